@@ -24,10 +24,10 @@ import { DepositRefundRecords } from './records/refund-records';
 import { DepositRefunds } from './staff/deposit-refunds';
 import { UnmatchedPayments } from './staff/unmatched-payments';
 
-/** The provider refunds a payment within three years. Afterwards, nothing has a use for the address. */
+/** Days in which the provider can refund a payment. Afterwards, the address is not needed. */
 const REFUNDABLE_DAYS = 3 * 366;
 
-/** Deposits, imported only by an application that accepts payments. */
+/** Provides deposits. Only an application that accepts payments imports this module. */
 @Module({
   imports: [
     AuthModule,
@@ -71,7 +71,7 @@ export class PaymentsModule {
       removal: `UPDATE deposits SET receipt_email = NULL, request = NULL
                  WHERE id = ANY (ARRAY(SELECT id FROM old)) AND request IS NOT NULL`,
     });
-    // Deposits with a payment are accounting data.
+    // Deposits with a payment are accounting data, and are kept.
     retention.addOldRows({
       name: 'unpaid_deposits',
       table: 'deposits',

@@ -10,7 +10,10 @@ export class DepositOutOfBounds extends domainError(
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** A retry with the same key shows the outcome, and the customer pays once in any case. */
+/**
+ * Refusal while the outcome at the provider is unknown. A retry with the same key shows it; the customer pays
+ * once in any case.
+ */
 export class DepositBeingPrepared extends domainError(
   'unavailable',
   (id: number) => `The payment of deposit ${id} is being prepared: retry with the same Idempotency-Key`,
@@ -20,7 +23,7 @@ export class DepositBeingPrepared extends domainError(
   }),
 ) {}
 
-/** A retry with the same key is refused again, so it is no 503. */
+/** Refusal by the provider. It is not a 503, because a retry with the same key is refused again. */
 export class PaymentsRefused extends domainError(
   'conflict',
   'The payment provider refused the payment. Nothing was charged, and a retry with this key cannot succeed',

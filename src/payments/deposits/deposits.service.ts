@@ -56,7 +56,7 @@ export class DepositsService {
     return this.underWay.run('deposit', userId, async () => {
       const wanted = { amount: amount.toString(), receiptEmail, hasReceipt: this.hasReceipt };
       const earlier = await this.records.findByKey(userId, wanted, idempotency);
-      // A retry shows its deposit, even if the bounds have changed since.
+      // A retry returns its deposit, even if the bounds have changed since.
       if (!earlier) this.assertWithinBounds(amount);
       const placed = earlier ?? (await this.records.place(userId, this.provider.name, wanted, idempotency));
       if (!placed) throw new TooManyDeposits();
@@ -73,7 +73,7 @@ export class DepositsService {
   }
 
   /**
-   * A deposit of the user. While it is pending, the response waits for its end.
+   * Returns a deposit of the user. While the deposit is pending, waits for its end.
    *
    * @throws DepositNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
    */

@@ -19,12 +19,12 @@ export class PaymentSync {
     { payments: settings, server }: AppConfig,
   ) {
     this.returnUrl = settings.returnUrl ?? server.publicUrl ?? settings.baseUrl;
-    // A rate needs the zero before the first.
+    // A rate needs a zero before the first increment.
     for (const outcome of ['created', 'credited']) metrics.count('payments_total', { outcome }, 0);
   }
 
   /**
-   * Creates the payment of a deposit, or repeats the same request under the same key if a response was lost.
+   * Creates a deposit's payment, or retries the same request under the same key if a response was lost.
    *
    * @throws PaymentError
    */
@@ -46,13 +46,13 @@ export class PaymentSync {
     await this.takeOver(payment);
   }
 
-  /** Reads a payment. @throws PaymentError */
+  /** Reads a payment from the provider, and applies its state. @throws PaymentError */
   async read(paymentId: string): Promise<void> {
     const payment = await this.provider.read(paymentId);
     if (payment) await this.takeOver(payment);
   }
 
-  /** Applies the provider's state of a payment. */
+  /** Applies the provider's payment state, and wakes the requests that wait for the deposit. */
   async takeOver(payment: ProviderPayment): Promise<Settled> {
     const { name, isForTests } = this.provider;
     const settled = await this.payments.settle(name, payment, isForTests);

@@ -13,15 +13,18 @@ import { type DueDepositRefund, DepositRefundRecords } from '../records/refund-r
 
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
-/** A process that was frozen since it recorded a call does not make it: others look for its effect. */
+/**
+ * Maximum time from the start of a try to its call. A process that was frozen for longer does not make the
+ * call, because others already look for its effect.
+ */
 const SENT_WITHIN_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Requests refunds from the provider, and applies their states. The refusal of the first call ends a refund.
- * After any other outcome the list of the payment's refunds decides: while it lacks the refund, the same
- * request is retried under the same key. A refund that is no longer sent fails when a complete list a day
- * after the last call lacks it.
+ * Requests refunds from the provider, and applies their states. A refund fails if its first call is refused.
+ * After any other outcome, the same request is retried under the same key while the payment's list of refunds
+ * lacks the refund. A refund that may not be sent again fails when a complete list, a day after the last
+ * call, lacks it.
  */
 @Injectable()
 export class DepositRefundsJob {
@@ -56,7 +59,7 @@ export class DepositRefundsJob {
   /** Applies a refund that the provider lists. @returns whether it is new */
   async takeOver(refund: ProviderRefund): Promise<boolean> {
     await this.settle(refund);
-    // One of ours that was made after it had counted as failed is treated like one made elsewhere.
+    // A refund of ours that was made after we had failed it is treated like a refund made elsewhere.
     if (refund.state !== 'succeeded') return false;
     const isNew = await this.records.find(this.provider.name, refund);
     await this.payments.recordReceipt('refund', this.provider.name, refund);
@@ -83,13 +86,14 @@ export class DepositRefundsJob {
         if (own) return await this.settle(own);
         unreadable += page.unreadable;
       }
-      // A row that cannot be read may be this refund.
+      // An unreadable row may be this refund.
       if (unreadable > 0) return;
       if (refund.isSendable) await this.send(refund);
       else if (this.isListedByNow(refund)) await this.fail(refund.refundKey, 'not listed', refund.nextTry);
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
-      // Not even a refusal ends it: an earlier call may have been executed, and the list may be late.
+      // Even a refusal does not end the refund, because an earlier call may have been executed and the list
+      // may be late.
       const reason = reasonOf(error);
       if (reason !== null) await this.records.recordRefusal(refund, reason, false);
     }
@@ -98,7 +102,7 @@ export class DepositRefundsJob {
   /** @throws PaymentError */
   private async send(refund: DueDepositRefund): Promise<void> {
     const beganMs = performance.now();
-    // Any response shows the provider's time.
+    // A list is requested, because any response shows the provider's time.
     if (this.provider.time() === null) {
       await this.provider
         .refundsOf(refund.paymentId)
@@ -114,7 +118,7 @@ export class DepositRefundsJob {
     await this.settle(await this.provider.refund(refund.refundKey, request));
   }
 
-  /** Whether the last call is a day ago by both clocks, so that any list contains its effect. */
+  /** Returns whether the last call is a day ago by both clocks, so that every list contains its effect. */
   private isListedByNow({ isListedByNow, sentAt }: DueDepositRefund): boolean {
     const time = this.provider.time();
     return (
@@ -132,7 +136,7 @@ export class DepositRefundsJob {
     if (state === 'canceled') await this.fail(refundKey, reason);
   }
 
-  /** @param nextTry of the claim, after which no other replica may have claimed the refund */
+  /** @param nextTry time that the claim has set; the refund fails only if no replica has claimed it since */
   private async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<void> {
     if (await this.records.fail(refundKey, reason, nextTry)) this.logger.warn(`a refund failed: ${reason}`);
   }

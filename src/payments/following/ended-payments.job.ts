@@ -4,14 +4,14 @@ import { PaymentSync } from '../deposits/payment-sync';
 import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
-/** One reading a second, however many ended deposits a customer has: notifications prove nothing. */
+/** Time between readings. It does not depend on the number of notifications, because they prove nothing. */
 const READ_EVERY_MS = 1000;
-/** The comparison finds the rest. */
+/** Maximum number of payments that wait. The comparison finds the others. */
 const MOST_WAITING = 600;
 
 /**
- * Reads payments whose deposits have ended, with their refunds, once somebody has notified of them: a
- * canceled one may be paid after all, and a refund may have been made in the merchant profile.
+ * Reads the payments of ended deposits, with their refunds, after a notification. A canceled payment may be
+ * paid after all, and a refund may have been made in the merchant profile.
  */
 @Injectable()
 export class EndedPaymentsJob {
@@ -41,7 +41,7 @@ export class EndedPaymentsJob {
     }
   }
 
-  /** Applies what the provider shows of a payment and its refunds. @throws PaymentError */
+  /** Reads a payment and its refunds from the provider, and applies their states. @throws PaymentError */
   async read(paymentId: string): Promise<void> {
     await this.following.read(paymentId);
     for await (const { rows } of this.provider.refundsOf(paymentId)) {

@@ -8,10 +8,16 @@ import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
 import { Notifications } from './notifications';
 
-/** More than the provider's longest notification. A larger body gets 200 unread: it is not the provider's. */
+/**
+ * Maximum size of a body, above the provider's longest notification. A larger body gets 200 unread, because
+ * it cannot come from the provider.
+ */
 const MAX_BODY_BYTES = 16 * 1024;
 
-/** Receives the provider's notifications. The description omits it: customers never call it. */
+/**
+ * Receives the provider's notifications. The API description omits this route, because customers never call
+ * it.
+ */
 @Controller('payments')
 export class NotificationsController {
   constructor(

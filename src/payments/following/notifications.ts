@@ -8,31 +8,32 @@ import { DepositReadings } from './deposit-readings';
 import { EndedPaymentsJob } from './ended-payments.job';
 
 const PAYMENT_ID = /^[\w-]{1,64}$/;
-/** How many ids may wait for the next lookup. Due readings find the rest. */
+/** Maximum number of ids that wait for the next lookup. Due readings find the other payments. */
 const MOST_WAITING = 100;
 /**
- * How many notifications of a minute have a payment read. The provider sends one or two; a customer who
- * repeats them for all pending deposits would take the provider from others, whose calls share its limit.
+ * Maximum number of readings of a payment per minute that notifications cause. The provider sends one or two
+ * notifications. A customer who repeats them for all pending deposits must not use up the provider's limit,
+ * which all customers share.
  */
 const READS_PER_MINUTE = 5;
-/** More payments than can be read in a minute. */
+/** Maximum number of counted payments, more than can be read in a minute. */
 const MAX_COUNTED = 10_000;
-/** Notifications share lookups, of which there are at most ten a second. */
+/** Time between lookups, which notifications share. It allows at most ten lookups per second. */
 const LOOK_AFTER_MS = 100;
-/** The first one after a pause does not wait. */
+/** Delay of the first lookup after a pause. */
 const LOOK_AT_ONCE_MS = 5;
 
 /**
- * Receives notifications from any sender: they are not signed, and prove nothing. Only the payment's id is
- * used, and its state is read from the provider. All ids share at most ten lookups a second, so that
- * unknown ones cost as much as they may.
+ * Receives notifications from any sender. They are not signed and prove nothing, so only the payment's id is
+ * used, and its state is read from the provider. All ids share at most ten lookups per second, which limits
+ * the cost of unknown ids.
  */
 @Injectable()
 export class Notifications {
   private waiting = new Set<string>();
   private looking: NodeJS.Timeout | undefined;
   private lookedAtMs = -Infinity;
-  /** Of our payments only, so that unknown ids displace none. */
+  /** Counter of readings. It contains only our payments, so that unknown ids displace none. */
   private readonly reads = new RequestCounter<string>('payment', READS_PER_MINUTE, MAX_COUNTED);
 
   constructor(
@@ -73,7 +74,8 @@ export class Notifications {
       this.count('unknown', ids.length - known.length);
       if (pending.length > 0) this.readings.wake();
     } catch {
-      // Without its database the service drops them: every pending deposit is read regularly.
+      // Notifications are dropped while the database fails, because every pending deposit is read regularly
+      // anyway.
       this.count('ignored', ids.length);
     }
   }
@@ -87,7 +89,7 @@ export class Notifications {
   }
 }
 
-/** The id of the payment in a notification, which may be about its refund. */
+/** Returns the payment's id in a notification, which may be about a refund of the payment. */
 function paymentIdOf(body: unknown): string | null {
   const object = isObject(body) ? body['object'] : undefined;
   if (!isObject(object)) return null;

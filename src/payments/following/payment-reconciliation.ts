@@ -9,28 +9,37 @@ import { UnusableRows } from '../provider/unusable-rows';
 import { RECEIPT_WITHIN } from '../records/waiting-payments';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
-/** The periods that the next comparison lists. */
+/** Periods that the next comparison lists. */
 interface ComparedSpan {
   readonly since: Date;
-  /** Earlier, if staff have matched a payment: a refund of it may have been listed before its deposit was. */
+  /**
+   * Start of the listed refunds. It is earlier if staff have matched a payment, because a refund may have
+   * been listed before the payment's deposit was stored.
+   */
   readonly refundsSince: Date;
-  /** The database's time before the comparison. */
+  /** Database time before the comparison. */
   readonly now: Date;
 }
 
-/** Covers late entries in the provider's listings, and differences between its clock and ours. */
+/**
+ * Overlap of comparisons. It covers late entries in the provider's lists, and differences between its clock
+ * and ours.
+ */
 const OVERLAP = `interval '1 hour'`;
-/** How far the first comparison goes back: earlier payments do not belong to this service. */
+/** Period of the first comparison. Earlier payments do not belong to this service. */
 const FIRST = `interval '1 day'`;
 
-/** Receipts are registered within three days, or never. Until then, the lists show their states. */
+/**
+ * Returns SQL for the time from which lists show pending receipts. Receipts are registered within three days,
+ * or never.
+ */
 const firstPendingReceipt = (table: string): string => `
   (SELECT min(created_at) - ${OVERLAP} FROM ${table}
     WHERE provider = $1 AND receipt_registration = 'pending' AND closed_at > now() - ${RECEIPT_WITHIN})`;
 
 /**
- * Compares the provider's payments since the last complete pass with the database, as the sweep does for
- * proxies: a payment is credited even if its notification and the response to its creation were lost.
+ * Compares the provider's payments since the last complete pass with the database. A payment is thus credited
+ * even if its notification and the response to its creation were lost.
  */
 @Injectable()
 export class PaymentReconciliation {
@@ -50,7 +59,9 @@ export class PaymentReconciliation {
     });
   }
 
-  /** Applies each payment at once. Only a complete pass advances the start of the next one. */
+  /**
+   * Applies each payment as soon as it is listed. Only a complete pass advances the start of the next pass.
+   */
   private async compare(run: LeasedRun): Promise<object> {
     const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0, unusable: 0 };
     await run.renew(report);
@@ -68,7 +79,7 @@ export class PaymentReconciliation {
           try {
             await takeOver(row);
           } catch (error) {
-            // The next rows are other people's.
+            // The pass continues, because the next rows belong to other customers.
             if (!isRefusedData(error)) throw error;
             report.unusable += 1;
             this.unusable.report(list, row, 'the database refused it');
@@ -81,7 +92,7 @@ export class PaymentReconciliation {
       if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
     };
     await apply('payments', this.provider.paymentsSince(since), takeOver);
-    // Older ones that were paid since: some days after their creation, or after they were canceled.
+    // Older payments may have been paid since, some days after their creation or after they were canceled.
     await apply('payments', this.provider.paymentsSince(since, 'captured_at'), async (payment) => {
       if (payment.createdAt < since) await takeOver(payment);
     });
@@ -112,7 +123,7 @@ export class PaymentReconciliation {
     );
   }
 
-  /** @param pendingSince the next comparison follows the refunds that were pending */
+  /** @param pendingSince time of the earliest pending refund, from which the next comparison lists refunds */
   private async complete(comparedTo: Date, pendingSince: Date | null): Promise<void> {
     await queryRows(
       this.dataSource,

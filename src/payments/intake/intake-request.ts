@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { Money } from '../../common';
 import { RequestInvalid } from '../../http';
 
-/** Roubles to the kopeck, as text or a number. */
+/** Amount in roubles with at most two decimals, as text or a number. */
 const amount = z
   .union([z.string(), z.bigint().transform(String), z.number().transform(String)])
   .pipe(z.string().regex(/^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$/))
   .transform((text) => Money.parse(text).toString());
 
-/** Integers of a body arrive as BigInt, because other routes take any. */
+/** Id of a user. Integers in a body arrive as BigInt, because other routes accept any integer. */
 const id = z.union([z.bigint().transform(Number), z.number()]).pipe(z.int().positive());
 
-/** Text of a customer, which a program may have cut within a character, as the database can store it. */
+/** Text that the database can store. Replaces NULs, and characters that a program may have cut in half. */
 const storable = z.string().transform((text) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD'));
 const name = z.string().min(1).max(100).pipe(storable);
 
@@ -20,9 +20,13 @@ const moment = z.iso
   .transform((text) => new Date(text))
   .refine((time) => time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999);
 
-/** Equal payments are read as equal, however they are written: the hash is that of what is read. */
+/**
+ * Schema of a reported payment. It reads equal payments as equal, however they are written, because the hash
+ * is computed from the result.
+ */
 const schema = z.strictObject({
-  // Without spaces: a second payment under the same reference is stored behind one.
+  // No spaces are allowed, because a second payment under the same reference is stored as the reference, a
+  // space and a hash.
   reference: z.string().regex(/^[!-~]{1,200}$/),
   user: z.union([z.strictObject({ id }), z.strictObject({ tg_id: id }), z.strictObject({ username: name })]),
   amount,

@@ -1,18 +1,18 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** How far the time of a request may be from ours. */
+/** Maximum difference between the time of a request and ours. */
 const TOLERANCE_SECONDS = 300;
 const SECRET_PREFIX = 'whsec_';
 
 export interface SignedRequest {
   readonly id: string | undefined;
   readonly timestamp: string | undefined;
-  /** One or several, separated by spaces. */
+  /** One or several signatures, separated by spaces. */
   readonly signatures: string | undefined;
   readonly body: Buffer;
 }
 
-/** Whether a request was signed with one of the secrets, as Standard Webhooks has it, and not long ago. */
+/** Returns whether a request was signed recently with one of the secrets, as Standard Webhooks specifies. */
 export function isSigned(
   { id, timestamp, signatures, body }: SignedRequest,
   secrets: readonly string[],

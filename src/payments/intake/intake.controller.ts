@@ -7,7 +7,7 @@ import { type IntakePayment, IntakeService } from './intake.service';
 
 const MAX_BODY_BYTES = 16 * 1024;
 
-/** Where other sources report payments; docs/payments.md describes it to them, and not the description. */
+/** Receives payments that other sources report. Documented in docs/payments.md, not in OpenAPI. */
 @Controller('payments/intake')
 export class IntakeController {
   constructor(private readonly intake: IntakeService) {}

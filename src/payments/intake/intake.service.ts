@@ -11,7 +11,7 @@ import { type IntakeRequest, readIntake } from './intake-request';
 import { isSigned, type SignedRequest } from './intake-signature';
 import { IntakeNotSigned, ReferenceReused, UnknownSource } from './intake.errors';
 
-/** The response to a source. */
+/** Response to a source. */
 export interface IntakePayment {
   readonly id: number;
   readonly reference: string;
@@ -21,7 +21,7 @@ export interface IntakePayment {
 
 type StoredPayment = IntakePayment & { readonly isSame: boolean };
 
-/** A payment as its source reported it. */
+/** Payment as its source reported it. */
 interface Report {
   readonly provider: string;
   readonly request: IntakeRequest;
@@ -31,8 +31,8 @@ interface Report {
 const COLUMNS = `id, payment_id AS reference, state, paid_amount::numeric(14,2) AS amount`;
 
 /**
- * Takes payments that come in elsewhere: a bot, an import from the bank. Each is signed with the secret of
- * its source, and its reference is credited once.
+ * Takes payments that arrive elsewhere, for example through a bot or a bank import. A payment is signed with
+ * its source's secret, and each reference is credited once.
  */
 @Injectable()
 export class IntakeService {
@@ -62,7 +62,7 @@ export class IntakeService {
     const hash = createHash('sha256').update(JSON.stringify(request)).digest();
     const report = { provider, request, hash };
     const { payment, isNew } = await inTransaction(this.dataSource, async (manager) => {
-      // The payments of a source come one after the other: their limit of a day is theirs together.
+      // A source's payments are stored one after the other, because they share a daily limit.
       await queryRows(manager, 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [provider]);
       const earlier = await this.find(report, manager);
       if (earlier?.isSame) return { payment: earlier, isNew: false };
@@ -122,7 +122,9 @@ export class IntakeService {
     return payment ?? null;
   }
 
-  /** The one user that is meant; null if there is none, or if several have the name. */
+  /**
+   * Finds the user that a payment names. Returns null if there is none, or if several users have the name.
+   */
   private async findUser(user: IntakeRequest['user'], manager: EntityManager): Promise<number | null> {
     const [condition, value] =
       'id' in user
@@ -138,7 +140,7 @@ export class IntakeService {
     return users.length === 1 && users[0] ? users[0].id : null;
   }
 
-  /** The reason for which staff confirm a payment of a known user; null within the limits of its source. */
+  /** Returns why staff must confirm a known user's payment; null if it is within its source's limits. */
   private async limitAgainst(
     userId: number,
     provider: string,
@@ -164,7 +166,7 @@ export class IntakeService {
     return isAbove ? 'above-limit' : null;
   }
 
-  /** @returns false if it was left to them already */
+  /** @returns false if the payment was already left to staff */
   private async leaveToStaff(
     { provider, request, hash }: Report,
     paymentId: string,
@@ -185,5 +187,5 @@ export class IntakeService {
   }
 }
 
-/** The data by which staff find its user. */
+/** Returns the data by which staff find the payment's user. */
 const detailsOf = ({ user, comment }: IntakeRequest) => ({ user, ...(comment && { comment }) });

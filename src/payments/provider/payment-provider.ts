@@ -3,43 +3,43 @@ export interface PaidAmount {
   readonly currency: string;
 }
 
-/** Our data on a payment, by which it is recognised if everything else was lost. */
+/** Metadata that we attach to a payment. It identifies the payment even if all other data was lost. */
 export interface PaymentMark {
   readonly depositId: number;
-  /** The key of its creation. */
+  /** Key under which the payment is created. */
   readonly paymentKey: string;
   readonly userId: number;
-  /** The name of the installation. */
+  /** Name of the installation. */
   readonly environment: string;
-  /** The customer's key, by which a restored database recognises a retry. */
+  /** Customer's key, by which a restored database recognises a retry. */
   readonly idempotencyKey: string | null;
 }
 
 export interface NewPayment extends PaymentMark {
-  /** Roubles, with two decimals. */
+  /** Amount in roubles, with two decimals. */
   readonly amount: string;
   readonly returnUrl: string;
-  /** If it is null, the operator's address gets the receipt, if there is one. */
+  /** Address that gets the receipt. If null, the operator's address gets the receipt, if any. */
   readonly receiptEmail: string | null;
 }
 
-/** The state of a fiscal receipt; null if there is none. */
+/** State of a fiscal receipt; null if there is no receipt. */
 export type ReceiptState = 'pending' | 'succeeded' | 'canceled' | null;
 
-/** `unknown`: a state that this version does not know. */
+/** State of a receipt as read from the provider; `unknown` if this version does not know the state. */
 export type ProviderReceiptState = ReceiptState | 'unknown';
 
 export interface ProviderPayment {
   readonly id: string;
   readonly state: 'pending' | 'succeeded' | 'canceled' | 'expired';
-  /** The received amount, if the payment succeeded. */
+  /** Received amount, if the payment succeeded. */
   readonly amount: PaidAmount;
-  /** Null if it has no data of ours. */
+  /** Metadata that we attached; null if the payment has none. */
   readonly mark: PaymentMark | null;
-  /** Why it was canceled. */
+  /** Reason for the cancellation. */
   readonly reason: string | null;
   readonly receipt: ProviderReceiptState;
-  /** Null if it can no longer be paid. */
+  /** URL of the payment page; null if the payment can no longer be paid. */
   readonly paymentUrl: string | null;
   readonly isTest: boolean;
   readonly createdAt: Date;
@@ -50,11 +50,11 @@ export interface NewRefund {
   readonly refundId: number;
   readonly refundKey: string;
   readonly paymentId: string;
-  /** Roubles, with two decimals. */
+  /** Amount in roubles, with two decimals. */
   readonly amount: string;
-  /** Of the payment. */
+  /** Amount of the whole payment, in roubles. */
   readonly paidAmount: string;
-  /** The request that created the payment; null if it is not known. */
+  /** Body of the request that created the payment; null if it is not known. */
   readonly paymentRequest: string | null;
 }
 
@@ -62,27 +62,27 @@ export interface ProviderRefund {
   readonly id: string;
   readonly paymentId: string;
   readonly state: 'pending' | 'succeeded' | 'canceled';
-  /** Why it was canceled. */
+  /** Reason for the cancellation. */
   readonly reason: string | null;
   readonly receipt: ProviderReceiptState;
   readonly amount: PaidAmount;
   readonly createdAt: Date;
-  /** Null if this service did not create it. */
+  /** Key under which this service created the refund; null for refunds made elsewhere. */
   readonly refundKey: string | null;
 }
 
-/** A page of a list. Rows that could not be read were reported, and may be anybody's. */
+/** Page of a list. Unreadable rows were reported, and may belong to any customer. */
 export interface Listed<Row> {
   readonly rows: readonly Row[];
   readonly unreadable: number;
 }
 
-/** A call to the provider of payments failed. No message contains a URL, a key or an address. */
+/** Failure of a call to the payment provider. Messages never contain a URL, a key or an address. */
 export abstract class PaymentError extends Error {}
 
-/** The provider has certainly done nothing, and a retry would be refused again. */
+/** Refusal of a call. The provider has certainly done nothing, and a retry would be refused again. */
 export class PaymentRefused extends PaymentError {
-  /** @param reason the provider's, for staff */
+  /** @param reason the provider's reason, for staff */
   constructor(
     method: string,
     readonly status: number,
@@ -92,12 +92,12 @@ export class PaymentRefused extends PaymentError {
   }
 }
 
-/** The provider has certainly done nothing. A retry may succeed. */
+/** Failure after which the provider has certainly done nothing. A retry may succeed. */
 export class PaymentsUnavailable extends PaymentError {}
 
-/** The provider refuses the shop or its key. The operator can change that, and a retry may succeed. */
+/** Refusal of the shop or its key. A retry may succeed after the operator has corrected them. */
 export class PaymentsForbidden extends PaymentsUnavailable {
-  /** @param reason the provider's, for staff */
+  /** @param reason the provider's reason, for staff */
   constructor(
     method: string,
     status: number,
@@ -107,25 +107,27 @@ export class PaymentsForbidden extends PaymentsUnavailable {
   }
 }
 
-/** The provider may have executed the call. Only its listing shows the outcome. */
+/**
+ * Failure after which the provider may have executed the call. Only the provider's list shows the outcome.
+ */
 export class PaymentOutcomeUnknown extends PaymentError {}
 
 /**
- * The port to a provider of payments. It is never called inside a transaction. Creations and refunds have a
- * key, and are executed once for it while the provider remembers it: for 24 hours.
+ * Port to a payment provider. It is never called inside a transaction. Creations and refunds are sent with a
+ * key. The provider executes them once for each key while it remembers the key, for 24 hours.
  */
 export abstract class PaymentProvider {
-  /** Stored with all data of the provider. */
+  /** Name that is stored with all data from the provider. */
   abstract readonly name: string;
-  /** Whether test payments count like others. */
+  /** Whether test payments are credited like others. */
   abstract readonly isForTests: boolean;
 
-  /** The provider's time in its last response; null if it is not known, or older than a minute. */
+  /** Returns the provider's time in its last response; null if it is not known, or older than a minute. */
   abstract time(): Date | null;
 
   /**
-   * The text of a request that creates a payment. It is stored before the first call and sent again by each
-   * retry: the provider refuses another request with the same key.
+   * Returns the body of a request that creates a payment. It is stored before the first call and sent again
+   * by each retry, because the provider refuses a different request with the same key.
    */
   abstract paymentRequest(payment: NewPayment): string;
 
@@ -135,21 +137,21 @@ export abstract class PaymentProvider {
   /** @returns null if the provider has no such payment. @throws PaymentError */
   abstract read(paymentId: string): Promise<ProviderPayment | null>;
 
-  /** The payments created, or paid, since then, in pages, newest first. @throws PaymentError */
+  /** Returns the payments created, or paid, since a moment, in pages, newest first. @throws PaymentError */
   abstract paymentsSince(
     moment: Date,
     by?: 'created_at' | 'captured_at',
   ): AsyncGenerator<Listed<ProviderPayment>>;
 
-  /** The text of a request that refunds a payment, stored like that of its creation. */
+  /** Returns the body of a request that refunds a payment. It is stored like the body of a creation. */
   abstract refundRequest(refund: NewRefund): string;
 
   /** @throws PaymentError */
   abstract refund(refundKey: string, request: string): Promise<ProviderRefund>;
 
-  /** The refunds created since then, in pages, newest first. @throws PaymentError */
+  /** Returns the refunds created since a moment, in pages, newest first. @throws PaymentError */
   abstract refundsSince(moment: Date): AsyncGenerator<Listed<ProviderRefund>>;
 
-  /** The refunds of a payment. @throws PaymentError */
+  /** Returns the refunds of a payment, in pages. @throws PaymentError */
   abstract refundsOf(paymentId: string): AsyncGenerator<Listed<ProviderRefund>>;
 }

@@ -2,10 +2,12 @@ import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Metrics } from '../../metrics';
 
-/** A row is listed again by every comparison of its hour. */
+/**
+ * Maximum number of remembered messages. Comparisons overlap by an hour, so they list the same rows again.
+ */
 const MOST_REMEMBERED = 10_000;
 
-/** Rows of the provider's lists that cannot be used: each is counted, and logged once. */
+/** Reports rows of the provider's lists that cannot be used. Counts every report, and logs each row once. */
 @Injectable()
 export class UnusableRows {
   private readonly logger = new Logger('Payments');

@@ -1,17 +1,17 @@
 import type { CashRegister } from '../../config';
 import type { PaidAmount } from './payment-provider';
 
-/** A fiscal receipt (54-FZ) as YooKassa's API takes it. */
+/** Fiscal receipt (54-FZ) in the format of YooKassa's API. */
 export interface Receipt {
   readonly customer: { readonly email: string };
   readonly tax_system_code?: number;
   readonly items: readonly [object];
 }
 
-/** Registers of the fiscal format 1.2 require it, and others ignore it. */
+/** Measure of an item. Cash registers of the fiscal format 1.2 require a measure; others ignore it. */
 const MEASURE = { measure: 'piece' };
 
-/** The receipt of a deposit. */
+/** Returns the receipt for a deposit. */
 export const receiptOf = (
   email: string,
   amount: PaidAmount,
@@ -34,7 +34,9 @@ export const receiptOf = (
   ],
 });
 
-/** The receipt of the same item for a part of the payment. Older receipts contain no measure. */
+/**
+ * Returns a receipt of the same item for a part of the payment. Adds the measure, which older receipts lack.
+ */
 export const partOf = ({ items: [item], ...receipt }: Receipt, amount: PaidAmount): Receipt => ({
   ...receipt,
   items: [{ ...MEASURE, ...item, amount }],

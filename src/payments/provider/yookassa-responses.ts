@@ -3,10 +3,10 @@ import { readRows } from '../../common';
 import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-provider';
 
 /*
- * The used fields of YooKassa's API v3. Unknown fields are ignored: the provider adds some without a new
- * version. Fields that decide about money (id, status, paid, amount, test, created_at, metadata) make a
- * response unusable, or a row of a list, if they cannot be read or contradict each other. The others are only
- * shown, and count as absent then.
+ * Fields of YooKassa's API v3 that this service uses. Unknown fields are ignored, because the provider adds
+ * fields without a new version. A response, or a row of a list, is unusable if a field that decides about
+ * money (id, status, paid, amount, test, created_at, metadata) cannot be read or contradicts another field.
+ * The other fields are only shown, and count as absent if they cannot be read.
  */
 
 const amount = z.object({
@@ -30,24 +30,24 @@ const moment = z.string().transform((read, { issues }) => {
   return z.NEVER;
 });
 
-/** Data on a payment or a refund. The shop may have some that are not ours. */
+/** Metadata of a payment or a refund. Other programs of the shop may write metadata of their own. */
 const metadata = z.record(z.string(), z.unknown()).nullish();
 
 const shown = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(null);
 
 const MOST_OF_REASON = 300;
 
-/** One line without the address of a customer, which a reason may quote. */
+/** Returns the reason in one line, and masks the customer's address, which a reason may quote. */
 const toReason = (given: string): string =>
   given
     .replace(/[^\s@]*@[^\s@]*/g, '[address]')
     .replace(/\p{C}+/gu, ' ')
     .slice(0, MOST_OF_REASON);
 
-/** Usually a word, such as `insufficient_funds`. */
+/** Cancellation reason, usually a word such as `insufficient_funds`. */
 const cancellation = shown(z.object({ reason: z.string().transform(toReason) }));
 
-/** A receipt in an unknown state must be followed further. */
+/** State of a receipt. An unreadable state becomes `unknown`, so that the receipt is followed further. */
 const receipt = z.enum(['pending', 'succeeded', 'canceled', 'unknown']).nullish().catch('unknown');
 
 const payment = z
@@ -98,7 +98,7 @@ const mark = z
     idempotencyKey: read.idempotency_key ?? null,
   }));
 
-/** The metadata of a payment: texts of at most 512 characters. */
+/** Returns a payment's metadata, which consists of texts of at most 512 characters. */
 export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> => ({
   deposit_id: String(of.depositId),
   deposit_key: of.paymentKey,
@@ -107,7 +107,9 @@ export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> =>
   ...(of.idempotencyKey !== null && { idempotency_key: of.idempotencyKey }),
 });
 
-/** The payment was not confirmed in time: the deposit is reported as expired. */
+/**
+ * Cancellation reasons of payments that were not confirmed in time. Their deposits are reported as expired.
+ */
 const EXPIRED = new Set(['expired_on_confirmation', 'expired_on_capture']);
 
 const stateOf = ({ status, cancellation_details: details }: z.output<typeof payment>) => {
@@ -139,21 +141,21 @@ export const refundResponse = refund.transform((read): ProviderRefund => ({
   refundKey: z.uuid().safeParse(read.metadata?.['refund_key']).data ?? null,
 }));
 
-/** Why a request was refused. */
+/** Body of a response that refuses a request. */
 export const errorResponse = z.object({
   code: z.string().optional(),
   parameter: z.string().optional(),
   description: z.string().optional(),
 });
 
-/** The reason of a refusal in a line. */
+/** Returns a refusal's reason in one line. */
 export const reasonOf = ({ code, parameter, description }: z.output<typeof errorResponse> = {}): string =>
   toReason([code, parameter, description].filter((part) => part !== undefined).join(', '));
 
-/** The provider's largest page. */
+/** Maximum number of rows on a page of the provider's lists. */
 export const LISTED_AT_ONCE = 100;
 
-/** A page, read row by row. */
+/** Returns the schema of a list's page, which reads each row separately. */
 export const listOf = <Item extends z.ZodType>(item: Item) =>
   z
     .object({ items: z.unknown(), next_cursor: z.string().nullish() })

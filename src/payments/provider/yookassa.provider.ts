@@ -32,17 +32,20 @@ import {
   toMetadata,
 } from './yookassa-responses';
 
-/** How long a customer waits for the URL of a payment. */
+/** Maximum duration of a call. A customer waits this long for the URL of a payment. */
 const TIMEOUT_MS = 15_000;
-/** After 429 nothing is sent for this time. */
+/** Pause after a 429, in which nothing is sent. */
 const PAUSE_MS = 2000;
 const TIME_COUNTS_FOR_MS = 60_000;
-/** The documented ones. Any other status may come from a gateway that has sent the request on. */
+/** Documented statuses of refusals. A gateway that has forwarded the request may return any other status. */
 const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
-/** The receipts of shops without a setting of their cash register. */
+/** Receipt settings of shops that have not configured their cash register. */
 const ADVANCE: CashRegister = { mode: 'advance', subject: 'payment' };
-/** How often a page is requested, with a pause after each 429. Otherwise a long list may stay incomplete. */
+/**
+ * Maximum number of requests for a page, with pauses between them. A single 429 must not cut a long list
+ * short.
+ */
 const PAGE_ATTEMPTS = 5;
 
 const METHODS = ['create', 'read', 'list', 'refund', 'refunds'] as const;
@@ -53,11 +56,11 @@ interface Call<Schema extends z.ZodType> {
   readonly method: Method;
   readonly path: string;
   readonly schema: Schema;
-  /** Present if the call changes something. */
+  /** Set if the call changes something. */
   readonly post?: { readonly key: string; readonly body: string };
 }
 
-/** YooKassa's API v3; decision 69 has its facts, with sources. */
+/** Calls YooKassa's API v3. Decision 69 lists the facts about this API, with their sources. */
 @Injectable()
 export class YooKassaProvider extends PaymentProvider {
   readonly name: string;
@@ -67,7 +70,7 @@ export class YooKassaProvider extends PaymentProvider {
   private readonly warn = atMostEachMinute((message) => this.logger.error(message));
   private pausedUntilMs = -Infinity;
   private readonly clock = new SystemClock();
-  /** The `Date` of the last response, and the moment when it arrived. */
+  /** `Date` header of the last response, and the local moment when the response arrived. */
   private dated: { readonly date: Date; readonly arrived: Moment } | undefined;
 
   constructor(
@@ -84,7 +87,7 @@ export class YooKassaProvider extends PaymentProvider {
     if (receipt && !register) {
       this.logger.log('receipts are sent as advance:payment: YOOKASSA_REGISTER is not set');
     }
-    // A rate needs the zero before the first.
+    // A rate needs a zero before the first increment.
     for (const method of METHODS) metrics.count('payment_calls_total', { method, outcome: 'forbidden' }, 0);
   }
 
@@ -134,7 +137,7 @@ export class YooKassaProvider extends PaymentProvider {
       amount,
       description: `Refund ${refundId}`,
       metadata: { refund_key: refundKey },
-      // Of a whole payment, the provider takes the payment's.
+      // For a whole payment, the provider uses the payment's receipt.
       ...(of.amount !== of.paidAmount && receipt && { receipt: partOf(receipt, amount) }),
     });
   }
@@ -151,7 +154,7 @@ export class YooKassaProvider extends PaymentProvider {
     yield* this.list('refunds', 'refunds', { payment_id: paymentId }, refundResponse);
   }
 
-  /** Of the customer's address, or of the operator's. */
+  /** Returns the receipt for the customer's address, or for the operator's address if there is none. */
   private receipt(amount: PaidAmount, email: string | null): Receipt | undefined {
     const { receipt, receiptItem, register = ADVANCE } = this.config.payments;
     return receipt && receiptOf(email ?? receipt.email, amount, receiptItem, receipt.vatCode, register);
@@ -177,7 +180,7 @@ export class YooKassaProvider extends PaymentProvider {
       yield { rows: page.rows, unreadable: page.odd.length };
       cursor = page.next_cursor ?? undefined;
       if (cursor === undefined) return;
-      // The list would never end, and neither would the job that reads it.
+      // A repeated cursor would make the list endless, and the job that reads it.
       if (followed.has(cursor)) throw new PaymentOutcomeUnknown(`${method} returned a cursor twice`);
       followed.add(cursor);
     }
@@ -195,7 +198,7 @@ export class YooKassaProvider extends PaymentProvider {
     }
   }
 
-  /** The span and the metrics have only the method. */
+  /** Sends a call in a span. The span and the metrics name only the method and the outcome. */
   private call<Schema extends z.ZodType>(call: Call<Schema>): Promise<z.output<Schema>> {
     const { method } = call;
     return inSpan(`payments.${method}`, { 'payments.method': method }, async () => {
@@ -237,7 +240,7 @@ export class YooKassaProvider extends PaymentProvider {
       throw new PaymentsUnavailable(`${method} returned 429`);
     }
     const reason = errorResponse.safeParse(json).data;
-    // The first request may have been executed.
+    // The first request with this key may have been executed.
     if (reason?.parameter === 'Idempotence-Key') {
       throw new PaymentOutcomeUnknown(`${method} returned ${status}: its key was used by another request`);
     }

@@ -15,7 +15,7 @@ import type { Idempotency } from '../../orders';
 import type { PaymentMark } from '../provider/payment-provider';
 import type { DepositOut } from './deposit.dto';
 
-/** The public state of a row of `deposits`. */
+/** SQL for the public state of a row of `deposits`. */
 export const SHOWN_STATE = `CASE WHEN deposits.refunded >= deposits.amount THEN 'refunded'
   ELSE deposits.state END`;
 
@@ -23,29 +23,29 @@ export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE} AS state, amount, 'RUB' AS cu
   CASE WHEN state = 'pending' THEN payment_url END AS payment_url, refunded, created_at, expires_at,
   closed_at`;
 
-/** With what staff do not see. */
+/** Columns for the customer, including those that staff do not see. */
 const OWN_COLUMNS = `${DEPOSIT_COLUMNS}, receipt_email`;
 
 export interface NewDeposit {
   readonly amount: string;
-  /** If it is null, the last one of the customer, if any. */
+  /** Address for the receipt. If null, the customer's last address is used, if any. */
   readonly receiptEmail: string | null;
-  /** Whether payments have receipts; otherwise no address is stored. */
+  /** Whether payments have receipts. Without receipts, no address is stored. */
   readonly hasReceipt: boolean;
 }
 
-/** The deposit of a key, and whether it was created for the same request. */
+/** Deposit of an idempotency key, and whether it was created for the same request. */
 interface PlacedDeposit {
   readonly id: number;
   readonly isNew: boolean;
   readonly isSame: boolean;
 }
 
-/** A deposit without a confirmed payment. */
+/** Deposit without a confirmed payment. */
 export interface WantedPayment extends PaymentMark {
   readonly amount: string;
   readonly receiptEmail: string | null;
-  /** Null before the first call. */
+  /** Body of the request that creates the payment; null before the first call. */
   readonly request: string | null;
 }
 
@@ -53,33 +53,36 @@ const WANTED_COLUMNS = `id AS "depositId", payment_key AS "paymentKey", user_id 
   request, receipt_email AS "receiptEmail", (SELECT environment FROM installation) AS environment,
   idempotency_key AS "idempotencyKey"`;
 
-/** A deposit whose reading is due. */
+/** Deposit whose payment must now be read at the provider, or created if its creation is unconfirmed. */
 export interface DueDeposit extends WantedPayment {
-  /** Null if the creation has not been confirmed. */
+  /** Id of the payment; null if its creation has not been confirmed. */
   readonly paymentId: string | null;
   readonly ageSeconds: number;
 }
 
-/** How many pending deposits a customer may have. */
+/** Maximum number of pending deposits of a customer. */
 export const MOST_PENDING = 20;
-/** How long the page of a card payment can be used. The provider's state decides. */
+/** Time for which the page of a card payment can usually be used. The provider's state decides. */
 const PAYABLE_MINUTES = 60;
-/** A new deposit is read soon: a notification may have come before its payment was known. */
+/**
+ * Time until a new deposit is read first. It is short, because a notification may arrive before the payment
+ * is known.
+ */
 const FIRST_CHECK_SECONDS = 3;
-/** Pauses between readings grow with the age of a deposit: a quarter of it, within these bounds. */
+/** Shortest pause between readings. A pause is a quarter of the deposit's age, within these bounds. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
-/** The least time between two calls for a payment, for any number of notifications. */
+/** Minimum time between two calls for a payment, however many notifications arrive. */
 const NOTIFIED_AGAIN_SECONDS = 1;
-/** How late other readings may be so that a notified payment is read before them. */
+/** Maximum lateness of other readings that still come after a notified payment. */
 const NOTIFIED_BEFORE_SECONDS = 60;
-/** Enough for a comparison to list any payment that the last attempt may have created. */
+/** Time after which a comparison lists any payment that the last attempt may have created. */
 const EXPIRES_UNSEEN_MINUTES = 120;
 
-/** The statements of deposits that do not move money. */
+/** Runs the statements for deposits that do not move money. */
 @Injectable()
 export class DepositRecords {
-  /** The deposits that requests of this process wait for. */
+  /** Deposits that requests of this process wait for. */
   readonly awaited: RowWaiters<{ readonly id: number; readonly state: DepositOut['state'] }>;
 
   constructor(
@@ -98,7 +101,7 @@ export class DepositRecords {
     );
   }
 
-  /** The deposit of a key. @returns null if there is none */
+  /** Finds the deposit of an idempotency key. @returns null if there is none */
   async findByKey(
     userId: number,
     { amount }: NewDeposit,
@@ -115,7 +118,7 @@ export class DepositRecords {
     return earlier ? { ...earlier, isNew: false } : null;
   }
 
-  /** Stores a deposit, once for each key. @returns null if the customer has too many pending ones */
+  /** Stores a deposit, once for each key. @returns null if the customer has too many pending deposits */
   place(
     userId: number,
     provider: string,
@@ -124,7 +127,8 @@ export class DepositRecords {
   ): Promise<PlacedDeposit | null> {
     const { amount, receiptEmail, hasReceipt } = wanted;
     const { key, requestHash } = idempotency;
-    // The lock first: a statement that waits for it does not see the deposits that were stored meanwhile.
+    // The lock is taken first, because a statement that waits for a lock does not see deposits stored
+    // meanwhile.
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const [placed] = await queryRows<{ id: number }>(
         manager,
@@ -162,7 +166,11 @@ export class DepositRecords {
     );
   }
 
-  /** A deposit whose payment has to be created, or was refused; null if it was created, or if it expired. */
+  /**
+   * Finds a deposit whose payment has to be created, or was refused.
+   *
+   * @returns null if the payment was created, or the deposit has expired
+   */
   async findWanted(id: number): Promise<(WantedPayment & { readonly isRefused: boolean }) | null> {
     const [wanted] = await queryRows<WantedPayment & { readonly isRefused: boolean }>(
       this.dataSource,
@@ -175,7 +183,7 @@ export class DepositRecords {
     return wanted ?? null;
   }
 
-  /** Stores the request that creates the payment, before the first call. @returns the one that was first */
+  /** Stores the request that creates the payment, before the first call. @returns the request stored first */
   async storeRequest(id: number, request: string): Promise<string> {
     const stored = await queryRow<{ request: string }>(
       this.dataSource,
@@ -185,7 +193,7 @@ export class DepositRecords {
     return stored.request;
   }
 
-  /** Claims deposits whose reading is due, and sets the time of the next one. */
+  /** Claims deposits whose reading is due, and sets the time of their next reading. */
   claimDue(provider: string, room: number): Promise<DueDeposit[]> {
     return preparedRows<DueDeposit>(
       this.dataSource,
@@ -202,10 +210,10 @@ export class DepositRecords {
   }
 
   /**
-   * Makes these payments due if they are ours and pending. They come before readings that are late,
-   * of which there are many when many customers pay at once: as if they were as late as the latest of these.
+   * Makes those payments due whose deposits are ours and pending. They count as being as late as the latest
+   * reading, up to a minute, so that they are read first when many customers pay at once.
    *
-   * @returns those
+   * @returns the ids of these payments
    */
   async bringForward(provider: string, paymentIds: readonly string[]): Promise<string[]> {
     const found = await queryRows<{ paymentId: string }>(
@@ -223,7 +231,7 @@ export class DepositRecords {
     return found.map(({ paymentId }) => paymentId);
   }
 
-  /** Those of the payments whose deposits have ended, so that no reading is due. */
+  /** Returns the payments whose deposits have ended, so that no reading is due. */
   async endedAmong(provider: string, paymentIds: readonly string[]): Promise<string[]> {
     const found = await queryRows<{ paymentId: string }>(
       this.dataSource,
@@ -234,7 +242,7 @@ export class DepositRecords {
     return found.map(({ paymentId }) => paymentId);
   }
 
-  /** Cancels a deposit whose payment the provider refused to create, so that there will be none. */
+  /** Cancels a deposit whose payment the provider refused to create. */
   async cancelRefused(id: number, reason: string): Promise<void> {
     await queryRows(this.dataSource, endStatement('id = $2 AND provider_payment_id IS NULL', '$3::text'), [
       'canceled',
@@ -244,8 +252,8 @@ export class DepositRecords {
   }
 
   /**
-   * Ends a deposit whose creation was never confirmed, after a comparison that would have listed its payment
-   * did not.
+   * Expires a deposit whose payment's creation was never confirmed, after a comparison that would have listed
+   * the payment.
    */
   async expireUnseen(id: number): Promise<void> {
     await queryRows(
@@ -260,10 +268,10 @@ export class DepositRecords {
 }
 
 /**
- * Ends pending deposits with the state `$1`, and writes the event.
+ * Returns SQL that ends pending deposits with the state `$1`, and writes their events.
  *
- * @param which their SQL condition
- * @param reason the provider's, in SQL
+ * @param which SQL condition for the deposits
+ * @param reason SQL for the provider's reason
  */
 export const endStatement = (which: string, reason = 'NULL'): string => `
   WITH ended AS (

@@ -10,7 +10,7 @@ import {
 } from '../../http';
 import type { ReceiptState } from '../provider/payment-provider';
 
-/** The public states: a deposit is `refunded` if all of it, or even more, was returned. */
+/** Public states. A deposit is `refunded` if its whole amount, or even more, was returned. */
 export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
 export type DepositState = (typeof DEPOSIT_STATES)[number];
 

@@ -8,20 +8,20 @@ import { UnusableRows } from '../provider/unusable-rows';
 import { endStatement } from './deposit-records';
 import type { UnmatchedReason } from './payment.dto';
 
-/** The prefix of `provider` in a payment that another source reported: no provider lists it. */
+/** Prefix of `provider` for payments that another source reported. No provider lists these payments. */
 export const INTAKE = 'intake:';
 
 export interface Settled {
   readonly outcome: 'credited' | 'ended' | 'unmatched' | 'none';
-  /** The deposit whose state changed. */
+  /** Deposit whose state changed. */
   readonly depositId?: number;
   readonly reason?: UnmatchedReason;
 }
 
-/** The constraints that refuse the credit of a payment that is recorded already. */
+/** Constraints that refuse to credit a payment that is already recorded. */
 const LEFT_TO_STAFF = ['payments_provider_payment_id_key', 'payments_deposit_id_key'];
 
-/** The rows that have a receipt, and their column of the provider's id. */
+/** Tables whose rows have receipts, each with the column for the provider's id. */
 const RECEIPTS = {
   deposit: ['deposits', 'provider_payment_id'],
   refund: ['deposit_refunds', 'provider_refund_id'],
@@ -30,26 +30,31 @@ const RECEIPTS = {
 const NONE: Settled = { outcome: 'none' };
 
 /**
- * Posts the credit of a payment that a statement has stored: a CTE `credited (id, user_id, amount)`. The
- * foreign key of the entry ensures that it has the payment's user and amount, and the index of `payment_id`
- * that there is only one. `ledger_entries` is written here because a payment and its entry are one statement.
+ * Returns SQL that posts the credit of a payment, which the CTE `credited (id, user_id, amount)` has stored.
+ * The foreign key of the entry ensures that the entry has the payment's user and amount. The index of
+ * `payment_id` ensures that a payment has one entry. `ledger_entries` is written here because a payment and
+ * its entry are stored by one statement.
  *
- * @param origin expressions for the reason, the reference and the action of staff
+ * @param origin SQL expressions for the reason, the reference and the id of the staff action
  */
 export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `
   INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, payment_id, reason, reference,
                               action_id)
   SELECT user_id, 'topup', amount, 0, id, ${origin} FROM credited`;
 
-/** The value of an amount; null if it is in another currency, has a fraction of a kopeck, or is nothing. */
+/**
+ * Returns an amount in roubles; null if it is in another currency, has a fraction of a kopeck, or is zero.
+ */
 export function roublesOf({ value, currency }: PaidAmount): Money | null {
-  // The provider's amounts have up to eight decimals.
+  // The provider writes amounts with up to eight decimals.
   if (currency !== 'RUB' || !/^\d+(\.\d\d?0*)?$/.test(value)) return null;
   const amount = Money.parse(value);
   return amount.isPositive() ? amount : null;
 }
 
-/** Applies the provider's states of payments, with statements guarded by the earlier state. */
+/**
+ * Applies the provider's payment states. Each statement checks the stored state before it changes anything.
+ */
 @Injectable()
 export class PaymentRecords {
   private readonly logger = new Logger('Payments');
@@ -60,8 +65,8 @@ export class PaymentRecords {
   ) {}
 
   /**
-   * Applies the provider's state of a payment; idempotent. An earlier state changes nothing: an ended deposit
-   * is not changed, unless money arrives after all.
+   * Applies the provider's payment state; idempotent. An outdated state changes nothing. An ended deposit
+   * changes only if money arrives after all.
    */
   async settle(provider: string, payment: ProviderPayment, areTestsGood: boolean): Promise<Settled> {
     if (payment.state !== 'succeeded') {
@@ -79,8 +84,8 @@ export class PaymentRecords {
   }
 
   /**
-   * Records the payment of a deposit whose creation was not confirmed, and recreates a deposit that a
-   * restored database lacks. The mark can be trusted: only we have the shop's key.
+   * Stores the payment's id in a deposit whose creation was not confirmed, or recreates a deposit that a
+   * restored database lacks. The mark can be trusted, because only we know the shop's key.
    *
    * @returns whether the payment has a deposit
    */
@@ -125,7 +130,10 @@ export class PaymentRecords {
     return found.length > 0;
   }
 
-  /** Records the registration of a receipt, if it is shown. An unknown state keeps the stored one. */
+  /**
+   * Records a receipt's registration, if the provider shows it. An unknown state never replaces a stored
+   * state.
+   */
   async recordReceipt(
     of: 'deposit' | 'refund',
     provider: string,
@@ -157,7 +165,7 @@ export class PaymentRecords {
     return ended ? { outcome: 'ended', depositId: ended.id } : NONE;
   }
 
-  /** Writes the payment, the state of its deposit, the entry and the event in one statement. */
+  /** Credits a payment: writes the payment, its deposit's state, the entry and the event in one statement. */
   private async credit(provider: string, payment: ProviderPayment): Promise<number | 'above-limit' | null> {
     try {
       const credit = () =>
@@ -182,14 +190,14 @@ export class PaymentRecords {
       const [credited] = await refusedBy(OVERFLOW, credit);
       return credited?.id ?? null;
     } catch (error) {
-      // It is left to staff already, who may have decided it in the meantime.
+      // The payment is already left to staff, who may have decided it in the meantime.
       if (LEFT_TO_STAFF.includes(violatedConstraint(error) ?? '')) return null;
       if (error instanceof BalanceTooLarge) return 'above-limit';
       throw error;
     }
   }
 
-  /** Why a payment was not credited; null if it was credited earlier, or is left to staff already. */
+  /** Returns why a payment was not credited; null if it was credited earlier, or is already left to staff. */
   private async reasonAgainst(provider: string, payment: ProviderPayment): Promise<UnmatchedReason | null> {
     const [known] = await queryRows<{ isRecorded: boolean; hasOther: boolean; hasDeposit: boolean }>(
       this.dataSource,
@@ -204,7 +212,10 @@ export class PaymentRecords {
     return known?.hasOther ? 'second-payment' : 'no-deposit';
   }
 
-  /** Stores a payment for staff, once. Its deposit, if any, waits for them. */
+  /**
+   * Stores a payment for staff, once. Its deposit, if any, waits for their decision and is not read
+   * meanwhile.
+   */
   private async leaveToStaff(
     provider: string,
     { id, amount, paidAt }: ProviderPayment,

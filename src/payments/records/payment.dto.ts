@@ -4,7 +4,7 @@ import { ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '../../http';
 export const PAYMENT_STATES = ['unmatched', 'credited', 'rejected'] as const;
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
-/** Why a payment is not credited automatically, but left to staff. */
+/** Reasons for leaving a payment to staff instead of crediting it automatically. */
 export const UNMATCHED_REASONS = [
   'test-payment',
   'other-currency',

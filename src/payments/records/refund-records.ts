@@ -6,32 +6,40 @@ import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
 import { roublesOf } from './payment-records';
 
-/** A refund to request from the provider, or to look up there. */
+/** Due refund, to be requested from the provider or to be looked up there. */
 export interface DueDepositRefund extends NewRefund {
   /** Whether a call may have had an effect. */
   readonly mayBeMade: boolean;
-  /** Whether it may be sent: staff have not ended it, and the provider remembers its key. */
+  /** Whether it may be sent, because staff have not ended it and the provider remembers its key. */
   readonly isSendable: boolean;
-  /** Whether the last call is so long ago, by the database's clock, that any list contains its effect. */
+  /** Whether, by the database's clock, the last call is old enough for every list to contain its effect. */
   readonly isListedByNow: boolean;
-  /** The provider's time of the last call; null before the first one. */
+  /** Provider's time at the last call; null before the first call. */
   readonly sentAt: Date | null;
-  /** The time that the claim has set. */
+  /** Time of the next try, as the claim has set it. */
   readonly nextTry: string;
-  /** The body of the call; null before the first one. */
+  /** Body of the call; null before the first call. */
   readonly request: string | null;
 }
 
-/** Pauses between tries grow as those of deposits. */
+/**
+ * Shortest pause between tries. A pause is a quarter of the time since the first call, within these bounds.
+ */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
-/** A call is over, unless the process was frozen. */
+/** Time after which a call is over, unless the process was frozen. */
 const CALL_SECONDS = 20;
-/** The provider remembers a key for 24 hours: a later repeat would refund again. */
+/**
+ * Condition for sending a refund. The provider remembers a key for 24 hours; a later retry would refund
+ * again.
+ */
 const IS_SENDABLE = `refund.end_action_id IS NULL
   AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - interval '23 hours')`;
 
-/** The job's statements of refunds, each guarded by the state before. Staff's hold the money first. */
+/**
+ * Runs the refund job's statements, each of which checks the stored state first. The money was held before,
+ * by a statement for staff.
+ */
 @Injectable()
 export class DepositRefundRecords {
   constructor(
@@ -46,7 +54,7 @@ export class DepositRefundRecords {
     });
   }
 
-  /** Claims due refunds, to request them or to look for them. */
+  /** Claims due refunds, which the job then requests or looks up. */
   claimDue(provider: string, room: number): Promise<DueDepositRefund[]> {
     return preparedRows<DueDepositRefund>(
       this.dataSource,
@@ -73,11 +81,11 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores that a refund is being sent, with its request, before the call. It is sent again only while the
-   * provider remembers its key by both clocks: the database's may have been set.
+   * Stores, before the call, that a refund is being sent, and its request. A refund is sent again only while
+   * the provider remembers its key by both clocks, because the database's clock may have been set.
    *
    * @param at the provider's time; null if it is not known
-   * @returns the request that was first; null if the refund must not be sent, or was claimed again
+   * @returns the request stored first; null if the refund must not be sent, or was claimed again
    */
   async recordSending(
     { refundKey, nextTry }: DueDepositRefund,
@@ -117,8 +125,9 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Captures the held money: the provider lists the refund as succeeded. If staff decide it as one that was
-   * found, because its key could not be read at first, the hold is released.
+   * Captures the held money of a refund that the provider lists as succeeded. Releases the hold instead if
+   * the refund is already stored as found, because its key could not be read at first. Staff then decide the
+   * found refund.
    */
   async succeed(provider: string, refund: ProviderRefund & { readonly refundKey: string }): Promise<void> {
     try {
@@ -158,11 +167,11 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Releases the held money: the refund certainly failed.
+   * Releases the held money of a refund that has certainly failed.
    *
-   * @param reason the provider's
-   * @param nextTry of the claim, if another one since then would mean another call
-   * @returns whether it was held
+   * @param reason the provider's reason
+   * @param nextTry time that the claim has set; needed if a later claim could mean another call
+   * @returns whether the money was held
    */
   async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<boolean> {
     const failed = await queryRows(
@@ -182,9 +191,9 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores a refund that was made at the provider without this service, once. Only staff may reduce a
-   * balance, so they decide. One in another currency, or with a fraction of a kopeck, is worth the same part
-   * of the deposit as of its payment.
+   * Stores, once, a refund that was made at the provider without this service. Staff decide it, because only
+   * staff may reduce a balance. A refund in another currency, or with a fraction of a kopeck, is stored as
+   * the same share of the deposit as of the payment.
    *
    * @returns whether it is new
    */

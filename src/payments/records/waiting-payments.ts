@@ -2,9 +2,12 @@ import { UNMATCHED_REASONS } from './payment.dto';
 
 export const UNDECIDED_REASONS = [...UNMATCHED_REASONS, 'found-refund', 'receipt'] as const;
 
-/** The provider registers a receipt within this time, or never. */
+/** Time within which the provider registers a receipt, if it does so at all. */
 export const RECEIPT_WITHIN = `interval '3 days'`;
-/** How long operators see that a receipt was not registered, which no decision here ends. */
+/**
+ * Time for which operators see that a receipt was not registered. No decision in this service ends it
+ * earlier.
+ */
 const RECEIPT_SHOWN_FOR = `interval '7 days'`;
 
 const failedReceipts = (table: string): string => `
@@ -12,7 +15,7 @@ const failedReceipts = (table: string): string => `
    WHERE receipt_registration IN ('pending', 'canceled') AND closed_at > now() - ${RECEIPT_SHOWN_FOR}
      AND (receipt_registration = 'canceled' OR closed_at < now() - ${RECEIPT_WITHIN})`;
 
-/** Counts and oldest times for operators: pending deposits have no reason, undecided payments have one. */
+/** SQL for the counts and oldest times that operators see, by reason. Pending deposits have no reason. */
 export const WAITING_PAYMENTS = `
   SELECT NULL AS reason, count(*)::integer AS count, min(created_at) AS oldest
     FROM deposits WHERE state = 'pending'

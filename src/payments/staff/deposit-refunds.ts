@@ -42,12 +42,13 @@ export interface DepositFilter {
   readonly to: Date | null;
 }
 
+/** Deposit with the amount that can still be refunded. */
 type Refundable = Pick<
   StaffDepositOut,
   'id' | 'user_id' | 'provider' | 'state' | 'amount' | 'refunded' | 'refundable' | 'charged_back'
 >;
 
-/** The action of staff and its reason, for the entry. */
+/** Staff action and its reason, which the ledger entry stores. */
 interface StaffOrigin {
   readonly actionId: number;
   readonly reason: string;
@@ -55,7 +56,7 @@ interface StaffOrigin {
 
 const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
 
-/** The sum of debits by staff with the id of the payment as reference: chargebacks are booked so. */
+/** SQL for the sum of staff debits whose reference is the payment's id. Staff book chargebacks this way. */
 const CHARGED_BACK = `(SELECT coalesce(-sum(available_delta), 0)::numeric(14,2) FROM ledger_entries
     WHERE user_id = deposits.user_id AND ${SHOWN_KIND} = 'debit'
       AND reference = deposits.provider_payment_id) AS charged_back`;
@@ -107,7 +108,8 @@ export class DepositRefunds {
 
   /** Locks a deposit against concurrent refunds. @throws DepositNotFound, DepositNotPaid */
   async lockPaid(depositId: number, manager: EntityManager): Promise<Refundable> {
-    // The lock first: a statement that waits for it does not see the refund that was stored meanwhile.
+    // The lock is taken first, because a statement that waits for a lock does not see a refund stored
+    // meanwhile.
     await queryRows(manager, 'SELECT FROM deposits WHERE id = $1 FOR UPDATE', [depositId]);
     const [deposit] = await queryRows<Refundable>(
       manager,
@@ -122,7 +124,7 @@ export class DepositRefunds {
   }
 
   /**
-   * Stores a refund and holds its money. It is requested after the transaction.
+   * Stores a refund and holds its money. The provider is called after the transaction.
    *
    * @throws InsufficientBalance
    */
@@ -152,6 +154,8 @@ export class DepositRefunds {
   }
 
   /**
+   * Returns the amount to be refunded.
+   *
    * @param amount null for the rest of the deposit
    * @throws DepositRefundTooLarge, DepositChargedBack
    */
@@ -169,7 +173,7 @@ export class DepositRefunds {
     this.refunds.wake();
   }
 
-  /** The refund of a staff action, for a retry. */
+  /** Returns the refund of a staff action, so that a retry gets the same response; null if there is none. */
   async ofAction(actionId: number): Promise<DepositRefundOut | null> {
     const [refund] = await queryRows<DepositRefundOut>(
       this.dataSource,
@@ -190,7 +194,10 @@ export class DepositRefunds {
     return refund;
   }
 
-  /** Stops the sending of a held refund. Its job fails it when the provider's list proves that it may. */
+  /**
+   * Stops sending a held refund. The job fails the refund when the provider's list proves that it was not
+   * made.
+   */
   async end({ id }: DepositRefundOut, actionId: number, manager: EntityManager): Promise<DepositRefundOut> {
     await queryRows(
       manager,

@@ -40,7 +40,7 @@ export class AmountTooLarge extends domainError(
   `At most ${LARGEST_AMOUNT.toString()} can be credited at once`,
 ) {}
 
-/** Payments that are not credited automatically: staff match them to a user, or reject them. */
+/** Manages payments that are not credited automatically. Staff match them to a user, or reject them. */
 @Injectable()
 export class UnmatchedPayments {
   constructor(
@@ -50,7 +50,7 @@ export class UnmatchedPayments {
   ) {}
 
   /**
-   * Records what the provider shows of one payment and its refunds, as the comparison would.
+   * Reads a payment and its refunds from the provider, and records them as the comparison would.
    *
    * @throws PaymentNotFound if the provider does not show it as paid, ServiceUnavailable
    */
@@ -58,7 +58,7 @@ export class UnmatchedPayments {
     try {
       await this.ended.read(paymentId);
     } catch (error) {
-      // No retry can make it readable.
+      // A retry would be refused again.
       if (error instanceof PaymentRefused) throw new PaymentNotFound();
       throw error instanceof PaymentError ? new ServiceUnavailable() : error;
     }
@@ -99,9 +99,9 @@ export class UnmatchedPayments {
   }
 
   /**
-   * The value of a payment in roubles.
+   * Returns a payment's value in roubles.
    *
-   * @param named the value that staff set, unless the payment is in roubles and kopecks
+   * @param named the value that staff set; null if the payment is in roubles and kopecks
    * @throws AmountNeeded, AmountKnown, AmountTooLarge
    */
   roublesOf({ currency, paid_amount: value }: StaffPaymentOut, named: Money | null): Money {
@@ -114,8 +114,8 @@ export class UnmatchedPayments {
   }
 
   /**
-   * Credits a payment to a user. Its deposit succeeds with the paid amount. A payment at the provider without
-   * one gets a deposit: by it, a refund in the merchant profile is found.
+   * Credits a payment to a user. Its deposit succeeds with the credited amount. A payment at the provider
+   * gets a deposit if it lacks one, so that a refund in the merchant profile is found.
    *
    * @throws PaymentOfAnother, BalanceTooLarge
    */
@@ -158,7 +158,7 @@ export class UnmatchedPayments {
     if (matched.length === 0) throw new PaymentOfAnother();
   }
 
-  /** Rejects a payment. Its deposit, if any, has no other one, and ends. */
+  /** Rejects a payment, and cancels its deposit, if any, because the deposit has no other payment. */
   async reject(payment: StaffPaymentOut, actionId: number, manager: EntityManager): Promise<void> {
     await queryRows(
       manager,
