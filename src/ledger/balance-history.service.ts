@@ -6,7 +6,7 @@ import type { BalanceChangeOut } from './balance-change.dto';
 import type { LedgerFilterQuery } from './ledger.query';
 import { SHOWN_KIND } from './shown-kind';
 
-/** The columns of a file, in order. */
+/** Columns of a CSV file, in order. */
 const COLUMNS = [
   'seq',
   'created_at',
@@ -21,28 +21,29 @@ const COLUMNS = [
   'deposit_id',
 ] as const satisfies readonly (keyof BalanceChangeOut)[];
 
-/** The deposit of an entry that credits its payment, or moves money of its refund. */
+/** SQL for the deposit of an entry that credits the deposit's payment, or moves money for its refund. */
 const DEPOSIT_ID = `coalesce(
   (SELECT deposit_id FROM payments WHERE payments.id = ledger_entries.payment_id),
   (SELECT deposit_id FROM deposit_refunds WHERE deposit_refunds.id = ledger_entries.refund_id)
 ) AS deposit_id`;
 
 /**
- * The columns of a {@link BalanceChangeOut}. Without staff's reason and reference, which are for colleagues.
+ * SQL columns of a {@link BalanceChangeOut}. They omit staff's reason and reference, which are for
+ * colleagues.
  */
 const SHOWN = `
   seq, created_at, ${SHOWN_KIND} AS kind, order_id,
   available_after - available_delta AS available_before, available_delta, available_after,
   held_after - held_delta AS held_before, held_delta, held_after, ${DEPOSIT_ID}`;
 
-/** RFC 4180. Numbers, times and our own words need no quotes and are no formulas. */
+/** SQL for a CSV line (RFC 4180). Numbers, times and our own words need no quotes and are not formulas. */
 const LINE = `format(E'${COLUMNS.map(() => '%s').join(',')}\\r\\n', ${COLUMNS.map((column) =>
   column === 'created_at' ? 'iso_text(created_at)' : column,
 ).join(', ')})`;
 
-/** How many entries may have been written between an entry and one that has an earlier time. */
+/** Maximum number of entries between an entry and a higher-numbered entry with an earlier time. */
 const MOST_OVERTAKEN = 1000;
-/** Lines of a file that are read and buffered at a time. */
+/** Number of lines that are read and buffered at a time. */
 const BATCH_SIZE = 1000;
 
 @Injectable()
@@ -50,9 +51,9 @@ export class BalanceHistoryService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * A page of a user's entries, newest first. The cursor is the `seq` of the last entry of the previous page.
-   * A user's entries are numbered without gaps under the lock of the account, so the next page begins where
-   * this one ends, even when entries are written in the meantime.
+   * Returns a page of a user's entries, newest first. The cursor is the `seq` of the previous page's last
+   * entry. Entries are numbered without gaps under the account's lock, so the next page continues where this
+   * page ends, even if entries are written in the meantime.
    *
    * @throws InvalidPeriod
    */
@@ -72,8 +73,9 @@ export class BalanceHistoryService {
   }
 
   /**
-   * The entries of a user as CSV, oldest first: those that exist when it begins. No transaction is open and
-   * no connection is held between the pieces: entries never change, and later ones have later numbers.
+   * Yields a user's entries as CSV, oldest first, up to the last entry at the start. Between pieces, no
+   * transaction is open and no connection is held. This is safe because entries never change, and later
+   * entries have higher numbers.
    *
    * @throws InvalidPeriod
    */
@@ -105,10 +107,10 @@ export class BalanceHistoryService {
 }
 
 /**
- * The conditions of a filter. A time is turned into a bound for `seq`, too, because
- * pages are in that order: otherwise all entries of the period, or all after it, would be read for each page.
- * The time of an entry is that at which its transaction began, which may then have waited for the account:
- * entries that overtook it have a later time and a lower number.
+ * Returns the conditions of a filter. A time also becomes a bound for `seq`, by which pages are sorted.
+ * Without the bound, each page would read all entries of the period, or all later entries. An entry is dated
+ * at the start of its transaction, which may then wait for the account. Entries that overtake it have a later
+ * time and a lower number.
  */
 export function selectEntries(
   userId: number,

@@ -1,7 +1,7 @@
 import { domainError, Money } from '../common';
 import { OUT_OF_RANGE } from '../database';
 
-/** The most that one action of staff credits or debits. */
+/** Maximum amount, in roubles, that one staff action credits or debits. */
 export const LARGEST_AMOUNT = Money.parse('100000000');
 
 export class InsufficientBalance extends domainError('bad-request', 'Insufficient balance') {}
@@ -16,8 +16,8 @@ export class BalanceTooLarge extends domainError(
   'No balance can be as large as this one would be',
 ) {}
 
-/** For `refusedBy`: a balance, with what is held of it, has a largest value. */
+/** Errors for `refusedBy` if a balance, including its held part, would exceed the maximum. */
 export const OVERFLOW = { [OUT_OF_RANGE]: BalanceTooLarge, accounts_total_check: BalanceTooLarge };
 
-/** The constraint that refuses an entry for which the balance does not suffice: for `refusedBy`. */
+/** Error for `refusedBy` if an entry would overdraw the available balance. */
 export const OVERDRAFT = { accounts_available_check: InsufficientBalance };

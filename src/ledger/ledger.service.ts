@@ -9,18 +9,18 @@ import type { PostedEntryOut } from './posted-entry.dto';
 /** Optional fields of an entry by staff. */
 export interface EntryOrigin {
   readonly reference?: string | null | undefined;
-  /** The staff action in the audit log. */
+  /** Id of the staff action in the audit log. */
   readonly actionId?: number;
-  /** Makes the entry part of a transaction. */
+  /** Manager of the transaction to which the entry belongs. */
   readonly manager?: EntityManager;
 }
 
-/** The columns of a PostedEntryOut. */
+/** SQL columns of a PostedEntryOut. */
 export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.available_delta AS amount,
   entry.reason, entry.reference, entry.available_after AS balance, entry.held_after AS held,
   entry.created_at`;
 
-/** Credits and debits by staff. Orders write their entries themselves, in one statement with their state. */
+/** Posts credits and debits by staff. Orders write their own entries, in one statement with their state. */
 @Injectable()
 export class LedgerService {
   constructor(private readonly dataSource: DataSource) {}
@@ -35,7 +35,7 @@ export class LedgerService {
     return this.post(userId, 'adjustment', amount, reason, origin);
   }
 
-  /** The available balance of a user. @throws UserNotFound */
+  /** Returns a user's available balance. @throws UserNotFound */
   async available(userId: number): Promise<Money> {
     const [account] = await queryRows<{ available: string }>(
       this.dataSource,
@@ -46,7 +46,7 @@ export class LedgerService {
     return Money.parse(account.available);
   }
 
-  /** The balance in roubles below which the user gets an event; `null` for no event. */
+  /** Returns the balance, in roubles, below which the user gets an event; null for no event. */
   lowBalanceOf(userId: number): Promise<string | null> {
     return this.lowBalance('SELECT low_balance AS below FROM accounts WHERE user_id = $1', [userId]);
   }

@@ -1,7 +1,7 @@
 /**
- * SQL that posts the entries of a statement and writes each account once for all of them. It locks the
- * accounts in the order of users, and numbers the entries itself. Otherwise the database would number each
- * entry by separate queries.
+ * Returns SQL that posts a statement's entries, and writes each account once. It locks the accounts in the
+ * order of users. It numbers the entries itself, because the database would otherwise run separate queries
+ * for each entry.
  *
  * @param entries a query for `user_id`, `kind`, `order_id`, `available_delta` and `held_delta`
  * @param users a query for the users' ids

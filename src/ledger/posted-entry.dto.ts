@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiNullable, ApiRoubles } from '../http';
 import type { LedgerEntryKind } from './entry-kinds';
 
-/** A ledger entry by staff. */
+/** Ledger entry by staff. */
 export class PostedEntryOut {
   @ApiProperty({ type: 'integer', example: 1234 })
   id!: number;

@@ -1,8 +1,11 @@
-/** The kinds of entries in responses to customers. */
+/** Kinds of entries in responses to customers. */
 export const SHOWN_KINDS = ['hold', 'capture', 'release', 'refund', 'credit', 'debit'] as const;
 export type ShownKind = (typeof SHOWN_KINDS)[number];
 
-/** SQL for the {@link ShownKind} of an entry. `ledger_entries_shown_kind_idx` has the same expression. */
+/**
+ * SQL for the {@link ShownKind} of an entry. The index `ledger_entries_shown_kind_idx` uses the same
+ * expression.
+ */
 export const SHOWN_KIND = `(
   CASE kind WHEN 'topup' THEN 'credit'
             WHEN 'adjustment' THEN CASE WHEN available_delta < 0 THEN 'debit' ELSE 'credit' END

@@ -4,12 +4,17 @@ import { queryRows } from '../../database';
 import type { LeasedRun } from '../../jobs';
 import { SALES_COLUMNS, sumsByDay } from './sales-sums';
 
-/** A week of sales takes 0.05 s at a million orders a year. */
+/** Number of days rolled up at a time. A week takes 0.05 s at a million orders a year. */
 const DAYS_AT_ONCE = 7;
-/** Orders and refunds have the time at which their transaction began. No transaction lasts this long. */
+/**
+ * Minutes after which the sales of a day are final. Orders and refunds are dated at the start of their
+ * transaction, and no transaction lasts this long.
+ */
 const SETTLED_AFTER_MINUTES = 15;
 
-/** Rolls up each day once, after its end, when its sales no longer change. The first run catches up. */
+/**
+ * Rolls up the sales of each day once, when they are final. The first run catches up with all earlier days.
+ */
 @Injectable()
 export class SalesRollupService {
   private readonly logger = new Logger(SalesRollupService.name);
@@ -30,8 +35,8 @@ export class SalesRollupService {
   }
 
   /**
-   * Starts a day before the first sale, because a sale from right before midnight may be committed after it.
-   * Has no effect before the first sale, or when the start is set.
+   * Sets the start of the roll-up, unless it is set or nothing was sold yet. The start is a day before the
+   * first sale, because a sale from right before midnight may be committed after that sale.
    */
   private async setStart(): Promise<void> {
     await queryRows(
@@ -44,7 +49,7 @@ export class SalesRollupService {
     );
   }
 
-  /** @returns the number of days: 0 when another replica was faster, null when there are no more */
+  /** @returns the number of days; 0 if another replica was faster, null if no days are left */
   private async rollUpSlice(): Promise<number | null> {
     const [slice] = await queryRows<{ from: string; to: string; days: number }>(
       this.dataSource,

@@ -9,18 +9,18 @@ export const SALES_DIMENSIONS = ['day', 'country', 'version'] as const;
 export type SalesDimension = (typeof SALES_DIMENSIONS)[number];
 
 export interface SalesQuery {
-  /** The first day, `2026-11-21`, in UTC. */
+  /** First day in UTC, for example `2026-11-21`. */
   readonly from: string;
-  /** The last day. */
+  /** Last day in UTC, inclusive. */
   readonly to: string;
-  /** At least one. */
+  /** Dimensions of the rows, at least one. */
   readonly by: readonly SalesDimension[];
 }
 
 export interface Sales {
-  /** For the whole period. */
+  /** Sums for the whole period. */
   readonly total: SalesFiguresOut;
-  /** Sorted by day, latest first, then by country and version. */
+  /** Rows, sorted by day, latest first, then by country and version. */
   readonly rows: readonly SalesRowOut[];
 }
 
@@ -31,11 +31,11 @@ export class SalesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Reads rolled-up days and later ones in one statement, so that no day is counted twice or omitted when a
-   * roll-up is committed at the same time.
+   * Returns the sales of a period. Reads rolled-up and later days in one statement, so that a concurrent
+   * roll-up neither omits a day nor counts it twice.
    *
-   * @param page.after the dimensions of the last row of the previous page, in the order of SALES_DIMENSIONS
-   * @param page.limit if omitted, all rows
+   * @param page.after dimensions of the previous page's last row, in the order of SALES_DIMENSIONS
+   * @param page.limit maximum number of rows; all rows if omitted
    * @throws InvalidSalesPeriod, InvalidSalesCursor
    */
   async read(
@@ -89,11 +89,11 @@ const selectDimension = (name: SalesDimension, keys: readonly SalesDimension[]):
   return name === 'day' ? `to_char(day, 'YYYY-MM-DD') AS day` : name;
 };
 
-/** Whether the values can be those of a row with these dimensions. */
+/** Returns whether the values can belong to a row with these dimensions. */
 const isCursor = (values: readonly string[], keys: readonly SalesDimension[]): boolean =>
   values.length === keys.length && (keys[0] !== 'day' || /^\d{4}-\d\d-\d\d$/.test(values[0] ?? ''));
 
-/** SQL: whether the row comes after the one whose keys are the parameters from $4 on. */
+/** Returns the SQL condition that a row comes after the row whose keys are the parameters from $4 on. */
 const isAfter = (keys: readonly SalesDimension[]): string => {
   const alternatives = keys.map((key, n) => {
     const equal = keys.slice(0, n).map((earlier, index) => `${earlier} = $${4 + index}`);
