@@ -5,15 +5,15 @@ import { PriceRulesService } from './price-rules.service';
 import { type Markup, type PricedOffer, RuleBook } from './rule-book';
 
 /**
- * The rules in the memory of this process, so that a price needs no query. A change is written at least a
- * second before it takes effect, and the rules are read twice a second: all replicas change at the same
- * moment of the database's clock.
+ * Keeps the rules in this process's memory, so that a price needs no query. A change is written at least a
+ * second before it takes effect, and the rules are read twice a second. All replicas therefore change prices
+ * at the same moment of the database's clock.
  */
 @Injectable()
 export class CurrentMarkups {
   private book: RuleBook;
   private revision = -1;
-  /** The database's time at the last read of the rules, and the local moment of it. */
+  /** Database time at the last read of the rules. `readAt` is the local moment of that read. */
   private databaseTimeMs = 0;
   private readAt: Moment;
 

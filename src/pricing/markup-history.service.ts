@@ -9,16 +9,16 @@ import { type Markup, type MarkupRule, type PricedOffer, RuleBook } from './rule
 
 interface PriceComparison {
   readonly at: Date;
-  /** All rules that apply at that moment without the change. */
+  /** Rules that apply at that moment without the change. */
   readonly rules: readonly MarkupRule[];
-  /** The rules that the change adds or ends. */
+  /** Rules that the change adds or ends. */
   readonly touched: readonly MarkupRule[];
   readonly before: (offer: PricedOffer) => Markup;
-  /** A rule that is added has the id NEW_RULE_ID. */
+  /** Markup with the change. An added rule has the id NEW_RULE_ID. */
   readonly after: (offer: PricedOffer) => Markup;
 }
 
-/** A placeholder for the id of a rule that is not added yet, and is newer than all others. */
+/** Placeholder id of a rule that is not added yet. The rule counts as newer than all others. */
 export const NEW_RULE_ID = Number.MAX_SAFE_INTEGER;
 
 /** Computes the markups of any moment from the rules and defaults that applied then. */
@@ -30,7 +30,7 @@ export class MarkupHistoryService {
     private readonly config: AppConfig,
   ) {}
 
-  /** @param at by default now; for a moment in the future, the rules known today apply */
+  /** @param at now by default; for a moment in the future, the rules known today apply */
   async heldAt(
     offer: PricedOffer,
     at?: Date,
@@ -81,7 +81,10 @@ export class MarkupHistoryService {
     );
   }
 
-  /** The last default recorded before, else the first one recorded later, else that of this process. */
+  /**
+   * Returns the last default recorded before, else the first default recorded later, else this process's
+   * default.
+   */
   private async defaultAt(moment: Date): Promise<string> {
     const [recorded] = await queryRows<{ percent: string }>(
       this.dataSource,

@@ -2,36 +2,41 @@ import type { IpVersion } from '../common';
 import { InvalidPriceRule } from './pricing.errors';
 import { LONGEST_PERIOD_DAYS, type RuleScope, SHORTEST_PERIOD_DAYS } from './rule-book';
 
-/** A rule to be added. An omitted field of its scope matches all. */
+/** Rule to be added. An omitted field of its scope matches all. */
 export interface NewPriceRule {
   readonly userId?: number | undefined;
   readonly country?: string | undefined;
   readonly version?: IpVersion | undefined;
-  /** The first and the last period in days, both included. */
+  /** First period in days, inclusive. `maxPeriod` is the last period, inclusive. */
   readonly minPeriod?: number | undefined;
   readonly maxPeriod?: number | undefined;
-  /** A decimal string from 0 to 9999 with at most four decimals. */
+  /** Markup as a decimal string from 0 to 9999 with at most four decimals. */
   readonly markupPercent: string;
-  /** By default in a second and a half, when all replicas can know of it. */
+  /** Start; by default in a second and a half, when all replicas can know of the rule. */
   readonly validFrom?: Date | undefined;
-  /** By default without an end. */
+  /** End; by default none. */
   readonly validTo?: Date | undefined;
 }
 
-/** The author of a change, and the reason. */
+/** Author and reason of a change. */
 export interface Signature {
   readonly by: string;
   readonly reason: string;
 }
 
-/** A rule to be added, one to be ended, or both: then the new one replaces the other. */
+/**
+ * Change that adds a rule, ends a rule, or does both. If it does both, the new rule replaces the ended rule.
+ */
 export interface PriceChange {
   readonly add?: NewPriceRule | undefined;
-  /** The id of a rule. */
+  /** Id of the rule to end. */
   readonly end?: number | undefined;
 }
 
-/** The validated request has the other bounds. @throws InvalidPriceRule */
+/**
+ * Reads the scope and the markup of a rule. The validated request satisfies all other bounds. @throws
+ * InvalidPriceRule
+ */
 export function readNewRule(rule: NewPriceRule): RuleScope & { readonly markupPercent: string } {
   const { userId = null, version = null, minPeriod = null, maxPeriod = null, markupPercent } = rule;
   const country = rule.country?.toLowerCase() ?? null;
@@ -47,7 +52,7 @@ export const invalidPeriods = () =>
 
 export const noPriceChange = () => new InvalidPriceRule('Name a rule to add, one to end, or both');
 
-/** The text of a percentage in a column of type numeric(8,4). */
+/** Returns a percentage as a column of type numeric(8,4) shows it. */
 export function toStoredPercent(percent: string): string {
   const [whole, fraction = ''] = percent.split('.');
   return `${Number(whole)}.${fraction.padEnd(4, '0')}`;

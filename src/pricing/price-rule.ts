@@ -1,29 +1,27 @@
 import type { IpVersion } from '../common';
 
 /**
- * A markup for some offers, for a time (`docs/decisions/0016-price-rules.md`). It is never edited: only its
- * end is written later. A field of its scope that is `null` matches all.
+ * Markup for some offers, for a time (`docs/decisions/0016-price-rules.md`). A rule is never edited, but its
+ * end may be written later. A field of its scope that is `null` matches all.
  */
 export interface PriceRule {
   readonly id: number;
   readonly userId: number | null;
-  /** In lower case. */
+  /** Country code in lower case. */
   readonly country: string | null;
   readonly version: IpVersion | null;
-  /** Days, inclusive. */
+  /** First period in days, inclusive. */
   readonly minPeriod: number | null;
-  /** Days, inclusive. */
+  /** Last period in days, inclusive. */
   readonly maxPeriod: number | null;
   readonly markupPercent: string;
   readonly validFrom: Date;
-  /**
-   * The rule does not apply from this moment on, or never did if it equals `validFrom`. `null` until it ends.
-   */
+  /** End of the rule, exclusive; `null` until it ends. If it equals `validFrom`, the rule never applied. */
   readonly validTo: Date | null;
   readonly createdAt: Date;
   readonly createdBy: string;
   readonly reason: string;
-  /** When its end was written; null also if the rule was added with an end. */
+  /** Time when the end was written; null also if the rule was added with an end. */
   readonly endedAt: Date | null;
   readonly endedBy: string | null;
   readonly endReason: string | null;

@@ -13,13 +13,13 @@ import {
 } from './pricing.errors';
 import type { MarkupRule } from './rule-book';
 
-/** The limit on rules that have not ended. Rules that are added at the same moment may exceed it. */
+/** Maximum number of rules that have not ended. Rules that are added at the same moment may exceed it. */
 const MAX_PRICE_RULES = 10_000;
-/** A change is written at least this long before it takes effect, so that all replicas know it in time. */
+/** Minimum time from writing a change until it takes effect, so that all replicas know it in time. */
 export const LEAD_SECONDS = 1;
-/** How long the rest of the transaction may take when a change should take effect as soon as possible. */
+/** Time for the rest of the transaction if a change should take effect as soon as possible. */
 export const COMMIT_SECONDS = 0.5;
-/** Replicas lag by less than this, so they need no rule that ended before. */
+/** Maximum lag of replicas. They need no rule that ended longer ago. */
 const REPLICA_LAG_SECONDS = 60;
 
 const MARKUP_FIELDS = 'id userId country version minPeriod maxPeriod markupPercent validFrom validTo';
@@ -27,15 +27,18 @@ const FIELDS = `${MARKUP_FIELDS} createdAt createdBy reason endedAt endedBy endR
 const MARKUP_COLUMNS = selectList(MARKUP_FIELDS.split(' '));
 const COLUMNS = selectList(FIELDS.split(' '));
 
-/** SQL for rules that have not ended. A rule that was cancelled before it began ends when it begins. */
+/**
+ * Returns the SQL condition for rules that have not ended. A rule cancelled before its start ends at its
+ * start.
+ */
 const openAt = (moment: string): string =>
   `(valid_to IS NULL OR (valid_to > ${moment} AND valid_to > valid_from))`;
 export const OPEN_PRICE_RULES = openAt('clock_timestamp()');
 
 /**
- * The `moment` when a change takes effect: `$1`, or as soon as possible, in whole milliseconds, which is what
- * JavaScript reads. No row when `$1` is too soon. The lock serialises changes, and the time is read after it
- * was acquired.
+ * SQL for the `moment` when a change takes effect: `$1`, or as soon as possible, in whole milliseconds, which
+ * is the precision of JavaScript. It returns no row if `$1` is too soon. The lock serialises changes, and the
+ * time is read after the lock was acquired.
  */
 const EFFECT = `locked AS MATERIALIZED (SELECT FROM price_rules_revision FOR UPDATE),
   soonest AS MATERIALIZED (
@@ -47,17 +50,17 @@ const EFFECT = `locked AS MATERIALIZED (SELECT FROM price_rules_revision FOR UPD
      WHERE moment >= soonest)`;
 
 /**
- * The price rules in the database. A change takes effect in the future only, so that the markups of the past
- * never change.
+ * Reads and changes the price rules in the database. A change takes effect only in the future, so that the
+ * markups of the past never change.
  */
 @Injectable()
 export class PriceRulesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Adds a rule. It ends another one when it begins, if `replaces` is set.
+   * Adds a rule. If `replaces` is set, that rule ends when the new rule begins.
    *
-   * @param manager of a transaction whose last statement is `assertAhead`
+   * @param manager manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules
    */
   async add(
@@ -110,10 +113,10 @@ export class PriceRulesService {
   }
 
   /**
-   * Ends a rule. A rule that has not begun is cancelled.
+   * Ends a rule, or cancels it if it has not begun.
    *
-   * @param at by default, as soon as all replicas can know of it
-   * @param manager of a transaction whose last statement is `assertAhead`
+   * @param at time of the end; by default, as soon as all replicas can know of it
+   * @param manager manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
   async end(
@@ -138,8 +141,8 @@ export class PriceRulesService {
   }
 
   /**
-   * Must be called right before a change is committed: if its transaction has taken too long, some replicas
-   * would not know of the change in time.
+   * Asserts that all replicas will know of a change in time. Must be called right before the commit, because
+   * the transaction may have taken too long.
    *
    * @param effect when the change takes effect
    * @throws PriceChangeTooLate
@@ -158,7 +161,7 @@ export class PriceRulesService {
     return rule;
   }
 
-  /** The revision of the set of rules, which changes with every change of a rule, and the database's time. */
+  /** Returns the database's time and the revision of the rules, which changes with every change of a rule. */
   readRevision(): Promise<{ revision: number; now: Date }> {
     return queryRow(this.dataSource, 'SELECT revision, clock_timestamp() AS now FROM price_rules_revision');
   }
@@ -172,7 +175,7 @@ export class PriceRulesService {
     );
   }
 
-  /** Lists the fields of all open rules that replicas need. */
+  /** Lists all open rules, with the fields that replicas need. */
   listOpen(): Promise<MarkupRule[]> {
     return queryRows(
       this.dataSource,

@@ -3,7 +3,10 @@ import { CurrentMarkups } from './current-markups';
 import { MarkupHistoryService } from './markup-history.service';
 import { PriceRulesService } from './price-rules.service';
 
-/** Without jobs, so that the command line can use it. The catalog's jobs read the rules. */
+/**
+ * Provides price rules. The module starts no jobs, so that the command line can use it; the catalog's jobs
+ * read the rules.
+ */
 @Module({
   providers: [CurrentMarkups, MarkupHistoryService, PriceRulesService],
   exports: [CurrentMarkups, MarkupHistoryService, PriceRulesService],

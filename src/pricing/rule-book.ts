@@ -1,33 +1,33 @@
 import { compareDecimals, type IpVersion } from '../common';
 import type { PriceRule } from './price-rule';
 
-/** The offers to which a rule applies. A field that is `null` matches all. */
+/** Offers to which a rule applies. A field that is `null` matches all. */
 export type RuleScope = Pick<PriceRule, 'userId' | 'country' | 'version' | 'minPeriod' | 'maxPeriod'>;
 
-/** The fields that the choice of a rule requires. */
+/** Fields of a rule that are needed to choose a markup. */
 export type MarkupRule = RuleScope & Pick<PriceRule, 'id' | 'markupPercent' | 'validFrom' | 'validTo'>;
 
 export interface PricedOffer {
-  /** `null` for any user without own rules. */
+  /** Id of the user; `null` for any user without rules of their own. */
   readonly userId: number | null;
-  /** In lower case; `null` for a quote, which has no country. */
+  /** Country code in lower case; `null` for a quote, which names no country. */
   readonly country: string | null;
   readonly version: IpVersion;
-  /** Days. */
+  /** Rental period in days. */
   readonly period: number;
 }
 
 export interface Markup {
-  /** A decimal string. */
+  /** Markup as a decimal string. */
   readonly percent: string;
-  /** `null` for the default markup. */
+  /** Id of the chosen rule; `null` for the default markup. */
   readonly ruleId: number | null;
 }
 
 export const SHORTEST_PERIOD_DAYS = 1;
 export const LONGEST_PERIOD_DAYS = 3650;
 
-/** The number of periods that a rule covers: the fewer, the more specific it is. */
+/** Returns the number of periods that a rule covers. A rule with fewer periods is more specific. */
 export const periodsOf = ({ minPeriod, maxPeriod }: RuleScope): number =>
   (maxPeriod ?? LONGEST_PERIOD_DAYS) - (minPeriod ?? SHORTEST_PERIOD_DAYS) + 1;
 
@@ -44,14 +44,15 @@ const orAll = <Value>(value: Value | null): readonly (Value | null)[] =>
   value === null ? [null] : [value, null];
 
 /**
- * Chooses the markup of an offer. The most specific rule wins: one for the user, then one for the country,
- * then for the version, then for fewer periods, then the newest. There are no ties.
+ * Chooses the markup of an offer by the most specific rule. A rule for the user comes before a rule for the
+ * country, then come rules for the version, then rules for fewer periods, then newer rules. There are no
+ * ties.
  *
- * A quote has no country, and customers never pay more than their quote: a rule for a country counts only
- * where it is cheaper than the markup of the quote.
+ * A quote names no country, and customers never pay more than their quote. A rule for a country therefore
+ * applies only if it is cheaper than the quote's markup.
  */
 export class RuleBook {
-  /** By user, country and version; more specific ones first. */
+  /** Rules by user, country and version. More specific rules come first. */
   private readonly rules = new Map<string, MarkupRule[]>();
 
   constructor(
@@ -74,14 +75,14 @@ export class RuleBook {
     return compareDecimals(here.percent, quoted.percent) < 0 ? here : quoted;
   }
 
-  /** The id of the rule for the country of an offer that the quote makes irrelevant, or `null`. */
+  /** Returns the id of the offer's country rule if the quote makes the rule irrelevant, otherwise `null`. */
   findDearerRuleId(offer: PricedOffer, atMs: number): number | null {
     const rule = this.findMostSpecific(offer, atMs);
     if (!rule || rule.country === null) return null;
     return this.choose(offer, atMs).ruleId === rule.id ? null : rule.id;
   }
 
-  /** Finds the most specific rule, which may not count if it is for a country. */
+  /** Finds the most specific rule. A rule for a country may not apply, because the quote may be cheaper. */
   findMostSpecific(offer: PricedOffer, atMs: number): MarkupRule | undefined {
     for (const userId of orAll(offer.userId)) {
       for (const country of orAll(offer.country)) {
@@ -102,7 +103,7 @@ export class RuleBook {
   }
 }
 
-/** Whether a rule applies to an offer, ignoring other rules. */
+/** Returns whether a rule applies to an offer, ignoring other rules. */
 export const matches = (rule: RuleScope, offer: PricedOffer): boolean =>
   (rule.userId === null || rule.userId === offer.userId) &&
   (rule.country === null || rule.country === offer.country) &&
