@@ -3,21 +3,24 @@ import { DataSource } from 'typeorm';
 import { queryRow } from '../database';
 import type { LeasedRun } from '../jobs';
 
-/** It takes well below a second. */
+/** Number of flags corrected at a time, which takes well below a second. */
 const BATCH_SIZE = 10_000;
 
-/** Wrong flags, each found by a partial index. The sweep keeps the flags of withdrawn proxies. */
+/**
+ * SQL conditions for wrong flags, each found by a partial index. The sweep keeps the flags of withdrawn
+ * proxies.
+ */
 const WRONG = {
-  /** Cleared, because the rental ended. */
+  /** Flags to clear, because the rental has ended. */
   ended: 'active AND date_end <= now()',
-  /** Set, because the rental has not ended: the clock went back, or the row was edited. */
+  /** Flags to set, because the rental has not ended. The clock went back, or the row was edited. */
   restored: 'NOT active AND withdrawn_at IS NULL AND date_end > now()',
 } as const;
 
 /**
- * Keeps the `active` flags of proxies current for staff, reminders and renewals; responses to customers
- * compare the end itself. Nothing else clears the flag of a rental that has ended, so that each end is
- * announced, and once (`proxy.expired`, by `record_proxy_changes.sql`).
+ * Keeps the `active` flags of proxies current for staff, reminders and renewals. Responses to customers
+ * compare the end itself. Only this service clears the flag of an ended rental, so that each end is announced
+ * exactly once (`proxy.expired`, by `record_proxy_changes.sql`).
  */
 @Injectable()
 export class ActiveFlagsService {
@@ -40,8 +43,8 @@ export class ActiveFlagsService {
   }
 
   /**
-   * Skips rows that another transaction is changing until the next run. The ids are an array because the
-   * planner expects many wrong rows and would scan the whole table for a join.
+   * Corrects a batch of flags. Rows that another transaction is changing wait until the next run. The ids are
+   * an array, because the planner expects many wrong rows and would scan the whole table for a join.
    */
   private async correctBatch(wrong: string): Promise<number> {
     const { count } = await queryRow<{ count: number }>(

@@ -6,28 +6,32 @@ import type { Caller } from '../auth';
 import { Clock } from '../common';
 import { batchedLookup, preparedRows } from '../database';
 
-/** A version of a user's list of proxies. Responses made from it are valid as long as the revision is. */
+/**
+ * Version of a user's list of proxies. A response made from a revision is valid as long as the revision is.
+ */
 export interface ListRevision {
   readonly userId: number;
-  /** Grows with every change in the database that the user can see. */
+  /** Number that grows with every change in the database that the user can see. */
   readonly revision: number;
-  /** Milliseconds since 1970. No rental ends from `fromMs` until just before `untilMs`. */
+  /**
+   * Start of validity, in milliseconds since 1970. No rental ends from `fromMs` until just before `untilMs`.
+   */
   readonly fromMs: number;
   readonly untilMs: number;
-  /** How many proxies the user had when this was looked up. */
+  /** Number of proxies that the user had when the revision was looked up. */
   readonly proxyCount: number;
 }
 
-/** An entity tag for everything that a response depends on. */
+/** Returns a weak entity tag for a text that names everything on which a response depends. */
 export function weakTag(source: string): string {
   return `W/"${createHash('sha256').update(source).digest('base64url').slice(0, 22)}"`;
 }
 
 /**
- * The entity tag of a response made from a list. It is weak because the response may be newer than the
- * revision in the tag; it is never older.
+ * Returns the entity tag of a response made from a list. It is weak because the response may be newer than
+ * the revision in the tag; the response is never older.
  *
- * @param variant everything else that the response depends on, e.g. its format
+ * @param variant everything else on which the response depends, e.g. its format
  */
 export function entityTag({ userId, revision, untilMs }: ListRevision, variant: string): string {
   return weakTag(`${userId} ${revision} ${untilMs} ${variant}`);
@@ -35,7 +39,7 @@ export function entityTag({ userId, revision, untilMs }: ListRevision, variant: 
 
 const MAX_USERS = 20_000;
 
-/** Finds the present list revision of each caller, usually from the lookup of their token alone. */
+/** Finds the current list revision of each caller, usually from the lookup of the caller's token alone. */
 @Injectable()
 export class ListRevisionService {
   private readonly revisions = new LRUCache<number, ListRevision>({ max: MAX_USERS });
@@ -45,7 +49,7 @@ export class ListRevisionService {
     private readonly clock: Clock,
   ) {}
 
-  /** Returns the same object as long as the revision does not change. */
+  /** Returns a caller's list revision, as the same object while the revision does not change. */
   async get({
     userId,
     proxiesRevision: revision,
@@ -54,7 +58,7 @@ export class ListRevisionService {
     if (known) return known;
     const span = await this.lookUpSpan(userId);
     if (!span) throw new Error(`the database did not tell when the next rental of user ${userId} ends`);
-    // A concurrent request may have stored it meanwhile.
+    // A concurrent request may have stored the revision meanwhile.
     const stored = this.find(userId, revision);
     if (stored) return stored;
     const current = { userId, revision, ...span };
@@ -68,7 +72,7 @@ export class ListRevisionService {
     return known?.revision === revision && known.fromMs <= nowMs && nowMs < known.untilMs ? known : undefined;
   }
 
-  /** The time span until the next rental of a user ends, and how many proxies the user has. */
+  /** Finds the time span until the next rental of a user ends, and the number of the user's proxies. */
   private readonly lookUpSpan = batchedLookup(async (userIds: readonly number[]) => {
     const fromMs = this.clock.now().getTime();
     const spans = await preparedRows<{ userId: number; proxyCount: number; end: Date | null }>(

@@ -78,7 +78,10 @@ last page is read is on one of the pages.`,
     });
   }
 
-  /** The entity tag depends only on the page, so that changes elsewhere in a long list do not affect it. */
+  /**
+   * Sends a page. Its entity tag depends only on the page, so that changes elsewhere in a long list do not
+   * affect it.
+   */
   private async sendPage(
     userId: number,
     page: ProxyPageRequest,
@@ -140,7 +143,7 @@ last page is read is on one of the pages.`,
   }
 }
 
-/** The same request with another cursor. */
+/** Returns the path of the same request with another cursor. */
 function linkTo({ path, query }: Request, cursor: number): string {
   const parameters = new URLSearchParams({ ...(query as Record<string, string>), cursor: String(cursor) });
   return `${path}?${parameters.toString()}`;

@@ -23,12 +23,15 @@ import { ProxyPings } from './pings/proxy-pings.service';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
 
-/** The flags only copy `date_end` for lists, so a minute's delay is harmless. */
+/** Interval for refreshing flags. They only copy `date_end` for lists, so a minute's delay is harmless. */
 const REFRESH_FLAGS_SECONDS = 60;
 const REMIND_SECONDS = 60;
-/** How long `last_used_at` and `uses` of links may lag behind. */
+/** Maximum delay of `last_used_at` and `uses` of links. */
 const WRITE_USES_MS = 5000;
-/** Results of checks matter only while a proxy is rented, and many are checked every few minutes. */
+/**
+ * Days for which checks are kept. Results matter only while a proxy is rented, and many proxies are checked
+ * every few minutes.
+ */
 const PROXY_CHECK_DAYS = 30;
 
 @Module({

@@ -11,12 +11,12 @@ import { ProxyNotFound } from './proxies.errors';
 import { type Proxy, PROXY_COLUMNS } from './proxy';
 import { PING_TIMEOUT_MS, tcpPing } from './tcp-ping';
 
-/** An id of ours: digits, few enough for a bigint column. */
+/** Pattern of proxy ids, with few enough digits for a bigint column. */
 export const PROXY_ID = /^[1-9]\d{0,14}$/;
 
 /**
- * How many proxies are read for a filtered page. If the user has more, a page may contain fewer than its
- * limit although there is a next one.
+ * Maximum number of proxies that are read for a filtered page. If the user has more, a page may contain fewer
+ * proxies than its limit although there is a next page.
  */
 export const LOOKED_AT = 10_000;
 
@@ -45,8 +45,8 @@ export class ProxiesService {
   }
 
   /**
-   * A page of a user's proxies, ordered by id, as a JSON array, and the cursor of the next one. Its time does
-   * not grow with their number.
+   * Returns a page of a user's proxies as a JSON array, ordered by id, and the cursor of the next page. The
+   * duration does not grow with the number of proxies.
    */
   async readPage(
     userId: number,
@@ -54,7 +54,7 @@ export class ProxiesService {
   ): Promise<{ readonly json: string; readonly next: number | null }> {
     const parameters: unknown[] = [this.clock.now(), userId, cursor ?? 0, limit];
     const condition = proxyFilterSql(filter, (value) => `$${parameters.push(value)}`, '$1');
-    // Unfiltered pages need no bound, nor do the proxies of an order, which an index finds.
+    // Unfiltered pages need no bound. The proxies of an order need none either, because an index finds them.
     const isBounded = filter.orderId === null && !isUnfiltered(filter);
     const page = await queryRow<{ text: string | null; last: number; found: number; end: number | null }>(
       this.dataSource,
@@ -76,7 +76,7 @@ export class ProxiesService {
     return { json: `[${page.text ?? ''}]`, next: page.found > limit ? page.last : page.end };
   }
 
-  /** The present state of the proxies that an order bought, or of the one that it prolonged. */
+  /** Returns the current state of the proxies that an order bought, or of the proxy that it prolonged. */
   async ofOrder(order: { id: number; proxyId: number | null }): Promise<ProxyOut[]> {
     const proxies = await (order.proxyId === null
       ? this.lookUpByOrder(order.id)
@@ -85,7 +85,10 @@ export class ProxiesService {
     return (proxies ?? []).map((proxy) => toProxyOut(proxy, now));
   }
 
-  /** Batched, because the requests of a batch of orders return at the same time. */
+  /**
+   * Finds proxies by order. Lookups are batched, because the requests of a batch of orders return at the same
+   * time.
+   */
   private readonly lookUpByOrder = batchedLookup(async (orderIds: readonly number[]) => {
     const rows = await preparedRows<Proxy>(
       this.dataSource,
@@ -106,7 +109,7 @@ export class ProxiesService {
     return new Map(rows.map((row) => [row.id, [row]]));
   });
 
-  /** The user's first proxy that works now. */
+  /** Returns the user's first proxy that works now; null if there is none. */
   async findActive(userId: number): Promise<Proxy | null> {
     const [proxy] = await queryRows<Proxy>(
       this.dataSource,
@@ -117,7 +120,7 @@ export class ProxiesService {
     return proxy ?? null;
   }
 
-  /** The times at which proxies were found withdrawn, by their ids. Other proxies are omitted. */
+  /** Returns the times at which proxies were found withdrawn, by proxy id. Other proxies are omitted. */
   async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
     const withdrawn = await preparedRows<{ id: number; withdrawnAt: Date }>(
       this.dataSource,
@@ -128,7 +131,10 @@ export class ProxiesService {
     return new Map(withdrawn.map(({ id, withdrawnAt }) => [id, withdrawnAt]));
   }
 
-  /** Milliseconds to a TCP connection; null if the proxy cannot be reached. @throws ProxyNotFound */
+  /**
+   * Returns the milliseconds until a TCP connection is open; null if the proxy cannot be reached. @throws
+   * ProxyNotFound
+   */
   async ping(userId: number, proxyId: string): Promise<number | null> {
     const { host, port } = await this.get(userId, proxyId);
     const timeoutMs = this.config.tuning.pingTimeoutMs ?? PING_TIMEOUT_MS;

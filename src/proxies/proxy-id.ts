@@ -9,7 +9,7 @@ const DESCRIPTION = ApiParam({
   schema: { type: 'string', title: 'Proxy Id', example: '1' },
 });
 
-/** The id of a proxy in the path, as text: an invalid id returns 404, like an unknown one. */
+/** Injects the proxy id of the path as text, so that an invalid id returns 404, like an unknown id. */
 export const ProxyIdParam = (): ParameterDecorator => (route, handler, index) => {
   Param('proxy_id')(route, handler, index);
   decorateRoute(DESCRIPTION, route, handler);

@@ -1,6 +1,6 @@
 import { selectList } from '../database';
 
-/** The fields of a proxy for its customer. */
+/** Fields of a proxy for its customer. */
 export interface ProxyFields {
   readonly id: number;
   readonly host: string;
@@ -12,20 +12,25 @@ export interface ProxyFields {
   readonly version: string;
   readonly dateStart: Date | null;
   readonly dateEnd: Date | null;
-  /** When the proxy was found withdrawn, regardless of its end. Null again when it is listed again. */
+  /**
+   * Time when the proxy was found withdrawn, regardless of its end. It becomes null if the proxy is listed
+   * again.
+   */
   readonly withdrawnAt: Date | null;
-  /** The customer's own label. It is never sent to the provider, where `descr` is the order reference. */
+  /**
+   * Customer's own label, which is never sent to the provider. The provider's `descr` is the order reference.
+   */
   readonly descr: string | null;
 }
 
-/** A proxy that a user has rented. */
+/** Proxy that a user has rented. */
 export interface Proxy extends ProxyFields {
   readonly userId: number;
-  /** The purchase that delivered it. */
+  /** Purchase that delivered the proxy. */
   readonly orderId: number;
-  /** When it was refunded because it did not work; it is withdrawn then, for good. */
+  /** Time when the proxy was refunded because it did not work. Such a proxy is withdrawn for good. */
   readonly refundedAt: Date | null;
-  /** The customer's own tags: see `normalTags()`. */
+  /** Customer's own tags, as `normalTags()` returns them. */
   readonly tags: readonly string[];
 }
 
@@ -33,5 +38,5 @@ const FIELDS =
   'id host port login password proxyType country version dateStart dateEnd withdrawnAt descr ' +
   'userId orderId refundedAt tags';
 
-/** Selects a {@link Proxy} from the table `proxies`. */
+/** SQL columns of a {@link Proxy} in the table `proxies`. */
 export const PROXY_COLUMNS = selectList(FIELDS.split(' '));

@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { TimeLimit } from '../common';
 
-/** A proxy that takes longer to accept a connection is unusable. */
+/** Maximum time to open a connection. A proxy that takes longer is unusable. */
 export const PING_TIMEOUT_MS = 3000;
 
 const FAULTS_OF_PEER: readonly (string | undefined)[] = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT'];
 
 /**
- * Whether an error of a connection that did not open is the peer's. Others, such as ENOTFOUND, EAI_AGAIN,
- * ENETUNREACH, EADDRNOTAVAIL or EMFILE, may be faults of this machine or its network.
+ * Returns whether the peer is at fault for a connection that did not open. Other errors, such as ENOTFOUND,
+ * EAI_AGAIN, ENETUNREACH, EADDRNOTAVAIL or EMFILE, may be faults of this machine or its network.
  */
 export function isFaultOfPeer(error: unknown): boolean {
-  // An AggregateError has the errors of all addresses of a host.
+  // An AggregateError contains the errors of all addresses of a host.
   const errors = error instanceof AggregateError ? error.errors : [error];
   return errors.some((one) => FAULTS_OF_PEER.includes((one as NodeJS.ErrnoException).code));
 }

@@ -8,7 +8,7 @@ import { PROXY_ID } from '../proxies.service';
 import { MAX_TARGETS, type BulkTargetRequest } from './bulk-target.dto';
 import { TargetMissing, TwoTargets, TooManyTargets } from './bulk-target.errors';
 
-/** The bulk target of a request: ids as given, without duplicates, or a filter. */
+/** Bulk target of a request, as ids in the given order without duplicates, or as a filter. */
 export type BulkTarget = { readonly ids: readonly string[] } | { readonly filter: ProxyFilter };
 
 export interface TargetProxy {
@@ -20,7 +20,7 @@ export interface TargetProxy {
   readonly version: IpVersion;
 }
 
-/** An id of the target and its proxy, which is null if the user has none with this id. */
+/** Id of a target and its proxy, which is null if the user has no proxy with this id. */
 export interface Target {
   readonly proxyId: string;
   readonly proxy: TargetProxy | null;
@@ -40,7 +40,8 @@ export class BulkTargetsService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns the ids of a target in their given order, and proxies of a filter in the order of their ids.
+   * Finds the proxies of a target. Ids stay in their given order, and the proxies of a filter are ordered by
+   * id.
    *
    * @throws TooManyTargets
    */

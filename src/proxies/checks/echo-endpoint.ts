@@ -6,18 +6,21 @@ import { jsonOrUndefined } from '../../common';
 import { AppConfig } from '../../config';
 import { hostOf } from './request-through';
 
-/** How long the echo endpoint may take to respond to a direct request, which needs no other work. */
+/** Maximum duration of a direct request to the echo endpoint, which needs no other work. */
 const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
 
-/** A proxy that reached the echo endpoint shows for this long that others of its family can. */
+/**
+ * Time for which a proxy that reached the echo endpoint shows that other proxies of its family can reach it.
+ */
 const REACHED_FOR_MS = 5 * 60_000;
 
 type Family = 4 | 6;
 
 /**
- * The echo endpoint's view of a request: its address, and whether a header revealed the client of the proxy.
+ * Schema of the echo endpoint's response. It contains the address from which the request came, and whether a
+ * header revealed the client of the proxy.
  */
 const verdict = z.object({
   nonce: z.string(),
@@ -25,7 +28,7 @@ const verdict = z.object({
   forwarded_for: z.boolean(),
 });
 
-/** The echo endpoint from a check's view: a route of this service at its public address. */
+/** Calls the echo endpoint for checks. The endpoint is a route of this service at its public address. */
 @Injectable()
 export class EchoEndpoint {
   private readonly logger = new Logger(EchoEndpoint.name);
@@ -34,30 +37,32 @@ export class EchoEndpoint {
 
   constructor(private readonly config: AppConfig) {}
 
-  /** Undefined if checks are disabled. */
+  /** URL of the echo endpoint; undefined if checks are disabled. */
   get url(): string | undefined {
     return this.config.proxyChecks.echoUrl;
   }
 
-  /** A URL for one request. The response contains its nonce, which no cache can know. */
+  /** Returns a URL for one request. The response contains the URL's nonce, which no cache can know. */
   question(url: string): { readonly url: URL; readonly nonce: string } {
     const nonce = randomBytes(16).toString('hex');
     return { url: new URL(`?nonce=${nonce}`, url), nonce };
   }
 
-  /** Null if it is not the echo endpoint's response to the request with this nonce. */
+  /**
+   * Reads a response; returns null unless it is the echo endpoint's response to the request with this nonce.
+   */
   read(text: string, nonce: string): z.output<typeof verdict> | null {
     const { data } = verdict.safeParse(jsonOrUndefined(text));
     return data?.nonce === nonce ? data : null;
   }
 
-  /** Notes that a proxy whose exit is of a family reached the echo endpoint. */
+  /** Records that a proxy reached the echo endpoint over a family of addresses. */
   recordReached(family: Family): void {
     this.reachedAtMs.set(family, performance.now());
     this.recordReachable(family, true);
   }
 
-  /** Logs when checks begin to have no result, and when they have one again. */
+  /** Logs when checks stop returning results, and when they return results again. */
   recordReachable(family: Family, isReachable: boolean): void {
     if (this.down.has(family) !== isReachable) return;
     if (isReachable) {
@@ -72,8 +77,9 @@ export class EchoEndpoint {
   }
 
   /**
-   * Whether the echo endpoint responds without a proxy, over a family of addresses: or over the other one, if
-   * a proxy of this family reached it within the last minutes. Never rejects.
+   * Returns whether the echo endpoint responds without a proxy over a family of addresses. A response over
+   * the other family is enough if a proxy of this family reached the endpoint within the last minutes. Never
+   * rejects.
    */
   async isReachable(url: string, family: Family): Promise<boolean> {
     const [isDirect, isUp] = await Promise.all([

@@ -12,21 +12,21 @@ const NONCE = /^[0-9a-f]{1,64}$/;
 const REVEALING_HEADERS = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip'];
 
 /**
- * Whether a proxy before our own load balancers revealed its client.
+ * Returns whether a proxy before our own load balancers revealed its client.
  *
- * @param request.ips the addresses of X-Forwarded-For up to the first that is not our load balancer; empty if
- *   the request did not come from one
+ * @param request.ips addresses of X-Forwarded-For up to the first that is not our load balancer's; empty if
+ * the request did not come from a load balancer
  */
 export function isForwarded({ ips, headers }: Pick<Request, 'ips' | 'headers'>): boolean {
   const forwardedFor = [headers['x-forwarded-for'] ?? []].flat().flatMap((list) => list.split(','));
   if (forwardedFor.length > ips.length) return true;
-  // A load balancer of ours may set these itself.
+  // Our load balancer may set these headers itself.
   return ips.length === 0 && REVEALING_HEADERS.some((name) => headers[name] !== undefined);
 }
 
 /**
- * Returns the address from which the request came, and nothing else. It does not use the database. It is for
- * requests through a customer's proxy, so that the description of the API omits it.
+ * Returns the address from which a request came, and nothing else, without using the database. It serves
+ * requests through a customer's proxy, so the API description omits it.
  */
 @ApiExcludeController()
 @Controller('echo')

@@ -16,12 +16,15 @@ export type { ProxyToCheck };
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, checked_at`;
 
-/** Clients give up after ten seconds, and the echo endpoint is checked directly before and after. */
+/**
+ * Maximum duration of a request through a proxy. Clients give up after ten seconds, and the echo endpoint is
+ * checked directly before and after.
+ */
 const CHECK_TIMEOUT_MS = 7000;
 
 type Result = Omit<ProxyCheckOut, 'checked_at' | 'works'>;
 
-/** The result of a check without a customer. The reason is null if the proxy works. */
+/** Result of a check that no customer requested. The reason is null if the proxy works. */
 export interface Probe {
   readonly reason: ProxyCheckReason | null;
   /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
@@ -29,8 +32,8 @@ export interface Probe {
 }
 
 /**
- * Proxy checks: a request through a customer's proxy to the echo endpoint shows whether the proxy works. A
- * proxy is reported dead only if the echo endpoint was reachable before and after.
+ * Checks whether a customer's proxy works, by a request through the proxy to the echo endpoint. A proxy is
+ * reported dead only if the echo endpoint was reachable before and after.
  */
 @Injectable()
 export class ProxyChecksService {
@@ -53,7 +56,7 @@ export class ProxyChecksService {
     );
   }
 
-  /** Newest first. @throws ProxyNotFound */
+  /** Lists the checks of a proxy, newest first. @throws ProxyNotFound */
   async list(userId: number, proxyId: string, page: PageRequest): Promise<Page<ProxyCheckOut>> {
     const { id } = await this.proxies.get(userId, proxyId);
     const { items, next_cursor } = await readPage(page, ({ cursor, limit }) =>
@@ -81,14 +84,13 @@ export class ProxyChecksService {
     return isReachable ? found : { ...found, reason: 'echo-down' };
   }
 
-  /** Whether checks are enabled. */
   get areEnabled(): boolean {
     return this.echo.url !== undefined;
   }
 
   /**
-   * Checks a proxy without storing the result, and without proof that the echo endpoint works: the caller
-   * compares other proxies. It does not count as a customer's request. Never rejects.
+   * Checks a proxy without storing the result. Does not prove that the echo endpoint works, because the
+   * caller compares other proxies. Does not count as a customer's request. Never rejects.
    */
   async probe(proxy: ProxyToCheck): Promise<Probe> {
     const { url } = this.echo;
@@ -110,7 +112,8 @@ export class ProxyChecksService {
   }
 
   /**
-   * Stores the result. A working proxy is compared with its previous check that reached the echo endpoint.
+   * Stores the result of a check. Compares the exit address of a working proxy with that of its previous
+   * check that reached the echo endpoint.
    */
   private async store(proxy: Proxy, result: Result): Promise<ProxyCheckOut> {
     return queryRow<ProxyCheckOut>(

@@ -9,23 +9,25 @@ import type { Proxy } from '../proxy';
 import { isFaultOfPeer } from '../tcp-ping';
 import type { ProxyCheckReason } from './verdict';
 
-/** The other reasons are not those of the proxy's own work. */
+/** Reasons for a failed request through a proxy. The excluded reasons do not concern the proxy's own work. */
 export type ThroughFailure = Exclude<ProxyCheckReason, 'leaks-forwarded-for' | 'exit-differs' | 'echo-down'>;
 
 export type ProxyToCheck = Pick<Proxy, 'proxyType' | 'host' | 'port' | 'login' | 'password'>;
 
-/** The progress of a request through a proxy. Times are milliseconds since its start. */
+/** Progress of a request through a proxy. Times are milliseconds since the start of the request. */
 export interface Passage {
-  /** When the TCP connection to the proxy was open. */
+  /** Time when the TCP connection to the proxy was open. */
   readonly connectMs: number | null;
   /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
   readonly isAccepted: boolean;
-  /** When the first byte of a response arrived, from the target or the proxy. */
+  /** Time when the first byte of a response arrived, from the target or the proxy. */
   readonly firstByteMs: number | null;
   readonly result: { readonly text: string } | { readonly failure: ThroughFailure };
 }
 
-/** A resolver that takes longer is at fault itself. It takes nothing from a host that is an address. */
+/**
+ * Maximum time to look up the proxy's host. A slower resolver is at fault itself. Addresses need no lookup.
+ */
 const LOOKUP_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
@@ -33,14 +35,14 @@ const MAX_RESPONSE_BYTES = 4096;
 /** Statuses with which a proxy reports that it did not reach the target. */
 const UNREACHED: readonly number[] = [403, 500, 502, 503, 504];
 
-/** The proxy was reached and understood, and refused or failed. */
+/** Failure of a proxy that was reached and understood, but refused or failed. */
 class ProxyFailure extends Error {
   constructor(readonly failure: ThroughFailure) {
     super(failure);
   }
 }
 
-/** An IPv6 address without its brackets. */
+/** Returns the host of a URL, without the brackets of an IPv6 address. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
 /**
@@ -49,7 +51,7 @@ export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]
  * name of the target itself. Never rejects.
  */
 export async function requestThrough(proxy: ProxyToCheck, url: URL, timeoutMs: number): Promise<Passage> {
-  // Loaded on first use, because it takes 20 MB.
+  // undici is loaded on first use, because it takes 20 MB.
   const { buildConnector, Client } = await import('undici');
   const startedAt = performance.now();
   const sinceStart = () => Math.ceil(performance.now() - startedAt);
@@ -92,7 +94,7 @@ export async function requestThrough(proxy: ProxyToCheck, url: URL, timeoutMs: n
   } catch (error) {
     return { ...progress(), result: { failure: failureOf(error, signal, connectMs !== null) } };
   } finally {
-    // Not awaited: a connection may still be opening.
+    // Not awaited, because a connection may still be opening.
     void client.destroy().catch(() => undefined);
   }
 }
@@ -155,7 +157,9 @@ async function openSocks(
   });
 }
 
-/** The packages report the responses of a proxy only in the texts of their errors; tests check these. */
+/**
+ * Patterns of error texts. The packages report a proxy's responses only in these texts, which tests check.
+ */
 const FAILURE_PATTERNS: readonly (readonly [RegExp, ThroughFailure])[] = [
   [/Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
   [/Socks5 proxy rejected connection/i, 'echo-unreachable'],

@@ -1,4 +1,6 @@
-/** The verdict of each reason. Only `false` is a fault of the proxy; a reason in doubt is `null`. */
+/**
+ * Verdict for each reason. `false` means that the proxy is at fault, and `null` that the fault is in doubt.
+ */
 const WORKS = {
   refused: false,
   'wrong-login': false,

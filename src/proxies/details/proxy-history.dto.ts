@@ -10,7 +10,7 @@ import {
   StringField,
 } from '../../http';
 
-/** The kinds of changes of a row of `proxies` after its purchase, set by `record_proxy_changes()`. */
+/** Kinds of changes of a proxy after its purchase, as `record_proxy_changes()` notes them. */
 export const PROXY_CHANGES = [
   'moved',
   'credentials_changed',

@@ -5,20 +5,24 @@ import { type PageRequest, readPageBy } from '../../http';
 import type { ProxyEvent, ProxyHistoryPage } from './proxy-history.dto';
 
 interface PlacedEvent extends ProxyEvent {
-  /** Its cursor in the history: microseconds since 1970, and the id of the note, or 0 without one. */
+  /**
+   * Cursor of the event, which consists of its microseconds since 1970 and the id of its note, or 0 without a
+   * note.
+   */
   readonly cursor: string;
 }
 
 /**
- * The history of a proxy. Its orders have its purchase and prolongations; a trigger notes everything else,
- * and the ends of prolongations, since the trigger exists.
+ * Reads the history of a proxy. Its orders show its purchase and prolongations. A trigger notes all other
+ * changes, and the ends of prolongations, since the trigger was installed.
  */
 @Injectable()
 export class ProxyHistoryService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Newest first. A prolongation and the note of its new end have the same time: that of their transaction.
+   * Returns the events of a proxy, newest first. A prolongation and the note of its new end have the same
+   * time, because they share a transaction.
    */
   async read(userId: number, proxyId: number, page: PageRequest<string>): Promise<ProxyHistoryPage> {
     const find = ({ cursor, limit }: PageRequest<string>): Promise<PlacedEvent[]> => {

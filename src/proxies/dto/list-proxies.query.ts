@@ -3,7 +3,10 @@ import { ProxyFilterQuery } from '../filter/proxy-filter.query';
 
 export const MAX_PAGE = 1000;
 
-/** Lenient, because the list ignored all parameters before it had any: unknown ones are still ignored. */
+/**
+ * Query of the list. It ignores unknown parameters, because the first version of the list ignored all of
+ * them.
+ */
 export class ListProxiesQuery extends ProxyFilterQuery {
   @IntegerField({
     description:

@@ -57,8 +57,8 @@ export class ProxyOut {
 }
 
 /**
- * Formats times: UTC, to the second, because the provider's times are whole seconds. The proxies of a
- * purchase have the same times, so that the last text can often be reused.
+ * Returns a function that formats times in UTC, to the second, because the provider's times are whole
+ * seconds. The function reuses its last text, because the proxies of a purchase have the same times.
  */
 function secondsWriter(): (date: Date | null) => string | null {
   let last = { ms: NaN, text: '' };
@@ -73,7 +73,7 @@ function secondsWriter(): (date: Date | null) => string | null {
 const writeStart = secondsWriter();
 const writeEnd = secondsWriter();
 
-/** A proxy as its customer sees it at a given time. */
+/** Returns a proxy as its customer sees it at a given time. */
 export function toProxyOut(proxy: ProxyFields, now: Date): ProxyOut {
   return {
     id: String(proxy.id),

@@ -4,13 +4,13 @@ import { AppConfig } from '../../config';
 import { queryRow } from '../../database';
 import type { LeasedRun } from '../../jobs';
 
-/** It takes some hundredths of a second. */
+/** Number of reminders sent at a time, which takes some hundredths of a second. */
 const BATCH_SIZE = 1000;
 
 /**
- * Reminds customers of the ends of their proxies, a stage at a time. One statement marks the stage in the row
- * of the proxy and writes the event, so that crashes and concurrent runs send one reminder for each stage of
- * each end. The shortest stage comes first, so that missed longer ones are skipped.
+ * Reminds customers, one stage at a time, that their proxies will end. One statement marks the stage in the
+ * proxy's row and writes the event, so that crashes and concurrent runs send one reminder for each stage of
+ * each end. The shortest stage comes first, so that missed longer stages are skipped.
  */
 @Injectable()
 export class ExpiringService {
@@ -21,7 +21,7 @@ export class ExpiringService {
     private readonly config: AppConfig,
   ) {}
 
-  /** @returns how many reminders were sent, by the hours of the stage */
+  /** @returns the number of sent reminders, by the hours of the stage */
   async remind(run: LeasedRun): Promise<Record<string, number>> {
     const report: Record<string, number> = {};
     for (const hours of [...this.config.proxies.expiringHours].sort((one, other) => one - other)) {
@@ -35,7 +35,10 @@ export class ExpiringService {
     return report;
   }
 
-  /** Skips rows that another transaction is changing until the next run: their end may be about to move. */
+  /**
+   * Sends a batch of reminders. Rows that another transaction is changing wait until the next run, because
+   * their end may be about to move.
+   */
   private async remindBatch(hours: number): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
       this.dataSource,

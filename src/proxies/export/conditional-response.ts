@@ -8,13 +8,13 @@ import { type ExportOptions, type ProxyExportService, variantOf } from './proxy-
 interface ConditionalResponse {
   readonly tag: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Called only if the caller does not have the response already. */
+  /** Returns the body. Called only if the caller does not have the response already. */
   readonly write: (closed: AbortSignal) => Promise<Buffer | AsyncGenerator<Buffer>>;
 }
 
 /**
- * Returns 304 if the caller has the response already. Only the caller may cache it, and has to revalidate it
- * before each use.
+ * Sends a response, or 304 if the caller has it already. Only the caller may cache the response, and has to
+ * revalidate it before each use.
  */
 export async function sendConditionally(
   request: Request,
@@ -28,12 +28,12 @@ export async function sendConditionally(
   }
   const body = await write(disconnection(response));
   const stream = Buffer.isBuffer(body) ? undefined : await toStream(body);
-  // Not Express's method, which would add a charset to every type.
+  // Express's own method would add a charset to every type.
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (!stream) response.send(body);
   else if (request.method !== 'HEAD') await pipeline(stream, response);
   else {
-    // Node discards the body of a HEAD response, so that all pieces would be generated for nothing.
+    // Node discards the body of a HEAD response, so it is useless to generate the pieces.
     stream.destroy();
     response.flushHeaders();
     response.end();
@@ -43,7 +43,8 @@ export async function sendConditionally(
 /**
  * Sends an export as a file, or 304 if the caller has it already.
  *
- * @param place the route or link of the export. Each has its own entity tags, which reveal nothing of others
+ * @param place the route or link of the export; each place has its own entity tags, which reveal nothing
+ * about others
  */
 export function sendExport(
   request: Request,

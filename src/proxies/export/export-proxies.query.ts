@@ -32,7 +32,7 @@ class ExportFilterQuery extends ProxyFilterFields {
   readonly active_only!: boolean;
 }
 
-/** Specified: two formats, and unknown parameters are ignored. */
+/** Query of the specified export, which offers two formats and ignores unknown parameters. */
 export class ExportProxiesQuery extends ExportFilterQuery {
   @StringField({
     description: '`json`, or `txt` for a line `host:port:login:password` per proxy',

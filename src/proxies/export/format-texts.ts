@@ -5,7 +5,7 @@ import { PROXYCHAINS_START } from './proxychains';
 interface FormatText {
   readonly description: string;
   readonly schema?: object;
-  /** A proxy of each type. */
+  /** Example with a proxy of each type. */
   readonly example?: unknown;
 }
 

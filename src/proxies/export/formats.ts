@@ -9,13 +9,16 @@ import { clashObject, nameOf, playwrightObject, singBoxObject, toYaml } from './
 export interface ExportFormat {
   readonly contentType: string;
   readonly fileName: string;
-  /** The text before the first proxy, between two of them, and after the last. */
+  /**
+   * Text before the first proxy. `separator` is the text between two proxies, and `end` the text after the
+   * last.
+   */
   readonly start: string;
   readonly separator: string;
   readonly end: string;
-  /** The text of an export without proxies, if it is not `start` and `end`. */
+  /** Text of an export without proxies, if it is not `start` and `end`. */
   readonly empty?: string;
-  /** Writes one proxy. `json` and `lines`: PostgreSQL writes them, which is several times as fast. */
+  /** Writes one proxy. PostgreSQL writes `json` and `lines`, which is several times as fast. */
   readonly write: 'json' | 'lines' | ((proxy: ProxyOut) => string);
 }
 
@@ -30,7 +33,10 @@ const lines = (write: ExportFormat['write'], start = ''): Omit<ExportFormat, 'fi
 
 const excel = excelWriter();
 
-/** Refuses connections. Without a proxy, some tools would connect directly, from the customer's address. */
+/**
+ * Placeholder that refuses connections. Without any proxy, some tools would connect directly, from the
+ * customer's address.
+ */
 const NO_PROXY: ProxyOut = {
   id: '0',
   host: 'no-active-proxy.invalid',
@@ -46,7 +52,7 @@ const NO_PROXY: ProxyOut = {
   descr: null,
 };
 
-/** A format for one file: its lines depend on those before. */
+/** Returns a format for one file only, because each line depends on the lines before it. */
 function curlFormat(): ExportFormat {
   let isChosen = false;
   const line = (proxy: ProxyOut): string => `proxy = "${urlOf(proxy)}"\n`;
@@ -56,7 +62,7 @@ function curlFormat(): ExportFormat {
     start:
       '# curl --config curl.conf https://example.com/\n' +
       '# The first active proxy is used; the others are comments.\n' +
-      // Otherwise NO_PROXY of the environment makes curl connect directly.
+      // Without this line, NO_PROXY in the environment makes curl connect directly.
       'noproxy = ""\n',
     separator: '',
     get end() {
@@ -70,9 +76,12 @@ function curlFormat(): ExportFormat {
   };
 }
 
-/** A person can choose from so many, and they take little memory for a slow reader. */
+/**
+ * Maximum number of proxies in a group. A person can choose from so many, and they take little memory while a
+ * slow reader is served.
+ */
 const MAX_IN_GROUP = 1000;
-/** The name of the group in profiles. A proxy's name contains its id. */
+/** Name of the group in profiles. It differs from the names of proxies, which contain an id. */
 const GROUP = 'rented';
 
 interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
@@ -80,7 +89,10 @@ interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
   readonly endWith: (group: readonly string[]) => string;
 }
 
-/** A format for one file. It ends with a group of the active proxies, or of one that refuses connections. */
+/**
+ * Returns a format for one file only. It ends with a group of the active proxies, or of one that refuses
+ * connections.
+ */
 function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
   const { separator, write } = profile;
   const group: string[] = [];
@@ -108,7 +120,8 @@ const clashFormat = (): ExportFormat =>
     write: (proxy) => `  - ${clashObject(proxy)}\n`,
     endWith: (proxies) =>
       `proxy-groups:\n  - ${toYaml({ name: GROUP, type: 'select', proxies })}\n` +
-      // A rule does not apply to UDP if its proxy cannot carry it, and without a rule it goes out directly.
+      // The first rule does not apply to UDP that its proxy cannot carry. Without the second rule, such UDP
+      // would go out directly.
       `rules:\n  - MATCH,${GROUP}\n  - MATCH,REJECT\n`,
   });
 
@@ -140,7 +153,7 @@ const FORMATS = {
     fileName: 'proxies.csv',
     ...lines(proxyCsvLine, PROXY_CSV_START),
   },
-  /** `csv` with `?excel=true`. */
+  /** Format of `csv` with `?excel=true`. */
   excel: {
     contentType: 'text/csv; charset=utf-8',
     fileName: 'proxies.csv',
@@ -178,7 +191,7 @@ export const FORMAT_NAMES = Object.keys(FORMATS).filter((name) => name !== 'exce
 
 export interface ExportLayout {
   readonly format: AnyFormat;
-  /** A valid template, which replaces the format. */
+  /** Valid template, which replaces the format. */
   readonly template: string | null;
   /** For `url` and templates. `socks5h` by default. */
   readonly socks?: SocksScheme | undefined;

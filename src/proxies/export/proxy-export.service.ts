@@ -23,40 +23,50 @@ interface Wanted {
 export const variantOf = ({ format, template, socks, filter }: ExportOptions): string =>
   `${format} ${socks ?? 'socks5h'} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
 
-/** Few enough for the cache and for prepared statements: other filters have values that customers choose. */
+/**
+ * Returns whether a filter is usual. Usual filters are few enough for the cache and for prepared statements.
+ * Other filters contain values that customers choose.
+ */
 const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>
   isUnfiltered(others);
 
-/** Whether PostgreSQL writes it. The thread that serves all requests writes the others. */
+/** Returns whether PostgreSQL writes a format. The thread that serves all requests writes other formats. */
 const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
 
-/** Whether the export is specified. Those are never refused. */
+/** Returns whether an export is specified. Specified exports are never refused. */
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
-/** Enough for the lists of 100,000 proxies. */
+/** Size of the cache, enough for the lists of 100,000 proxies. */
 const CACHE_BYTES = 26 * 1024 * 1024;
-/** The memory of an export without proxies. */
+/** Memory of a cached export without proxies. */
 const ENTRY_BYTES = 512;
-/** About 2 MB as JSON. A larger export would evict many others. */
+/**
+ * Maximum number of proxies in a cached export, about 2 MB as JSON. A larger export would evict many others.
+ */
 const MAX_CACHED_PROXIES = 8000;
-/** A template may write some kilobytes for each proxy. */
+/**
+ * Maximum number of proxies in a cached export by template, which may write some kilobytes for each proxy.
+ */
 const MAX_CACHED_BY_TEMPLATE = 1000;
 
-/** Fewer would cost more statements, more would delay the first byte. */
+/**
+ * Maximum number of proxies in a batch. Smaller batches need more statements, and larger ones delay the first
+ * byte.
+ */
 const MAX_BATCH = 1000;
 const MIN_BATCH = 100;
-/** How many proxies are written before yielding to other requests: some milliseconds' worth. */
+/** Number of proxies written before yielding to other requests, which takes some milliseconds. */
 const WRITTEN_AT_ONCE = 250;
 const READS_AT_ONCE = 8;
 const READS_OF_A_USER = 2;
-/** How many proxies are read at a time for all readers: those who stop reading occupy memory. */
+/** Number of proxies read at a time for all readers together. Readers who stop reading occupy memory. */
 const PROXIES_TOGETHER = 5000;
 
-/** UTC, to the second: the provider's times are whole seconds. */
+/** Returns SQL for a time in UTC, to the second, because the provider's times are whole seconds. */
 const isoSeconds = (column: string): string =>
   `replace(left(${column}::text, 19), ' ', 'T') || 'Z' AS ${column}`;
 
-/** Selects the fields of `ProxyOut`, in order, from a row of `proxies`. `$1` is the time. */
+/** SQL that selects the fields of `ProxyOut`, in order, from a row of `proxies`. `$1` is the current time. */
 export const SHOWN = `
   SELECT id::text, host, port, login, password, proxy_type, country, version,
          ${isoSeconds('date_start')}, ${isoSeconds('date_end')},
@@ -72,28 +82,28 @@ const readLines = (selected: string): string => `
     FROM (SELECT id, format(E'%s:%s:%s:%s\\n', host, port, login, password) AS part ${selected}) AS parts`;
 
 interface Batch {
-  /** Null if there are no more proxies. */
+  /** Content of the proxies; null if there are no more proxies. */
   readonly text: string | null;
   readonly last: number;
   readonly hasMore: boolean;
 }
 
 interface Piece extends Pick<Batch, 'last' | 'hasMore'> {
-  /** Null if there are no more proxies. */
+  /** Content of the proxies; null if there are no more proxies. */
   readonly bytes: Buffer | null;
 }
 
 /** Writes a user's proxies, ordered by id, as the text of lists and exports. */
 @Injectable()
 export class ProxyExportService {
-  /** Concurrent requests for an export that is being written share it. */
+  /** Cache of exports. Concurrent requests share an export that is being written. */
   private readonly cache = new LRUCache<string, Buffer, Wanted>({
     maxSize: CACHE_BYTES,
     sizeCalculation: ({ length }, key) => ENTRY_BYTES + key.length + length,
     fetchMethod: (_key, _old, { context }) => this.writeForAll(context),
     ignoreFetchAbort: true,
   });
-  /** How many exports are being sent in pieces. */
+  /** Number of exports that are being sent in pieces. */
   private open = 0;
   private readonly turns = new Turns<number>(READS_AT_ONCE, READS_OF_A_USER);
 
@@ -103,11 +113,12 @@ export class ProxyExportService {
   ) {}
 
   /**
-   * The text in UTF-8. With the usual filters it is written once for a revision and cached. The text of very
-   * many proxies is generated in pieces, so that a reader who stops occupies little memory.
+   * Returns the text of an export in UTF-8. With usual filters, the text is written once for a revision and
+   * cached. The text of very many proxies is generated in pieces, so that a reader who stops occupies little
+   * memory.
    *
    * @param closed aborts when the text was sent, or the reader left
-   * @throws TooManyUnderWay, also by the first piece; the reason of `closed`
+   * @throws TooManyUnderWay, including when the first piece is read; the reason of `closed`
    */
   async get(
     revision: ListRevision,
@@ -123,7 +134,7 @@ export class ProxyExportService {
     return this.cache.forceFetch(key, { context: wanted });
   }
 
-  /** Writes the text to its end, because other requests may wait for it. */
+  /** Writes an export to its end even if a reader leaves, because other requests may wait for it. */
   private async writeForAll(wanted: Wanted): Promise<Buffer> {
     const leave = this.enter(wanted);
     return this.writeWhole(wanted).finally(leave);
@@ -137,7 +148,10 @@ export class ProxyExportService {
     });
   }
 
-  /** Between pieces, no connection is occupied, so that slow readers do not exhaust the pool. */
+  /**
+   * Writes an export in pieces. Between pieces, no connection is occupied, so that slow readers do not
+   * exhaust the pool.
+   */
   private async *writePieces(wanted: Wanted, closed: AbortSignal): AsyncGenerator<Buffer> {
     const leave = this.enter(wanted);
     this.open += 1;
@@ -158,16 +172,16 @@ export class ProxyExportService {
   private async writeWhole(wanted: Wanted, closed?: AbortSignal): Promise<Buffer> {
     const pieces: Buffer[] = [];
     for await (const bytes of this.writeBytes(wanted, () => Infinity, closed)) pieces.push(bytes);
-    // A small pooled buffer of Node would retain the memory that it shares with others.
+    // A small pooled buffer of Node would retain the memory that it shares with other buffers.
     const whole = Buffer.alloc(pieces.reduce((sum, { length }) => sum + length, 0));
     pieces.reduce((at, piece) => at + piece.copy(whole, at), 0);
     return whole;
   }
 
   /**
-   * Reads one batch ahead of the reader.
+   * Yields the bytes of an export, and reads one batch ahead of the reader.
    *
-   * @param size the most proxies of a batch
+   * @param size returns the maximum number of proxies in a batch
    */
   private async *writeBytes(
     wanted: Wanted,
@@ -185,7 +199,7 @@ export class ProxyExportService {
           ...rest,
           bytes: text === null ? null : Buffer.from(before + text),
         }));
-      // The reader may leave before this is awaited; then a failure is ignored.
+      // If the reader leaves before the batch is awaited, its failure is ignored.
       batch.catch(() => undefined);
       return batch;
     };
@@ -208,7 +222,7 @@ export class ProxyExportService {
     const most = limit === Infinity ? null : limit;
     const values: unknown[] = [new Date(revision.fromMs), revision.userId, after, most];
     const condition = proxyFilterSql(filter, (value) => `$${values.push(value)}`, '$1');
-    // Each statement uses the time, even if it does not need it: PostgreSQL has to know the type of `$1`.
+    // Each statement uses the time, even if it needs none, because PostgreSQL has to know the type of `$1`.
     const selected = `
       FROM proxies
      WHERE user_id = $2 AND id > $3 AND $1::timestamptz IS NOT NULL AND ${condition}

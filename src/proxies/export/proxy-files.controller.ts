@@ -92,5 +92,8 @@ function fileController(format: FormatName): Type {
   return ProxyFileController;
 }
 
-/** `GET /proxies/lists/{format}`: a path for each format, because each is described with one media type. */
+/**
+ * Controllers of `GET /proxies/lists/{format}`. Each format has its own path, so that it is described with
+ * one media type.
+ */
 export const PROXY_FILE_CONTROLLERS = [...FORMAT_NAMES.map(fileController), TemplateFileController];

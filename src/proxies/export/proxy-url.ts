@@ -16,7 +16,7 @@ export const encode = (text: string): string =>
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-/** `host:port`, with an IPv6 address in brackets. */
+/** Returns `host:port`, with an IPv6 address in brackets. */
 export const authorityOf = ({ host, port }: ProxyOut): string =>
   `${isIPv6(host) ? `[${host}]` : encode(host)}:${encode(port)}`;
 

@@ -1,7 +1,9 @@
 import { isIP } from 'node:net';
 import type { ProxyOut } from '../dto/proxy-out.dto';
 
-/** Makes proxychains use one proxy for each connection, and the next one if that fails. */
+/**
+ * Start of a file. It makes proxychains use one proxy for each connection, and another proxy if that fails.
+ */
 export const PROXYCHAINS_START = `\
 # proxychains4 -f proxychains.conf curl https://example.com/
 # Each connection goes through one of these proxies. proxychains reads the first 512 of them.
@@ -13,15 +15,18 @@ tcp_read_time_out 15000
 [ProxyList]
 `;
 
-/** proxychains copies each word into 256 bytes, including the final NUL. */
+/** Maximum length of a word. proxychains copies each word into 256 bytes, including the final NUL. */
 const MAX_BYTES = 255;
-/** Characters for which `isspace` ends a word, and NUL. */
+/** Characters that end a word according to `isspace`, and NUL. */
 const SPACE = /[\0\t-\r ]/;
 
 const isWord = (text: string): boolean =>
   text !== '' && !SPACE.test(text) && Buffer.byteLength(text) <= MAX_BYTES;
 
-/** proxychains exits at a line that it cannot read, so such a proxy becomes a comment. */
+/**
+ * Returns why proxychains cannot read a proxy; undefined if it can. proxychains exits at a line that it
+ * cannot read, so such a proxy becomes a comment.
+ */
 function findObstacle({ host, port, login, password, proxy_type: type }: ProxyOut): string | undefined {
   if (isIP(host) === 0) return 'its host is not numeric';
   if (!/^[1-9]\d{0,4}$/.test(port)) return 'its port is not a number';

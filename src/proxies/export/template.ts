@@ -1,9 +1,9 @@
 import type { ProxyOut } from '../dto/proxy-out.dto';
 import { authorityOf, encode, schemeOf, type SocksScheme, urlOf } from './proxy-url';
 
-/** In code points. */
+/** Maximum length of a template, in code points. */
 export const MAX_TEMPLATE_LENGTH = 500;
-/** Bounds the length of a line, together with MAX_TEMPLATE_LENGTH. */
+/** Maximum number of placeholders. Together with MAX_TEMPLATE_LENGTH, it limits the length of a line. */
 const MAX_PLACEHOLDERS = 20;
 
 type Value = (proxy: ProxyOut, socks: SocksScheme) => string;
@@ -30,9 +30,12 @@ const VALUES = {
 
 export const PLACEHOLDERS = Object.keys(VALUES) as readonly (keyof typeof VALUES)[];
 
-/** Literal characters, an escape, a doubled brace, a placeholder, or else one character. */
+/** Matches literal characters, an escape, a doubled brace, a placeholder, or otherwise one character. */
 const PARTS = /[^\\{}]+|\\[nt\\]|\{\{|\}\}|\{(?<name>[^{}]*)\}|[^]/g;
-/** A map, because an object has inherited names such as `constructor`, which a customer could write. */
+/**
+ * Texts of escapes and doubled braces. They are in a map because an object has inherited names such as
+ * `constructor`, which a customer could write.
+ */
 const LITERALS: ReadonlyMap<string, string> = new Map([
   ['\\n', '\n'],
   ['\\t', '\t'],
@@ -40,12 +43,12 @@ const LITERALS: ReadonlyMap<string, string> = new Map([
   ['{{', '{'],
   ['}}', '}'],
 ]);
-/** Tabs and line breaks are written as escapes. */
+/** Control characters, which templates cannot contain. Tabs and line breaks are written as escapes. */
 const CONTROL = /\p{Cc}/u;
 
 type Part = string | Value;
 
-/** Why a text is not a template. */
+/** Reason why a text is not a template. */
 export class TemplateMistake extends Error {}
 
 const isPlaceholder = (name: string): name is keyof typeof VALUES => Object.hasOwn(VALUES, name);
@@ -76,7 +79,7 @@ function readTemplate(template: string): readonly Part[] {
   return parts;
 }
 
-/** Why a text is not a template; undefined if it is one. */
+/** Returns why a text is not a template; undefined if it is a template. */
 export function findTemplateMistake(template: string): string | undefined {
   try {
     readTemplate(template);

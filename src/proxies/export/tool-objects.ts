@@ -1,12 +1,12 @@
 import type { ProxyOut } from '../dto/proxy-out.dto';
 import { authorityOf } from './proxy-url';
 
-/** Unique within a list. */
+/** Returns a name that is unique within a list. */
 export const nameOf = ({ country, id }: ProxyOut): string => `${country}-${id}`;
 
 export const playwrightObject = (proxy: ProxyOut): string =>
   JSON.stringify({
-    // Playwright's socks5: Chromium lets the proxy resolve host names.
+    // With Playwright's `socks5`, Chromium lets the proxy resolve host names.
     server: `${proxy.proxy_type === 'socks' ? 'socks5' : 'http'}://${authorityOf(proxy)}`,
     username: proxy.login,
     password: proxy.password,
@@ -29,7 +29,7 @@ const NOT_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 const escape = (character: string): string =>
   String.raw`\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** JSON is valid YAML, so JSON's quoting is enough. */
+/** Writes a value as YAML. JSON is valid YAML, so JSON's quoting is enough. */
 export const toYaml = (value: object): string => JSON.stringify(value).replaceAll(NOT_YAML, escape);
 
 export const clashObject = (proxy: ProxyOut): string =>

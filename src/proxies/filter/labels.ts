@@ -1,13 +1,18 @@
-/** The longest label and tag of a customer, in code points. */
+/** Maximum length of a customer's label, in code points. MAX_TAG_LENGTH is the maximum for a tag. */
 export const MAX_LABEL_LENGTH = 100;
 export const MAX_TAG_LENGTH = 50;
 export const MAX_TAGS = 20;
 
-/** Makes labels that look the same equal: one Unicode form, without surrounding blanks. */
+/**
+ * Normalizes a label to one Unicode form without surrounding blanks, so that labels that look the same are
+ * equal.
+ */
 export const normalLabel = (text: string): string => text.normalize('NFC').trim();
 
-/** A tag in its stored form, also for searches: like a label, in lower case. */
+/**
+ * Returns a tag in its stored form, which is a normalized label in lower case. Searches use the same form.
+ */
 export const normalTag = (text: string): string => normalLabel(text).toLowerCase();
 
-/** Tags in their stored form: without duplicates, sorted. */
+/** Returns tags in their stored form, sorted and without duplicates. */
 export const normalTags = (tags: readonly string[]): string[] => [...new Set(tags.map(normalTag))].sort();

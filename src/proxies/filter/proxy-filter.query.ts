@@ -11,7 +11,7 @@ import {
 import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, normalLabel, normalTag } from './labels';
 import type { ProxyFilter } from './proxy-filter';
 
-/** Renewal rules use this field, too. */
+/** Validates a country to filter by. Renewal rules use the same field. */
 export const CountryFilterField = (): PropertyDecorator =>
   StringField({
     description: 'Only proxies of this country, e.g. `ru`, case-insensitive',
@@ -38,7 +38,7 @@ export const TagFilterField = (): PropertyDecorator =>
     pattern: PRINTABLE,
   });
 
-/** The filter of a request, except for the type, for which `GET /proxies/export` has its own field. */
+/** Filter of a request, without the proxy type, for which `GET /proxies/export` has its own field. */
 export class ProxyFilterFields {
   @CountryFilterField()
   readonly country!: string | null;
@@ -83,11 +83,11 @@ export class ProxyFilterQuery extends ProxyFilterFields {
   readonly proxy_type!: ProxyType | null;
 }
 
-/** The same filter as the JSON object `filter` of a body. */
+/** Filter in a request's body, as the JSON object `filter`. */
 @StrictRequest()
 export class ProxyFilterBody extends ProxyFilterQuery {}
 
-/** An omitted field is null. */
+/** Converts the filter of a request. Omitted fields become null. */
 export function toProxyFilter({
   country,
   version = null,

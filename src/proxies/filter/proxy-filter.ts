@@ -1,20 +1,20 @@
 import type { IpVersion, ProxyType } from '../../common';
 
-/** Which proxies of a user. A field that is null does not restrict them. */
+/** Filter of a user's proxies. A field that is null does not restrict them. */
 export interface ProxyFilter {
-  /** In lower case, as stored. */
+  /** Country code in lower case, as stored. */
   readonly country: string | null;
   readonly version: IpVersion | null;
   readonly proxyType: ProxyType | null;
   /** Whether the rental lasts and the provider has not withdrawn the proxy. */
   readonly active: boolean | null;
-  /** The customer's own label, matched as a whole: `descr` in JSON. */
+  /** Customer's own label, matched as a whole. It is `descr` in JSON. */
   readonly label: string | null;
-  /** One of the customer's own tags, from `normalTag()`. */
+  /** One of the customer's own tags, as `normalTag()` returns it. */
   readonly tag: string | null;
-  /** The rental ends before this time. Rentals without an end do not match. */
+  /** Time before which the rental ends. Rentals without an end do not match. */
   readonly endsBefore: Date | null;
-  /** The purchase that delivered it. */
+  /** Purchase that delivered the proxy. */
   readonly orderId: number | null;
 }
 
@@ -22,10 +22,11 @@ export const isUnfiltered = (filter: Partial<ProxyFilter>): boolean =>
   Object.values(filter).every((value) => value === null);
 
 /**
- * The condition of a filter on the table `proxies`, in parentheses, for a WHERE that names the user as well.
+ * Returns a filter's SQL condition on the table `proxies`, in parentheses. The caller's WHERE must name the
+ * user as well.
  *
  * @param given adds a parameter to the statement and returns its place, e.g. `$3`
- * @param now an expression of the present time, e.g. `$1` or `now()`
+ * @param now an expression for the current time, e.g. `$1` or `now()`
  */
 export function proxyFilterSql(filter: ProxyFilter, given: (value: unknown) => string, now: string): string {
   const { country, version, proxyType, active, label, tag, endsBefore, orderId } = filter;

@@ -7,14 +7,14 @@ import { MAX_TAGS, normalLabel, normalTags } from '../filter/labels';
 import type { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from './labels.dto';
 import { LimitedTokenCannotMoveRules, TooManyTags } from './labels.errors';
 
-/** A change. Undefined keeps the present value, and null clears it. */
+/** Change of a label and tags. Undefined keeps the current value, and null clears it. */
 type LabelChange = LabelProxyRequest & Partial<Pick<LabelProxiesRequest, 'add_tags' | 'remove_tags'>>;
 
 interface Labelled {
   readonly id: number;
   readonly isChanged: boolean;
   readonly hasTooMany: boolean;
-  /** Whether another renewal rule would apply to it, or none, and the token may not decide that. */
+  /** Whether another renewal rule, or none, would apply to the proxy, and the token may not decide that. */
   readonly isMoved: boolean;
 }
 
@@ -48,7 +48,8 @@ export class LabelsService {
   }
 
   /**
-   * Whether the label of an order would bring its proxies under another renewal rule than without it.
+   * Asserts that the caller may give an order a label. A token with a daily limit may not, if the label would
+   * bring the order's proxies under another renewal rule.
    *
    * @throws LimitedTokenCannotMoveRules
    */
@@ -64,8 +65,8 @@ export class LabelsService {
   }
 
   /**
-   * Locks the rows first, in the order of their ids, so that concurrently added tags are all kept, and
-   * requests do not deadlock.
+   * Changes the labels and tags of all these proxies, or of none. Locks the rows first, in the order of their
+   * ids, so that concurrently added tags are all kept, and requests do not deadlock.
    *
    * @throws TooManyTags, LimitedTokenCannotMoveRules
    */

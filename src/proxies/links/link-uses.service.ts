@@ -25,13 +25,13 @@ export class LinkUses implements OnModuleDestroy {
     this.add(linkId, { count: 1, lastAt: this.clock.now() });
   }
 
-  /** Writes the counts since the last time. After a failure, the next call writes them. */
+  /** Writes the counts since the last write. After a failure, the next call writes them. */
   async write(): Promise<void> {
     if (this.counted.size === 0) return;
     const taken = [...this.counted];
     this.counted = new Map();
     try {
-      // Locked in order, so that replicas do not deadlock.
+      // The rows are locked in order, so that replicas do not deadlock.
       await queryRows(
         this.dataSource,
         `WITH locked AS (SELECT id FROM export_links WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)
@@ -48,7 +48,7 @@ export class LinkUses implements OnModuleDestroy {
     }
   }
 
-  /** Runs before the connections to the database end. */
+  /** Writes the last counts, before the connections to the database end. */
   async onModuleDestroy(): Promise<void> {
     await this.write();
   }

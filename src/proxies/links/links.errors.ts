@@ -4,8 +4,8 @@ import { Refusal, RequestInvalid } from '../../http';
 export class LinkNotFound extends domainError('not-found', 'Link not found') {}
 
 /**
- * No link with this secret may be fetched from this address: it is unknown, expired, revoked, or restricted
- * to others. The response does not say which.
+ * Refusal of a secret that is unknown, expired, revoked, or restricted to other addresses. The response does
+ * not say which.
  */
 export class SecretLinkNotFound extends domainError('not-found', 'Link not found', {
   // By default, caches store a 404.
@@ -19,7 +19,10 @@ export class TooManyLinks extends domainError(
   (most: number) => `There are ${most} links already: delete some first`,
 ) {}
 
-/** Clients may send the default of `format` with a template: that does not contradict it. */
+/**
+ * Refusal of a format together with a template. Clients may send the default of `format`, which does not
+ * contradict a template.
+ */
 export class FormatBesideTemplate extends RequestInvalid {
   constructor(template: string) {
     const error = 'send either format or template, not both';
@@ -32,7 +35,7 @@ export class LinkExpiryInPast extends domainError('bad-request', 'expires_at mus
 /** A link inherits the restrictions of the token that creates it. */
 export class LinkWiderThanToken extends domainError(
   'forbidden',
-  /** @param fields of the request that are wider */
+  /** @param fields names of the request's wider fields */
   (fields: readonly string[]) =>
     `A link cannot be wider than the token that creates it: ${fields.join(', ')}`,
 ) {}

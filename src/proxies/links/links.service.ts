@@ -23,20 +23,20 @@ import {
 } from './links.errors';
 import type { NewLinkRequest } from './new-link.request';
 
-/** The bounds of a link. Null networks allow any address. */
+/** Bounds of a link. Null networks allow any address. */
 type Bounds = Pick<NewLinkRequest, 'expires_at' | 'networks'>;
 
-/** A link that is valid now. */
+/** Link that is valid now. */
 export interface OpenLink {
   readonly id: number;
   readonly userId: number;
-  /** The list revision: grows with every visible change of the user's proxies. */
+  /** List revision, which grows with every visible change of the user's proxies. */
   readonly proxiesRevision: number;
   readonly options: ExportOptions;
 }
 
 interface FoundLink extends Omit<OpenLink, 'options'> {
-  /** Null if there is a template. */
+  /** Format of the export; null if there is a template. */
   readonly format: FormatName | null;
   readonly template: string | null;
   readonly filter: StoredFilter;
@@ -44,20 +44,26 @@ interface FoundLink extends Omit<OpenLink, 'options'> {
   readonly hash: string;
 }
 
-/** The filter of the request, in JSON and without its nulls. */
+/** Filter of the request, in JSON and without its nulls. */
 type StoredFilter = Partial<Omit<ProxyFilterBody, 'ends_before'> & { readonly ends_before: string }>;
 
-/** Pairs of links and addresses that opened them; about 200 bytes each. */
+/** Maximum number of remembered pairs of a link and an address that opened it; about 200 bytes each. */
 const MAX_KNOWN = 20_000;
 
 const DAY_MS = 24 * 3600 * 1000;
-/** Long enough to see in a list which ended link a program still fetched. */
+/**
+ * Days for which ended links are kept, long enough for a list to show which ended link a program still
+ * fetched.
+ */
 const ENDED_LINK_DAYS = 30;
 
-/** The end of a link: its own or its token's revocation, whichever is earlier; null without either. */
+/**
+ * SQL for the end of a link, which is its expiry or its token's revocation, whichever is earlier; null
+ * without either.
+ */
 const ENDED_AT = 'least(link.expires_at, token.revoked_at)';
 
-/** The columns of a LinkOut. `$1` is the time. */
+/** SQL columns of a LinkOut. `$1` is the current time. */
 const SHOWN = `
   link.id, link.descr, link.format, link.template, link.filter, link.networks, link.token_id,
   CASE WHEN token.revoked_at IS NOT NULL THEN 'revoked'
@@ -76,11 +82,11 @@ export class LinksService {
   ) {}
 
   /**
-   * Creates a link. Only the result has its secret. The link is never wider than the token that creates it:
-   * an omitted end and omitted networks are the token's.
+   * Creates a link. Only the result contains its secret. The link is never wider than the token that creates
+   * it. If its end or its networks are omitted, the token's are used.
    *
    * @throws FormatBesideTemplate, LinksDisabled, LinkExpiryInPast, LinkWiderThanToken, TooManyLinks,
-   *   InvalidToken
+   * InvalidToken
    */
   async create(caller: Caller, link: NewLinkRequest): Promise<CreatedLink> {
     const { template, format } = link;
@@ -123,7 +129,7 @@ export class LinksService {
   }
 
   /**
-   * The bounds of a link: those requested, or else the token's.
+   * Returns the bounds of a link, which are the requested bounds or else the token's.
    *
    * @throws LinkWiderThanToken, or InvalidToken if the token was revoked after the request began
    */
@@ -147,7 +153,7 @@ export class LinksService {
     return { expires_at: expiresAt ?? end, networks: networks ?? allowed };
   }
 
-  /** Removes ended links if the user has the most. @throws TooManyLinks */
+  /** Removes ended links if the user has reached the limit. @throws TooManyLinks */
   private async makeRoom(userId: number, maxPerUser: number, manager: EntityManager): Promise<void> {
     const { count } = await queryRow<{ count: number }>(
       manager,
@@ -168,8 +174,8 @@ export class LinksService {
   }
 
   /**
-   * Removes links that ended long ago. Walks through all links by id: each step reads the same number of
-   * rows, however many have ended.
+   * Removes links that ended long ago. Walks through all links by id, so that each step reads the same number
+   * of rows, however many links have ended.
    */
   forgetEnded(after: number): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(
@@ -186,7 +192,7 @@ export class LinksService {
     );
   }
 
-  /** Oldest first. */
+  /** Lists the links of a user, oldest first. */
   list(userId: number, page: PageRequest): Promise<Page<LinkOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<LinkOut>(
@@ -242,8 +248,8 @@ export class LinksService {
   }
 
   /**
-   * Whether a secret opened a link at its last use from this address. That grants nothing: it shows which
-   * secrets are worth a lookup when their address has presented too many others.
+   * Returns whether a secret opened a link at its last use from this address. The result grants nothing. It
+   * shows which secrets are worth a lookup if their address has sent too many unknown secrets.
    */
   opened(secret: string, address: string | null): boolean {
     return isWellFormedSecret('link', secret) && this.known.has(`${hexHashOf(secret)} ${address}`);

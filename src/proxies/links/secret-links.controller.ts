@@ -13,7 +13,7 @@ import { LinkUses } from './link-uses.service';
 import { SecretLinkNotFound } from './links.errors';
 import { LinksService, type OpenLink } from './links.service';
 
-/** Serves requests with the secret of a link. Tokens do not count as secrets. */
+/** Serves requests with the secret of a link. Tokens are not accepted as secrets. */
 @ApiTags('Links')
 @Controller('l')
 export class SecretLinksController {
@@ -67,8 +67,8 @@ export class SecretLinksController {
   }
 
   /**
-   * Finds the link, unless the address requested too many unknown ones. Links that it has fetched are looked
-   * up even then.
+   * Finds a link, unless the address requested too many unknown links. Links that the address has fetched are
+   * looked up even then.
    *
    * @throws SecretLinkNotFound, TooManyRequests
    */

@@ -7,15 +7,18 @@ import { ProxyNotFound } from '../proxies.errors';
 import { PING_TIMEOUT_MS, tcpPing } from '../tcp-ping';
 import type { PingedProxy } from './ping-proxies.dto';
 
-/** Of a replica, for all requests together. */
+/** Maximum number of concurrent pings of a replica, for all requests together. */
 const PINGS_AT_ONCE = 1000;
-/** A thousand proxies that do not respond take three rounds. */
+/** Maximum number of concurrent pings of a user. A thousand proxies that do not respond take three rounds. */
 const PINGS_OF_A_USER = 400;
 
-/** A response is promised within ten seconds; the rest is for reading the proxies and sending it. */
+/**
+ * Time after which pings end. A response is promised within ten seconds; the rest is for reading the proxies
+ * and sending it.
+ */
 const PINGS_END_AFTER_MS = 9500;
 
-/** How many sockets are opened before yielding to other requests: a few milliseconds' worth. */
+/** Number of sockets opened before yielding to other requests, which takes a few milliseconds. */
 const BEGUN_AT_ONCE = 25;
 
 const NOT_TRIED = 'Not tried in time';
@@ -32,9 +35,9 @@ export class ProxyPings {
   ) {}
 
   /**
-   * Ends after ten seconds, with the results until then.
+   * Pings the proxies of a target. Ends after ten seconds, with the results until then.
    *
-   * @param hangUp ends it at once
+   * @param hangUp ends the pings at once
    * @throws TooManyTargets, TooManyUnderWay
    */
   ping(userId: number, target: BulkTarget, hangUp: AbortSignal): Promise<PingedProxy[]> {
@@ -70,7 +73,7 @@ export class ProxyPings {
     const ping = () => tcpPing(host, Number(port), timeoutMs, end);
     const result = await this.turns.run(userId, ping, end).catch(() => NOT_CONNECTED);
     if (typeof result === 'number') return { proxy_id: String(id), latency_ms: result, detail: null };
-    // An attempt that the time limit ended says nothing about the proxy.
+    // An attempt that the time limit ended shows nothing about the proxy.
     return { proxy_id: String(id), latency_ms: null, detail: end.aborted ? NOT_TRIED : result };
   }
 }
