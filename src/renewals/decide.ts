@@ -2,15 +2,18 @@ import type { Money } from '../common';
 
 const HOUR_MS = 3_600_000;
 
-/** A renewal is tried until this long before the end of its rental. */
+/** Minimum time before the end of a rental at which its renewal is still tried. */
 export const LAST_TRY_MS = HOUR_MS;
-/** The same as an SQL interval. */
+/** {@link LAST_TRY_MS} as an SQL interval. */
 export const LAST_TRY_BEFORE_END = `interval '${LAST_TRY_MS} milliseconds'`;
 
-/** A renewal is due at most a week before the end, at the beginning of that hour. */
+/**
+ * Maximum hours between the time at which a renewal becomes due and the end of its rental. The maximum is a
+ * week, plus one hour because due times are rounded down to full hours.
+ */
 export const MOST_HOURS_AHEAD = 7 * 24 + 1;
 
-/** Why no proxy of a user is renewed now. */
+/** Reasons why no proxy of a user is renewed now. */
 export const OBSTACLES = [
   'paused',
   'user-blocked',
@@ -19,7 +22,7 @@ export const OBSTACLES = [
 ] as const;
 export type Obstacle = (typeof OBSTACLES)[number];
 
-/** Why one proxy is not renewed now, regardless of money. */
+/** Reasons why a single proxy is not renewed now, regardless of money. */
 export const PROXY_OBSTACLES = [
   'proxy-withdrawn',
   'refund-open',
@@ -29,7 +32,7 @@ export const PROXY_OBSTACLES = [
 ] as const;
 export type ProxyObstacle = (typeof PROXY_OBSTACLES)[number];
 
-/** Every reason why a proxy with a rule is not renewed. */
+/** All reasons why a proxy with a rule is not renewed. */
 export const SKIP_REASONS = [
   'too-late',
   ...OBSTACLES,
@@ -40,18 +43,18 @@ export const SKIP_REASONS = [
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
-/** The first of the reasons that was found. */
+/** Returns the first of `reasons` that is in `found`; `null` if none is. */
 export const firstOf = <Reason extends SkipReason>(
   reasons: readonly Reason[],
   found: readonly string[],
 ): Reason | null => reasons.find((reason) => found.includes(reason)) ?? null;
 
-/** The means for the renewals of a user that are decided together. */
+/** Money and obstacles that apply to all renewals of a user that are decided together. */
 export interface Means {
   readonly now: Date;
-  /** The available balance, without holds. */
+  /** Available balance, without held money. */
   readonly available: Money;
-  /** The rest of the budget for the month (UTC) of `now`; `null` without a budget. */
+  /** Rest of the budget for the month (UTC) of `now`; `null` without a budget. */
   readonly budgetLeft: Money | null;
   readonly obstacle: Obstacle | null;
 }
@@ -59,13 +62,13 @@ export interface Means {
 /** A proxy whose renewal is due. */
 export interface Candidate {
   readonly proxyId: number;
-  /** The end of its rental, and of this renewal. */
+  /** End of the rental before this renewal. */
   readonly dateEnd: Date;
-  /** The guard of the rule that applies; `null` accepts any price. */
+  /** Maximum price that the rule accepts; `null` accepts any price. */
   readonly maxPrice: Money | null;
-  /** The customer's price today for one proxy and the period of the rule. */
+  /** Customer's price today for one proxy and the rule's period; `null` if no price is known. */
   readonly price: Money | null;
-  /** Any other obstacle. */
+  /** Obstacle that concerns this proxy alone. */
   readonly obstacle: ProxyObstacle | null;
 }
 
@@ -74,38 +77,38 @@ export type Decision<One extends Candidate = Candidate> =
   | { readonly candidate: One; readonly renew: false; readonly reason: SkipReason };
 
 /**
- * When the renewal of a rental becomes due: at the beginning of the hour that lies `hoursBefore` hours before
- * its end. Renewals that become due in one hour are decided together, in the announced order.
+ * Returns when the renewal of a rental becomes due, rounded down to a full hour. Renewals that become due in
+ * the same hour are decided together, in the announced order.
  */
 export function dueAt(dateEnd: Date, hoursBefore: number): Date {
   return new Date(Math.floor(dateEnd.getTime() / HOUR_MS - hoursBefore) * HOUR_MS);
 }
 
-/** The same in SQL. @param dateEnd and @param hoursBefore are expressions */
+/** Returns {@link dueAt} in SQL. @param dateEnd and @param hoursBefore are SQL expressions */
 export const dueAtSql = (dateEnd: string, hoursBefore: string): string =>
   `date_trunc('hour', ${dateEnd} - make_interval(hours => ${hoursBefore}), 'UTC')`;
 
 export const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / HOUR_MS) * HOUR_MS);
 
-/** The last moment at which a rental is renewed. */
+/** Returns the last moment at which a rental can be renewed. */
 export const lastTryAt = (dateEnd: Date): Date => new Date(dateEnd.getTime() - LAST_TRY_MS);
 
-/** The beginning of the month (UTC) of a moment: the month of a budget. */
+/** Returns the beginning of the month (UTC) that contains a moment. Budgets apply to these months. */
 export const monthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth(), 1));
 
-/** The announced order: by the end of the rental, then by id. */
+/** Compares in the announced order: by the end of the rental, then by id. */
 export const inAnnouncedOrder = (one: Candidate, other: Candidate): number =>
   one.dateEnd.getTime() - other.dateEnd.getTime() || one.proxyId - other.proxyId;
 
 /**
- * Decides which of a user's due renewals are executed now, for the job and for the forecast alike.
+ * Decides which of a user's due renewals are executed now. The job and the forecast both use it.
  *
- * The money is spent in the announced order. A renewal that it does not cover is skipped, and the next ones
- * still have their turn: one expensive proxy does not block the rest.
+ * Money is spent in the announced order. If the money does not cover a renewal, that renewal is skipped and
+ * the next ones are still tried, so one expensive proxy does not block the rest.
  *
- * @param candidates of one user, in any order
- * @returns a decision for each, in the announced order
+ * @param candidates all of one user, in any order
+ * @returns a decision for each candidate, in the announced order
  */
 export function decide<One extends Candidate>(means: Means, candidates: readonly One[]): Decision<One>[] {
   let { available, budgetLeft } = means;

@@ -11,7 +11,7 @@ import { ruleOfProxySql } from './rule-of-proxy';
 
 const DAY_MS = 86_400_000;
 
-/** Amounts are in roubles. */
+/** User's funds as read from the database. Amounts are in roubles. */
 interface FoundFunds {
   readonly available: string;
   readonly monthlyBudget: string | null;
@@ -20,10 +20,10 @@ interface FoundFunds {
   readonly rentals: number;
 }
 
-/** Equal proxies. */
+/** Rentals that share a rule, country, version and state. */
 interface FoundRentals {
   readonly ids: readonly number[];
-  /** Milliseconds. */
+  /** Ends of the rentals of `ids`, in milliseconds since the epoch. */
   readonly ends: readonly number[];
   readonly country: string;
   readonly version: string;
@@ -41,7 +41,7 @@ interface Sums {
   notRenewed: number;
 }
 
-/** `$1` the user, `$2` the present time, `$3` the beginning of its month. */
+/** Parameters: `$1` is the user, `$2` the current time, `$3` the beginning of its month. */
 const READ_FUNDS = `
   SELECT available, (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS "monthlyBudget",
          renewals_spent($1, $3) AS spent, (renewals_held_up($1))[1] AS obstacle,
@@ -50,8 +50,9 @@ const READ_FUNDS = `
     FROM accounts WHERE user_id = $1`;
 
 /**
- * An open prolongation is assumed to succeed: its money is held, and its outcome is unknown. The rule is
- * looked up once for all equal rentals, not for each of 100,000. `$1` the user, `$2` the present time.
+ * Reads rentals in groups of equal ones, so that the rule is looked up once for each group. Assumes that open
+ * prolongations succeed: their money is held, and their outcome is unknown. Parameters: `$1` is the user,
+ * `$2` the current time.
  */
 const READ_RENTALS = `
   SELECT ids, ends, alike.country, version, is_withdrawn AS "isWithdrawn", has_refund AS "hasOpenRefund",
@@ -96,7 +97,7 @@ export class ForecastService {
     const byDay = new Map<string, Sums & { available: Money }>();
     const byMonth = new Map<string, Sums>();
     const reasons = new Map<SkipReason, number>();
-    // The cursor counts the items of the previous pages.
+    // The cursor is the number of items on all previous pages.
     const before = cursor ?? 0;
     const items: ForecastItem[] = [];
     let count = 0;
@@ -142,7 +143,7 @@ export class ForecastService {
     };
   }
 
-  /** The expected reasons why renewals of the next days will fail. @returns reasons by {@link rentalKey} */
+  /** Predicts which renewals of the next days will fail, and why. @returns reasons by {@link rentalKey} */
   async obstaclesAhead(userId: number, days: number): Promise<ReadonlyMap<string, SkipReason>> {
     const { funds, rentals } = await this.prepare(userId);
     const reasons = new Map<string, SkipReason>();
@@ -154,7 +155,7 @@ export class ForecastService {
     return reasons;
   }
 
-  /** Funds and rentals of one moment: a renewal that is placed at the same time is in both or in neither. */
+  /** Reads funds and rentals from one snapshot, so that a concurrent renewal is in both or in neither. */
   private async prepare(userId: number): Promise<{ found: FoundFunds; funds: Funds; rentals: Rental[] }> {
     const now = this.clock.now();
     const [found, rows] = await inTransaction(this.dataSource, async (manager) => {
@@ -170,7 +171,7 @@ export class ForecastService {
     return { found, funds: toFunds(found, now), rentals };
   }
 
-  /** The list of prices, after a quote was requested for each period without one. */
+  /** Returns the price list, after it has requested quotes for periods without a price. */
   private async pricesFor(userId: number, rows: readonly FoundRentals[]): Promise<PriceList> {
     const prices = await this.catalog.priceList(userId);
     const unknown = new Map<string, { version: IpVersion; period: number; count: number }>();
@@ -189,7 +190,7 @@ export class ForecastService {
   }
 }
 
-/** Identifies the renewal of one rental: by the proxy and its end before the renewal. */
+/** Returns a key for one renewal of a rental, made of the proxy and the end before the renewal. */
 export const rentalKey = ({ proxyId, dateEnd }: Pick<Rental, 'proxyId' | 'dateEnd'>): string =>
   `${proxyId} ${dateEnd.getTime()}`;
 

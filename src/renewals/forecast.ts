@@ -14,33 +14,33 @@ import {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** The size of a slice, after which other requests have their turn: some milliseconds of work. */
+/** Number of items processed before other requests get a turn. They take some milliseconds. */
 export const AT_ONCE = 1000;
 
-/** A rental with the rule that applies to it, and the price. */
+/** A rental with the rule that applies to it, and its price. */
 export type Rental = Candidate & {
   readonly ruleId: number;
-  /** Days. */
+  /** Period of each renewal, in days. */
   readonly period: number;
   readonly hoursBefore: number;
 };
 
 export interface Funds extends Omit<Means, 'budgetLeft'> {
-  /** `null` without a budget. */
+  /** Monthly budget and its rest; `null` without a budget. */
   readonly budget: { readonly monthly: Money; readonly left: Money } | null;
 }
 
-/** The final decisions of one hour. */
+/** Final decisions of one simulated hour. */
 export interface ForecastHour {
-  /** The hour in which it is due, or now. */
+  /** Beginning of the hour, or the current time for the first hour. */
   readonly at: Date;
-  /** In the announced order. */
+  /** Decisions in the announced order. */
   readonly decisions: readonly Decision<Rental>[];
-  /** The available balance afterwards. */
+  /** Available balance after these decisions. */
   readonly available: Money;
 }
 
-/** Each field by its name: a spread copy would double the time of a forecast. */
+/** Copies each field by name, because a spread copy would double the time of a forecast. */
 const renewed = ({
   proxyId,
   dateEnd,
@@ -65,14 +65,15 @@ const nextMonthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + 1, 1));
 
 /**
- * Simulates the next days: hour by hour, {@link decide} selects the due rentals to renew, as the job will.
- * Renewed rentals become due again. Rentals that the budget does not cover are tried once more when another
- * month begins before they end, and before the forecast does; no other obstacle is expected to disappear.
+ * Simulates the next days hour by hour. {@link decide} selects the rentals to renew, as in the job. Renewed
+ * rentals become due again. A rental that the budget does not cover is tried again next month, if the next
+ * month begins before the rental and the forecast end. Other obstacles are assumed to stay.
  *
- * It assumes that no price, rule, tag or label changes, nothing is bought or credited, and no call fails.
+ * Assumes that prices, rules, tags and labels stay the same, nothing is bought or credited, and no call
+ * fails.
  *
  * @param onHour is called with the decisions of each hour, in chronological order
- * @returns the first end that the balance does not pay for; `null` if it pays for all
+ * @returns the earliest rental end that the balance cannot pay for; `null` if it pays for all
  */
 export async function runForecast(
   { now, obstacle, budget, available: left }: Funds,
@@ -105,7 +106,7 @@ export async function runForecast(
     }
     const nextMonth = nextMonthOf(at);
     const decisions: Decision<Rental>[] = [];
-    // Slices of the announced order, decided one after the other, give the same decisions as all at once.
+    // Slices of the announced order, decided in sequence, give the same decisions as one pass.
     for await (const some of inSlices(dueNow.sort(inAnnouncedOrder), AT_ONCE)) {
       for (const decision of decide({ now: at, available, budgetLeft, obstacle }, some)) {
         const { candidate } = decision;
@@ -131,25 +132,25 @@ export async function runForecast(
   return unpaid;
 }
 
-/** The number of days, from today, for which a balance's payments are simulated. */
+/** Number of days, from today, for which payments from a balance are simulated. */
 export const BALANCE_DAYS = 365;
 
-/** Rentals that end on one day and are renewed for one period. */
+/** Rentals that end on the same day and are renewed for the same period. */
 export interface EndingRentals {
-  /** Days from today. */
+  /** Day on which the rentals end, in days from today. */
   readonly day: number;
-  /** Days. */
+  /** Period of each renewal, in days. */
   readonly period: number;
-  /** The cost of renewing all of them. */
+  /** Cost of renewing all these rentals once. */
   readonly cost: Money;
 }
 
 /**
- * The first day whose renewals a balance does not pay, in days from today, when every rental is renewed each
- * time it ends; `null` if it pays for all of {@link BALANCE_DAYS}.
+ * Returns the first day whose renewals a balance cannot pay, in days from today. Returns `null` if it can pay
+ * for all of {@link BALANCE_DAYS}. Every rental is renewed each time it ends.
  *
- * Rentals that end on one day and are renewed for one period count as one rental at the sum of their prices,
- * so that very many rentals take no longer.
+ * Rentals with the same end day and period are simulated as one rental with the sum of their prices, so that
+ * the time does not grow with the number of rentals.
  */
 export async function firstUnpaidDay(
   available: Money,
@@ -159,7 +160,7 @@ export async function firstUnpaidDay(
   for (const { day, period, cost } of rentals) {
     const key = `${day} ${period}`;
     const price = (together.get(key)?.price ?? Money.zero).plus(cost);
-    // Any hour that is not too late for today's renewals.
+    // Ends at noon, because an end at midnight would be too late for today's renewals.
     const dateEnd = new Date(day * DAY_MS + DAY_MS / 2);
     together.set(key, { ...ONE_RENTAL, dateEnd, period, price });
   }

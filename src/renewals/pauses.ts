@@ -1,15 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import { queryRow, queryRows } from '../database';
 
-/** The pause of all users' renewals; `null` without one. */
+/** Pause of all users' renewals. Its fields are `null` when renewals are not paused. */
 export interface PauseOfAll {
   readonly paused_at: Date | null;
   readonly paused_reason: string | null;
 }
 
-/**
- * Pauses the renewals of a user, or resumes them. Pausing again keeps the first time and sets the new reason.
- */
+/** Pauses or resumes a user's renewals. Pausing again keeps the original time and updates the reason. */
 export async function pauseRenewalsOf(
   manager: EntityManager,
   userId: number,
@@ -27,7 +25,7 @@ export async function pauseRenewalsOf(
   );
 }
 
-/** The same for all users. @returns the state before and after */
+/** Pauses or resumes the renewals of all users. @returns the state before and after */
 export async function pauseAllRenewals(
   manager: EntityManager,
   isPaused: boolean,

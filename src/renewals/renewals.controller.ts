@@ -25,7 +25,7 @@ import {
 import { RulesService } from './rules.service';
 import { RenewalRecords } from './running/renewal-records';
 
-/** Where only `proxies:read` is required, the service requires more for changes that could cost more. */
+/** Routes for renewals. The service checks for more than `proxies:read` if a change could cost more. */
 @ApiTags('Renewals')
 @Controller('renewals')
 export class RenewalsController {

@@ -1,9 +1,9 @@
 /**
- * The rule that applies to a proxy, from `rule_of_proxy.sql`: a subquery for `JOIN LATERAL (…) AS rule ON
- * true`, with at most one row of `renewal_rules`.
+ * Returns a subquery that selects the rule of a proxy with `rule_of_proxy.sql`. It is used as `JOIN LATERAL
+ * (…) AS rule ON true` and returns at most one row of `renewal_rules`.
  *
- * @param proxy the name of the table of proxies in the statement
- * @param id its column with the id of the proxy; a null there matches no rule for a single proxy
+ * @param proxy name of the statement's table of proxies
+ * @param id column of that table with the proxy id; if it is null, no rule for a single proxy matches
  */
 export const ruleOfProxySql = (proxy = 'proxies', id = 'id'): string => `
   SELECT * FROM rule_of_proxy(

@@ -21,10 +21,10 @@ import type {
   RuleTarget,
 } from './rules.dto';
 
-/** As in `ProxyFilter`. */
+/** Filter with the fields of `ProxyFilter`. */
 type RuleFilter = Pick<RenewalFilterBody, 'country' | 'label' | 'tag'>;
 
-/** A rule as it is stored. */
+/** A rule before it is stored. */
 interface NewRule extends RuleFilter {
   readonly proxyId: number | null;
   readonly period: number | null;
@@ -32,12 +32,12 @@ interface NewRule extends RuleFilter {
   readonly hoursBefore: number;
 }
 
-/** Each proxy is compared with all filters of its user. */
+/** Maximum number of a user's rules with a filter, because each proxy is compared with all of them. */
 const MAX_FILTERS = 100;
 
 const EXCLUSION = { country: null, label: null, tag: null, period: null, maxPrice: null, hoursBefore: 24 };
 
-/** The columns of a RenewalRuleOut. */
+/** Columns of a RenewalRuleOut. */
 const SHOWN = `
   rule.id, rule.proxy_id::text AS proxy_id, rule.period, rule.max_price, rule.hours_before, rule.created_at,
   rule.period IS NOT NULL AS renews,
@@ -47,8 +47,8 @@ const SHOWN = `
          '{}') AS filter`;
 
 /**
- * Switches the renewals of a user on and off. A token with a daily limit is limited to changes that lead to
- * fewer or cheaper renewals. Changes of one user's rules and budget run one after the other.
+ * Enables and disables a user's renewals. A token with a daily limit can only make changes that lead to fewer
+ * or cheaper renewals. Changes of one user's rules and budget run one after the other.
  */
 @Injectable()
 export class RulesService {
@@ -59,7 +59,7 @@ export class RulesService {
   ) {}
 
   /**
-   * Switches a rule on. It replaces the one with the same target.
+   * Enables a rule. It replaces the enabled rule with the same target.
    *
    * @throws TargetMismatch, ProxyNotFound, PeriodTooShort, UnsupportedPeriod, LimitedTokenCannotRenew,
    *   TooManyRenewalRules
@@ -76,7 +76,7 @@ export class RulesService {
     return this.replace(caller.userId, { proxyId, ...filter, period, maxPrice, hoursBefore });
   }
 
-  /** Excludes a proxy from every rule, including its own. @throws ProxyNotFound */
+  /** Excludes a proxy from all rules, including its own. @throws ProxyNotFound */
   async exclude({ userId }: Caller, proxyId: string): Promise<RenewalRuleOut> {
     const { id } = await this.proxies.get(userId, proxyId);
     return this.replace(userId, { proxyId: id, ...EXCLUSION });
@@ -94,13 +94,13 @@ export class RulesService {
     );
   }
 
-  /** @throws RenewalRuleNotFound, LimitedTokenCannotRenew */
+  /** Disables a rule. @throws RenewalRuleNotFound, LimitedTokenCannotRenew */
   async disable(caller: Caller, id: number): Promise<void> {
     const { userId } = caller;
     await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
-        // Wider than a rule for a proxy: a filter or all; wider than a filter: an older filter or all.
+        // A rule for a proxy is followed by any filter or `all`; a filter, by an older filter or `all`.
         `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
                 OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
                      SELECT FROM renewal_rules AS wider
@@ -121,7 +121,7 @@ export class RulesService {
     });
   }
 
-  /** Disables every rule that renews; exclusions remain. @returns how many there were */
+  /** Disables every rule that renews, and keeps exclusions. @returns the number of disabled rules */
   async disableAll(userId: number): Promise<number> {
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const rules = await queryRows(
@@ -138,7 +138,7 @@ export class RulesService {
     return readBudget(this.dataSource, userId, this.clock.now());
   }
 
-  /** @throws LimitedTokenCannotRenew */
+  /** Sets or removes the budget. @throws LimitedTokenCannotRenew */
   async setBudget(caller: Caller, monthly: Money | null): Promise<BudgetOut> {
     const { userId } = caller;
     return changeOfUser(this.dataSource, userId, async (manager) => {
@@ -206,7 +206,7 @@ async function assertFewFilters(manager: EntityManager, userId: number): Promise
   if (count >= MAX_FILTERS) throw new TooManyRenewalRules(MAX_FILTERS);
 }
 
-/** A budget that was lowered below the spent amount has nothing left. */
+/** Reads a user's budget. If it was lowered below the spent amount, nothing is left of it. */
 const readBudget = (queryable: Queryable, userId: number, now: Date): Promise<BudgetOut> =>
   queryRow(
     queryable,
@@ -223,7 +223,7 @@ function assertUnlimited({ dailyLimit }: Caller): void {
   if (dailyLimit !== null) throw new LimitedTokenCannotRenew();
 }
 
-/** The target of a request; `null` when its fields are for two targets. */
+/** Returns the target that the request's fields imply; `null` if they imply two targets. */
 function targetOf(proxyId: string | null, filter: RenewalFilterBody | null): RuleTarget | null {
   if (proxyId !== null) return filter === null ? 'proxy' : null;
   return filter === null ? 'all' : 'filter';

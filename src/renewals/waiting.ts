@@ -1,7 +1,7 @@
 import { sqlList } from '../database';
 import { MOST_HOURS_AHEAD, SKIP_REASONS, type SkipReason } from './decide';
 
-/** Reasons of the customer or of staff: the service has no fault. */
+/** Reasons that only the customer or staff can resolve. */
 const NOT_OURS: readonly SkipReason[] = [
   'paused',
   'user-blocked',
@@ -13,17 +13,17 @@ const NOT_OURS: readonly SkipReason[] = [
   'balance-short',
 ];
 
-/** Reasons of the service or the provider. */
+/** Reasons for which the service or the provider is responsible. */
 export const OUR_REASONS: readonly SkipReason[] = SKIP_REASONS.filter((reason) => !NOT_OURS.includes(reason));
 
 /**
- * SQL: whether a row of `renewals` is due and waits for the service or the provider. No renewal is due for
- * longer than the largest `hours_before` of a rule: this limits the range that an index reads.
+ * SQL condition for a row of `renewals` that is due and waits for the service or the provider. No renewal is
+ * due for longer than the largest `hours_before`, which limits the index range.
  */
 export const RENEWAL_WAITS = `(due_at BETWEEN now() - interval '${MOST_HOURS_AHEAD} hours' AND now()
   AND state IN ${sqlList(['planned', 'skipped'])} AND next_try_at IS NOT NULL
   AND (reason IS NULL OR reason IN ${sqlList(OUR_REASONS)}))`;
 
-/** SQL: their number, and when the oldest became due. */
+/** SQL query for the number of waiting renewals and the due time of the oldest. */
 export const WAITING_RENEWALS = `
   SELECT count(*)::integer AS count, min(due_at) AS oldest FROM renewals WHERE ${RENEWAL_WAITS}`;

@@ -36,7 +36,7 @@ export interface Decided {
 
 /**
  * Decides which due renewals are executed, and places their orders. The statement that places the orders
- * checks all conditions again.
+ * checks all conditions again, so a stale decision does no harm.
  */
 @Injectable()
 export class DueRenewals {
@@ -47,7 +47,7 @@ export class DueRenewals {
     private readonly orders: RenewalOrders,
   ) {}
 
-  /** Decides due renewals, and places orders while there is room in the queue. */
+  /** Decides due renewals, and places orders while the queue has room. */
   async decideSome(room: RenewalRoom): Promise<Decided> {
     const due = await this.records.findDue(DECIDED_AT_ONCE);
     const superfluous = due.filter((renewal) => !isNeeded(renewal)).map(({ id }) => id);
@@ -61,7 +61,7 @@ export class DueRenewals {
       const skip = (reason: SkippedRenewal['reason']): number =>
         skipped.push({ id: renewal.id, reason, price: candidate.price?.toString() ?? null });
       if (!decision.renew) {
-        // A renewal that is too late fails with the reason of its last attempt.
+        // A renewal that is too late fails later, with the reason of its last attempt.
         if (decision.reason !== 'too-late') skip(decision.reason);
       } else if (quote instanceof DomainError) {
         skip(obstacleOf(quote));
@@ -81,7 +81,7 @@ export class DueRenewals {
         const reason = SKIP_REASONS.find((one) => one === refusal);
         if (!refusal) placed += 1;
         else if (reason) skipped.push({ id, reason, price: quote.unitPrice.toString() });
-        // Another rule applies now, or a row is locked: it is decided again, and its reminder counts.
+        // Another rule applies now, or a row is locked. The renewal is decided again; its reminder counts.
         else (refusal === 'superfluous' ? superfluous : undecided).push(id);
       }
     }
@@ -130,7 +130,7 @@ async function toCandidate(renewal: NeededRenewal, prices: RenewalPrices): Promi
   };
 }
 
-/** Why a renewal without a price cannot be ordered. */
+/** Returns why a renewal without a price cannot be ordered. */
 const obstacleOf = (error: DomainError): ProxyObstacle =>
   error instanceof ServiceUnavailable ? 'no-price' : 'period-not-sold';
 

@@ -8,29 +8,29 @@ import { ForecastService, rentalKey } from '../forecast.service';
 import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
 const REMINDED_AT_ONCE = 1000;
-/** The number of users with a forecast at once; each takes some queries. */
+/** Maximum number of users that are forecast in one step. Each forecast takes some queries. */
 const FORECASTS_AT_ONCE = 100;
 
-/** Renewals with a reminder become due within a week. */
+/** Length of a forecast, in days. Renewals with a reminder become due within a week. */
 const DAYS_AHEAD = 8;
 
-/** A renewal without a reminder, or without that of its stage. */
+/** A renewal whose customer has not been reminded yet, or not at the current stage. */
 interface UnremindedRenewal extends RenewalOffer {
   readonly id: number;
   readonly proxyId: number;
   readonly dateEnd: Date;
-  /** 7, 3 or 1. */
+  /** Reminder stage: 7, 3 or 1 days before the end. */
   readonly days: number;
 }
 
 /**
- * Reminds customers of renewals: of each within seven days before the end, and again three days and one day
- * before it, if the renewal is expected to fail.
+ * Reminds customers of each renewal within seven days before the end. It reminds them again three days and
+ * one day before the end if the renewal is expected to fail.
  */
 @Injectable()
 export class Reminders {
   private readonly logger = new Logger(Reminders.name);
-  /** Expected failures by user. */
+  /** Expected failures by user, then by {@link rentalKey}. */
   private readonly forecasts = new Map<number, ReadonlyMap<string, SkipReason>>();
 
   constructor(
@@ -39,15 +39,15 @@ export class Reminders {
     private readonly forecast: ForecastService,
   ) {}
 
-  /** Discards all forecasts. */
+  /** Discards all forecasts, so that new ones are made. */
   beginAnew(): void {
     this.forecasts.clear();
   }
 
   /**
-   * Sends some reminders that are due, in the order of their due times.
+   * Sends some due reminders, in the order of their due times.
    *
-   * @returns how many
+   * @returns the number of reminded renewals
    */
   async remindNext(): Promise<number> {
     const unreminded: UnremindedRenewal[] = [];
@@ -76,7 +76,10 @@ export class Reminders {
     return reminders.length;
   }
 
-  /** A forecast is only an estimate: when that of one customer fails, no renewal waits for it. */
+  /**
+   * Returns a user's expected failures. If the forecast fails, it returns none: a forecast is only an
+   * estimate, so no renewal waits for it.
+   */
   private async obstaclesAhead(userId: number): Promise<ReadonlyMap<string, SkipReason>> {
     try {
       return await this.forecast.obstaclesAhead(userId, DAYS_AHEAD);
@@ -102,9 +105,10 @@ export class Reminders {
   }
 
   /**
-   * Reminds of renewals: of each for the first time, and again at later stages if it is expected to fail.
+   * Records reminders, and sends an event for first reminders and for expected failures.
    *
-   * @param renewals.obstacle why it is expected to fail; `null` if it is not
+   * @param renewals.obstacle reason why the renewal is expected to fail; `null` if it is expected to
+   *   succeed
    */
   private async remind(
     renewals: readonly {

@@ -10,22 +10,22 @@ import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type SkipReason } from
 import type { RenewalOut } from '../renewal.dto';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
-/** A due renewal with the input of its decision, all from one moment. Amounts are in roubles. */
+/** A due renewal with all data for its decision, read at one moment. Amounts are in roubles. */
 export interface DueRenewal extends RenewalOffer {
   readonly id: number;
   readonly proxyId: number;
   readonly dateEnd: Date;
   readonly proxyType: ProxyType;
-  /** Why it cannot be ordered at any price, see `renewal_refusals.sql`. */
+  /** Reasons why it cannot be ordered at any price, see `renewal_refusals.sql`. */
   readonly refusals: readonly (SkipReason | 'superfluous' | 'rule-off')[];
-  /** Whether the last sweep has confirmed its end, see `end_confirmed_at.sql`. */
+  /** Whether the last sweep confirmed the rental's end, see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
-  /** The provider lists it under this order reference, with all proxies of the same purchase. */
+  /** Order reference under which the provider lists all proxies of the purchase. */
   readonly purchaseReference: string;
-  /** The rule that applies; `null` if none does any more, or the one that does makes it due later. */
+  /** Rule that applies; `null` if no rule applies now, or if the rule makes the renewal due later. */
   readonly ruleId: number | null;
   readonly maxPrice: string | null;
-  /** The available balance of its user. */
+  /** Available balance of the user. */
   readonly available: string;
   readonly budgetLeft: string | null;
 }
@@ -36,35 +36,35 @@ export interface SkippedRenewal {
   readonly price: string | null;
 }
 
-/** Where a page of rentals ended: ISO 8601. */
+/** Last rental of a page, after which the next page starts. `dateEnd` is in ISO 8601. */
 export interface Cursor {
   readonly dateEnd: string;
   readonly id: number;
 }
 
-/** How many rentals a statement reads. */
+/** Maximum number of rentals that one statement reads. */
 const PLANNED_AT_ONCE = 2000;
 const CHANGED_AT_ONCE = 1000;
 
-/** A renewal that may still be executed. */
+/** Condition for a renewal that may still be executed. */
 export const IS_OPEN = `renewal.state IN ('planned', 'skipped')`;
 export const IS_IN_TIME = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END}`;
 
-/** Renewals, locked in the order of their ids, as in every statement that changes several. */
+/** Locks the matching renewals in the order of their ids, as every statement that changes several does. */
 const lockedSql = (condition: string): string =>
   `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;
 
-/** The data of an event, from a row with the columns of `renewals`. @param more further keys and values */
+/** Returns the data of an event, from a row with the columns of `renewals`. @param more further pairs */
 export const eventData = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
 /**
- * When a skipped renewal is retried: after pauses that grow with the attempts for one reason, at times that
- * longer and shorter pauses share. Renewals that wait for money are thus decided together, in the announced
- * order.
+ * Returns when a skipped renewal is retried. The pause grows with the attempts for the same reason. Retry
+ * times of different pauses coincide, so that renewals waiting for money are decided together, in the
+ * announced order.
  *
- * @param tries an expression for how often it was skipped for this reason
+ * @param tries an expression for the number of times it was skipped for this reason
  */
 const nextTry = (tries: string): string => `
   (SELECT date_bin(pause, now(), 'epoch') + pause
@@ -74,9 +74,9 @@ const nextTry = (tries: string): string => `
                        ELSE interval '10 minutes' END AS pause) AS growing)`;
 
 /**
- * Every statement of renewals, except the one that places their orders (`place_renewals.sql`). Each has its
- * own transaction and is guarded by the state that it starts from: a replica that runs one without the lease
- * of the job changes nothing a second time. Events are written with their changes.
+ * Executes all statements about renewals, except the one that places their orders (`place_renewals.sql`).
+ * Each statement has its own transaction and checks the state that it starts from. A replica without the
+ * job's lease therefore repeats no change. Events are written in the transaction of their change.
  */
 @Injectable()
 export class RenewalRecords {
@@ -87,7 +87,7 @@ export class RenewalRecords {
     retries.add({
       table: 'renewals',
       column: 'next_try_at',
-      // Nothing is decided before it is due, even if it was while the clock was ahead.
+      // A renewal that was skipped while the clock was ahead is not retried before it is due.
       where: `state = 'skipped' AND due_at <= now()`,
       longestPause: `interval '10 minutes'`,
     });
@@ -106,9 +106,9 @@ export class RenewalRecords {
   }
 
   /**
-   * Plans the renewals of rentals that end within a week, and corrects those whose rule was replaced.
+   * Plans the renewals of rentals that end within a week, and updates those whose rule was replaced.
    *
-   * @param after where the previous page ended
+   * @param after end of the previous page
    */
   async plan(after: Cursor | null): Promise<{ done: number; next: Cursor | null }> {
     const [page] = await queryRows<{ done: number; looked: number; dateEnd: string; id: number }>(
@@ -147,8 +147,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Removes renewals that are no longer needed: the end has moved for any reason, the proxy was refunded, or
-   * no rule requires them.
+   * Removes renewals that are no longer needed, because the rental's end moved, the proxy was refunded, or no
+   * rule requires the renewal.
    */
   async removeSuperfluous(): Promise<number> {
     const removed = await queryRows(
@@ -169,7 +169,7 @@ export class RenewalRecords {
     return removed.length;
   }
 
-  /** Removes those of these renewals whose order was not placed. */
+  /** Removes the given renewals, except those whose order was placed. */
   async remove(ids: readonly number[]): Promise<number> {
     if (ids.length === 0) return 0;
     const removed = await queryRows(
@@ -181,8 +181,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Renewals to decide now, after a reminder, by their due times, then in the announced order. A rule that
-   * was added since may make one due later: that one is removed, and planned again.
+   * Finds renewals to decide now, ordered by due time and then in the announced order. Their customers have
+   * been reminded. If a newer rule makes a renewal due later, the renewal is removed and planned again.
    */
   findDue(limit: number): Promise<DueRenewal[]> {
     return queryRows(
@@ -215,7 +215,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Stores why renewals were skipped, and notifies their customers when the reason is new. */
+  /** Stores why renewals were skipped, and sends an event if the reason is new. */
   async skip(skipped: readonly SkippedRenewal[]): Promise<void> {
     if (skipped.length === 0) return;
     await queryRows(
@@ -244,7 +244,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Postpones renewals that were refused while their orders were placed: they are decided again. */
+  /** Postpones renewals that were refused when their orders were placed, to decide them again. */
   async putOff(ids: readonly number[]): Promise<void> {
     if (ids.length === 0) return;
     await queryRows(
@@ -255,7 +255,9 @@ export class RenewalRecords {
     );
   }
 
-  /** Retries renewals at once that wait for money, after a credit, or for a refund, after its refusal. */
+  /**
+   * Retries waiting renewals at once: those that a credit can now pay, and those whose refund check ended.
+   */
   async retryUnblocked(): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -272,7 +274,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Gives up renewals that were not executed an hour before the end. @returns how many there were */
+  /** Gives up renewals that were not executed an hour before the rental's end. @returns the number of them */
   async fail(): Promise<number> {
     const failed = await queryRows(
       this.dataSource,
@@ -294,10 +296,10 @@ export class RenewalRecords {
   }
 
   /**
-   * Applies the outcomes of orders: renewals with a completed order are done; those with a canceled order,
-   * which bought nothing, are retried.
+   * Applies the outcomes of closed orders. Completed orders make their renewals done. Canceled orders bought
+   * nothing, so their renewals are retried.
    *
-   * @returns how many orders were closed
+   * @returns the number of closed orders
    */
   async recordOutcomes(): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
@@ -342,8 +344,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Removes rules that were disabled long ago and renewed nothing. Iterates over all rules by id: each step
-   * reads as many rows, however many were disabled.
+   * Removes rules that were disabled long ago and renewed nothing. Iterates over all rules by id, so that
+   * each step reads the same number of rows, however many rules were disabled.
    */
   forgetRules(days: number, after: number): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(

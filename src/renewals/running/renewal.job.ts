@@ -21,25 +21,25 @@ type RunReport = typeof NOTHING_DONE;
 const countOf = (report: RunReport): number => Object.values(report).reduce((sum, count) => sum + count, 0);
 
 const EVERY_SECONDS = 5;
-/** After the death of a replica, decisions wait this long. */
+/** Maximum wait for another replica after the one that decides has died, in seconds. */
 const LEASE_SECONDS = 5;
 
-/** How long a run waits for its orders, or for room in the queue, before it looks again. */
+/** Time that a run waits for its orders, or for room in the queue, in milliseconds. */
 const PAUSE_MS = 200;
 
-/** How often later renewals are planned, with a reminder, and those that wait for money are checked. */
+/** Interval between plans of later renewals, in milliseconds. Each plan is followed by reminders. */
 const PLAN_EVERY_MS = 60_000;
 const UNBLOCK_EVERY_MS = 5000;
 
 /**
- * Executes renewals: one replica at a time decides which are due and places their orders, for a few calls at
- * once. A replica that has lost its lease does no harm: every statement checks what it changes. No state is
- * kept in memory: the next run continues where one was cut off.
+ * Executes renewals. One replica at a time decides which are due and places their orders, a few at a time. A
+ * replica that lost its lease does no harm, because every statement checks what it changes. The next run
+ * continues an interrupted run, because all state is in the database.
  */
 @Injectable()
 export class RenewalJob {
   private plannedAtMs = -Infinity;
-  /** Whether something may have been planned of which its customer was not reminded. */
+  /** Whether some planned renewals may still need a reminder. */
   private isUnreminded = false;
   private unblockedAtMs = -Infinity;
 
@@ -60,14 +60,14 @@ export class RenewalJob {
     });
   }
 
-  /** Runs until no renewal is due or under way. */
+  /** Runs until no renewal is due or in progress. */
   private async execute(run: LeasedRun, cutOff: AbortSignal): Promise<RunReport> {
     const report = { ...NOTHING_DONE };
     while (!cutOff.aborted) {
       await run.renew(report);
       const before = countOf(report);
       const isBusy = await this.round(run, report);
-      // After a change there may be more work.
+      // A change may create more work.
       if (countOf(report) > before) continue;
       if (!isBusy) break;
       await pause(PAUSE_MS, undefined, { signal: cutOff }).catch(() => undefined);
@@ -75,11 +75,11 @@ export class RenewalJob {
     return report;
   }
 
-  /** @returns whether a renewal is under way, or due and has to wait */
+  /** Runs each step once. @returns whether a renewal is in progress, or due and waiting */
   private async round(run: LeasedRun, report: RunReport): Promise<boolean> {
     await this.lookAhead(run, report);
     if (!this.orders.canBeSent()) await this.orders.withdraw();
-    // Read before the outcomes: an order that is no longer under way is recorded by this run.
+    // Read the room before the outcomes, so that this run records every order that has just ended.
     const room = await this.orders.room();
     report.closed += await this.records.recordOutcomes();
     report.failed += await this.records.fail();
@@ -91,7 +91,7 @@ export class RenewalJob {
     return due > 0 || room.underWay > 0;
   }
 
-  /** Plans renewals that become due later, and reminds of them. */
+  /** Plans renewals that become due later, sends reminders, and retries unblocked renewals. */
   private async lookAhead(run: LeasedRun, report: RunReport): Promise<void> {
     const now = performance.now();
     if (now - this.unblockedAtMs >= UNBLOCK_EVERY_MS) {
