@@ -2,27 +2,27 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { isWithin } from '../common';
 
-/** Services of the machine itself listen on lower ports. */
+/** Lowest port allowed in addition to the web ports. System services listen on lower ports. */
 const FIRST_FREE_PORT = 1024;
 const WEB_PORTS: readonly number[] = [80, 443];
 
-/** All IPv6 addresses that are allocated to the public internet. */
+/** IPv6 addresses that are allocated to the public internet. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
 /**
- * RFC 6052: DNS64 translates IPv4 addresses into this network. It does not contain `64:ff9b:1::/48`, whose
- * addresses lead wherever a network's operator decides.
+ * Network of the IPv6 addresses into which DNS64 translates IPv4 addresses (RFC 6052). It does not contain
+ * `64:ff9b:1::/48`, whose addresses lead wherever a network's operator decides.
  */
 const NAT64 = ipaddr.parseCIDR('64:ff9b::/96');
 
-/** Azure's platform services listen at this nominally public address, which only its machines can reach. */
+/** Address of Azure's platform services. It is nominally public, but only Azure's machines can reach it. */
 const AZURE_PLATFORM = '168.63.129.16';
 
-/** RFC 6761: these names are this machine, regardless of DNS. */
+/** Matches names that always mean this machine, regardless of DNS (RFC 6761). */
 const LOCALHOST = /(^|\.)localhost\.?$/i;
 const LOOPBACK = '127.0.0.1';
 
-/** Why an address or a URL is refused. The text contains no address: a customer reads it. */
+/** Refuses an address or a URL. Customers read the message, so it contains no address. */
 export class AddressRefused extends Error {
   constructor(why: string) {
     super(why);
@@ -31,15 +31,15 @@ export class AddressRefused extends Error {
 }
 
 /**
- * The addresses to which webhooks may be sent: public ones, and networks that the operator allows. An address
- * of NAT64 counts as the IPv4 address in it. Other IPv6 addresses that embed IPv4 (mapped, compatible, 6to4,
- * Teredo) are never public.
+ * Decides to which addresses webhooks may be sent: public addresses, and networks that the operator allows. A
+ * NAT64 address is treated as its embedded IPv4 address. Other IPv6 addresses that embed IPv4 addresses
+ * (mapped, compatible, 6to4, Teredo) are never public.
  */
 export class AddressRules {
   /** @param networks addresses and networks in CIDR notation */
   constructor(private readonly networks: readonly string[]) {}
 
-  /** @param address an IP address; anything else is refused */
+  /** Checks an IP address. Any other text is refused. */
   isAllowed(address: string): boolean {
     if (isIP(address) === 0) return false;
     const ipv4 = translatedIPv4(address);
@@ -47,7 +47,7 @@ export class AddressRules {
   }
 
   /**
-   * Checks whether a URL may be that of a webhook, without resolving its name. Numeric forms of an address
+   * Checks the URL of a webhook, without resolving its name. Numeric forms of an address
    * (`http://2130706433`) are read as that address.
    *
    * @throws AddressRefused
@@ -71,16 +71,16 @@ export class AddressRules {
   }
 }
 
-/** Host and port of a URL, in one spelling. */
+/** Returns the host and port of a URL, in one spelling. */
 export function receiverOf(text: string): string {
   const url = new URL(text);
   return `${url.hostname.replace(/\.$/, '')}:${portOf(url)}`;
 }
 
-/** The fixed address of a name; null if DNS resolves it. */
+/** Returns the fixed address of a name; null if DNS resolves the name. */
 export const ownAddressOf = (name: string): string | null => (LOCALHOST.test(name) ? LOOPBACK : null);
 
-/** The address in a URL; null if it has a name. URLs have IPv6 addresses in brackets. */
+/** Returns the address in a URL; null if the URL contains a name. URLs put IPv6 addresses in brackets. */
 function addressIn({ hostname }: URL): string | null {
   const host = hostname.replace(/^\[|\]$/g, '');
   return isIP(host) === 0 ? ownAddressOf(host) : host;
@@ -91,7 +91,7 @@ const portOf = ({ port, protocol }: URL): number => {
   return protocol === 'https:' ? 443 : 80;
 };
 
-/** The IPv4 address in an address of NAT64; null for any other address. */
+/** Returns the IPv4 address embedded in a NAT64 address; null for any other address. */
 function translatedIPv4(address: string): string | null {
   const parsed = ipaddr.parse(address);
   if (!(parsed instanceof ipaddr.IPv6) || !parsed.match(NAT64)) return null;

@@ -4,7 +4,7 @@ import { disableWebhook, enableWebhook } from './switching';
 import type { DisabledReason } from './webhook-states';
 import { WebhookNotFound } from './webhooks.errors';
 
-/** Whether staff disabled the receiver of this URL for the user. */
+/** Returns whether staff disabled the URL's receiver for the user. */
 export async function isBlocked(manager: Queryable, userId: number, url: string): Promise<boolean> {
   const blocks = await queryRows(
     manager,
@@ -15,7 +15,7 @@ export async function isBlocked(manager: Queryable, userId: number, url: string)
 }
 
 /**
- * Disables the receiver of a webhook for its user, with all the user's active webhooks there.
+ * Disables a webhook's receiver for its user, and all the user's active webhooks at that receiver.
  *
  * @throws WebhookNotFound
  */
@@ -32,7 +32,7 @@ export async function blockReceiver(manager: Queryable, userId: number, webhookI
 }
 
 /**
- * Enables a webhook, and the user's other webhooks at its receiver that staff disabled.
+ * Enables a webhook, its receiver, and the user's other webhooks there that staff disabled.
  *
  * @throws WebhookNotFound
  */
@@ -47,7 +47,7 @@ export async function unblockReceiver(manager: Queryable, userId: number, webhoo
   }
 }
 
-/** Locks the user. @returns the receiver of a webhook, and all webhooks of the user there */
+/** Locks the user. @returns the webhook's receiver, and all the user's webhooks at that receiver */
 async function lockReceiver(manager: Queryable, userId: number, webhookId: number) {
   await lockUser(manager, userId);
   const all = await queryRows<{ id: number; url: string; reason: DisabledReason | null }>(

@@ -13,13 +13,13 @@ export const MOST_REPLAYED = 10_000;
 interface Replayed {
   readonly replayed: number;
   readonly found: number;
-  /** The position of the last replayed event if more follow. */
+  /** Position of the last replayed event if more events follow. */
   readonly last: number | null;
 }
 
 /**
- * Queues the events `chosen (id, position)` for the webhook `$1`, only the first ones if they are too many.
- * Deliveries in progress are not changed. A failing webhook's pause ends.
+ * Queues the events of `chosen (id, position)` for the webhook `$1`, at most {@link MOST_REPLAYED} of them.
+ * Ends the pause of a failing webhook. Deliveries in progress are not changed.
  */
 const REPLAY = `
   at_once AS (
@@ -36,7 +36,7 @@ const REPLAY = `
          (SELECT last.position FROM chosen AS last WHERE (SELECT count(*) FROM chosen) > ${MOST_REPLAYED}
            ORDER BY position OFFSET ${MOST_REPLAYED - 1} LIMIT 1) AS last`;
 
-/** Replays events to a webhook, including ones never sent before, and sends test events. */
+/** Replays events to a webhook, even if they were never sent before, and sends test events. */
 @Injectable()
 export class ReplaysService {
   constructor(
@@ -47,6 +47,8 @@ export class ReplaysService {
   ) {}
 
   /**
+   * Queues one event, or all events since a time, for a webhook.
+   *
    * @throws WebhookNotFound, WebhookDisabled, InvalidReplay, EventNotFound, ReplayedEventsGone,
    *   TooManyUnderWay
    */
@@ -63,7 +65,7 @@ export class ReplaysService {
           : this.replayOne(userId, webhookId, positionOf(eventId)),
       )
       .catch((error: unknown) => {
-        // Retention removed an event after the statement chose it.
+        // Retention removed an event after the statement had chosen it.
         if (violatedConstraint(error) === 'webhook_deliveries_event_id_fkey') throw new ReplayedEventsGone();
         throw error;
       });
@@ -72,7 +74,7 @@ export class ReplaysService {
   }
 
   /**
-   * Logs a test event, which only this webhook receives, like any other event.
+   * Logs a test event, which is sent like any other event, but only to this webhook.
    *
    * @throws WebhookNotFound, WebhookDisabled, TooManyRequests
    */

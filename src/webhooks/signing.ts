@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** The prefix of webhooks' secrets, as in Standard Webhooks; base64 follows. */
+/** Prefix of a webhook's secret, as in Standard Webhooks. The rest is in base64. */
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
-/** The secrets of a webhook: two while the customer changes to a new one. */
+/** Secrets of a webhook. Both are valid while the customer changes to a new one. */
 export interface SigningSecrets {
   readonly secret: string;
   readonly previousSecret: string | null;
@@ -15,7 +15,7 @@ export const generateWebhookSecret = (): string =>
   SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 
 /**
- * Signs a request as in Standard Webhooks: HMAC-SHA256 of id, timestamp and body.
+ * Signs a request as in Standard Webhooks, with HMAC-SHA256 of id, timestamp and body.
  *
  * @param timestamp seconds since 1970, as in the header `webhook-timestamp`
  * @param body exactly as sent
@@ -26,7 +26,9 @@ export function sign(secret: string, id: string, timestamp: number, body: string
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/** The header `webhook-signature`: a signature with each secret that is valid at that time. */
+/**
+ * Returns the `webhook-signature` header, with one signature for each secret that is valid at `timestamp`.
+ */
 export function signatureHeader(
   { secret, previousSecret, previousSecretUntil }: SigningSecrets,
   id: string,

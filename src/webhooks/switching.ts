@@ -4,8 +4,8 @@ import type { DisabledReason } from './webhook-states';
 const PUBLISHED_AT_ONCE = 500;
 
 /**
- * Disables a webhook; a trigger writes an event for its user. Pending deliveries wait until it is
- * enabled again. If it is off already, only the operator's reason replaces an earlier one.
+ * Disables a webhook; a trigger writes an event for its user. Pending deliveries wait until the webhook is
+ * enabled again. If the webhook is already disabled, only the reason `operator` replaces the stored reason.
  */
 export async function disableWebhook(
   queryable: Queryable,
@@ -20,7 +20,7 @@ export async function disableWebhook(
   );
 }
 
-/** Enables a webhook, unless it is enabled: it receives later events and waiting deliveries. */
+/** Enables a disabled webhook. It receives waiting deliveries and later events. */
 export async function enableWebhook(manager: Queryable, webhookId: number): Promise<void> {
   await holdPublishing(manager);
   await queryRows(
@@ -33,14 +33,17 @@ export async function enableWebhook(manager: Queryable, webhookId: number): Prom
   );
 }
 
-/** The position of the last published event of a webhook's user, in a statement that has `user_id`. */
+/**
+ * SQL for the position of the last published event of a user. The statement must provide `webhooks.user_id`.
+ */
 export const LAST_POSITION =
   'coalesce((SELECT max(position) FROM events WHERE events.user_id = webhooks.user_id), 0)';
 
 /**
- * Blocks publishing until the transaction ends, so that earlier events see the old webhooks and later ones
- * the new webhooks. Take this lock before any lock on a webhook, as publishing does. Waiting events are
- * published first: publishers do not wait for the lock, and constant changes of webhooks would starve them.
+ * Blocks publishing until the transaction ends, so that earlier events use the old webhooks and later events
+ * the new ones. Publishing locks in the same order, so take this lock before any lock on a webhook. Publishes
+ * waiting events first. Publishers skip their turn while the lock is taken, so constant changes of webhooks
+ * would otherwise starve them.
  */
 export async function holdPublishing(manager: Queryable): Promise<void> {
   await queryRows(manager, 'SELECT pg_advisory_xact_lock(publishing_lock())');

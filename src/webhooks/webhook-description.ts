@@ -10,7 +10,7 @@ const header = (name: string, description: string, example: string) => ({
   example,
 });
 
-/** The request that delivers an event to a webhook, for the description of the API. */
+/** Describes, for the API description, the request that delivers an event to a webhook. */
 export const EVENT_WEBHOOKS = {
   event: {
     post: {

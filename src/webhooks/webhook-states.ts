@@ -1,4 +1,4 @@
-/** Why a webhook is off: the person or the condition that disabled it. */
+/** Reasons why a webhook is disabled: the person or the condition that disabled it. */
 export const DISABLED_REASONS = ['customer', 'failing', 'gone', 'operator', 'deleted'] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 

@@ -2,10 +2,10 @@ import { domainError } from '../common';
 
 export class WebhookNotFound extends domainError('not-found', 'Webhook not found') {}
 
-/** No stored event of the user has this id. */
+/** Thrown when no stored event of the user has this id. */
 export class EventNotFound extends domainError('not-found', 'Event not found') {}
 
-/** The events were removed while they were being replayed. */
+/** Thrown when events were removed during their replay. */
 export class ReplayedEventsGone extends domainError(
   'gone',
   'Some of these events were removed; nothing was replayed. Use `since` to replay the others',
@@ -18,20 +18,20 @@ export class TooManyWebhooks extends domainError(
 
 export class WebhooksDisabled extends domainError('forbidden', 'Webhooks are disabled') {}
 
-/** The operator allows no plain HTTP. */
+/** Thrown when the operator does not allow plain HTTP. */
 export class WebhookNeedsHttps extends domainError('bad-request', 'The URL must begin with https://') {}
 
-/** The URL is refused before its name is resolved; addresses are checked again with each attempt. */
+/** Thrown before the URL's name is resolved. Addresses are checked again with each attempt. */
 export class WebhookUrlRefused extends domainError(
   'bad-request',
-  /** @param why the end of the sentence, without an address */
+  /** @param why end of the sentence, without an address */
   (why: string) => `Nothing can be sent to this URL: ${why}`,
 ) {}
 
-/** A webhook that is off receives no events. */
+/** Thrown because a disabled webhook receives no events. */
 export class WebhookDisabled extends domainError('conflict', 'The webhook is disabled') {}
 
-/** Only the operator can enable it again. */
+/** Thrown when only the operator can enable the webhook. */
 export class WebhookDisabledByOperator extends domainError(
   'conflict',
   'The operator has disabled the webhook',

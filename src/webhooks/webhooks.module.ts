@@ -7,7 +7,7 @@ import { ReplaysService } from './replays.service';
 import { WebhooksController } from './webhooks.controller';
 import { WebhooksService } from './webhooks.service';
 
-/** Webhooks: routes in this folder, sending in `delivery/`. */
+/** Provides the webhook routes in this folder, and sends events with `delivery/`. */
 @Module({
   imports: [EventsModule],
   controllers: [WebhooksController],
@@ -15,7 +15,7 @@ import { WebhooksService } from './webhooks.service';
 })
 export class WebhooksModule {
   constructor(retention: Retention, webhooks: WebhooksService) {
-    // Deliveries of other webhooks are removed with their events.
+    // The other webhooks' deliveries are removed with their events.
     retention.add('deleted_webhooks', () => webhooks.forgetDeleted());
   }
 }

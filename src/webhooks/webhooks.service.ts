@@ -23,7 +23,7 @@ import {
 
 const HOUR_MS = 3600 * 1000;
 
-/** The columns of a WebhookOut. `$1` is the time. */
+/** Columns of a WebhookOut. `$1` is the current time. */
 const SHOWN = `
   id, url, types, description, disabled_at IS NULL AS enabled, disabled_at, disabled_reason, failing_since,
   CASE WHEN previous_secret_until > $1 THEN previous_secret_until END AS previous_secret_until, created_at`;
@@ -41,7 +41,7 @@ export class WebhooksService {
   }
 
   /**
-   * Creates a webhook, which is disabled if staff disabled its receiver. Only the result has its secret.
+   * Creates a webhook. It is disabled if staff disabled its receiver. Only the result contains the secret.
    *
    * @throws WebhooksDisabled, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks
    */
@@ -50,7 +50,7 @@ export class WebhooksService {
     if (maxPerUser === 0) throw new WebhooksDisabled();
     const address = this.readUrl(url);
     const secret = generateWebhookSecret();
-    // The lock of the user keeps concurrent requests within the limit.
+    // The user's lock keeps concurrent requests within the limit.
     const created = await changeOfUser(this.dataSource, userId, async (manager) => {
       const existing = await queryRows(
         manager,
@@ -73,7 +73,7 @@ export class WebhooksService {
     return Object.assign(created, { secret });
   }
 
-  /** Oldest first. */
+  /** Lists the user's webhooks, oldest first. */
   list(userId: number, page: PageRequest): Promise<Page<WebhookOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<WebhookOut>(
@@ -96,7 +96,10 @@ export class WebhooksService {
     return webhook;
   }
 
-  /** @throws WebhookNotFound, WebhookNeedsHttps, WebhookUrlRefused, WebhookDisabledByOperator */
+  /**
+   * Changes a webhook, and enables or disables it.
+   * @throws WebhookNotFound, WebhookNeedsHttps, WebhookUrlRefused, WebhookDisabledByOperator
+   */
   change(userId: number, id: number, change: ChangedWebhookRequest): Promise<WebhookOut> {
     const { types, description, enabled } = change;
     const url = change.url === undefined ? null : this.readUrl(change.url);
@@ -149,7 +152,7 @@ export class WebhooksService {
     if (deleted.length === 0) throw new WebhookNotFound();
   }
 
-  /** Removes some deliveries of a deleted webhook, or the webhook if it has none. */
+  /** Removes some deliveries of a deleted webhook, or the webhook if none are left. */
   forgetDeleted(): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(
       this.dataSource,
@@ -170,8 +173,8 @@ export class WebhooksService {
   }
 
   /**
-   * Creates a new secret for a webhook; only the result has it. The present secret stays valid for some
-   * hours; an older one expires at once.
+   * Creates a new secret for a webhook. Only the result contains it. The current secret stays valid for
+   * `overlapHours`; an older one expires at once.
    *
    * @throws WebhookNotFound
    */
@@ -192,7 +195,7 @@ export class WebhooksService {
     return { secret, previous_secret_until: until };
   }
 
-  /** Newest first. @throws WebhookNotFound */
+  /** Lists the attempts of a webhook, newest first. @throws WebhookNotFound */
   async listAttempts(userId: number, id: number, page: PageRequest): Promise<Page<AttemptOut>> {
     await this.get(userId, id);
     return readPage(page, ({ cursor, limit }) =>
@@ -210,7 +213,7 @@ export class WebhooksService {
     );
   }
 
-  /** The URL in the one spelling of its address. @throws WebhookNeedsHttps, WebhookUrlRefused */
+  /** Checks a URL and returns it in its canonical spelling. @throws WebhookNeedsHttps, WebhookUrlRefused */
   private readUrl(text: string): string {
     const { href, protocol } = new URL(text);
     if (protocol !== 'https:' && !this.config.webhooks.allowHttp) throw new WebhookNeedsHttps();

@@ -21,20 +21,21 @@ const GONE = 410;
 const LONGEST_WEBHOOK_PAUSE_SECONDS = requestedPause(Infinity, USUAL_RETRY_SECONDS);
 
 /**
- * Concurrent attempts of one webhook, over all replicas, and half of those of a user: a receiver that takes a
- * second for an event still gets 8 a second, and no customer occupies all attempts of a replica.
+ * Maximum number of concurrent attempts for one webhook, over all replicas. A user gets twice as many. A
+ * receiver that takes a second for each event thus gets 8 events a second, and no customer occupies all
+ * attempts of a replica.
  */
 const ATTEMPTS_PER_WEBHOOK = 8;
 
-/** A delivery that this replica sends until its lease ends. */
+/** A delivery that this replica may send until its lease ends. */
 export interface ClaimedDelivery extends SigningSecrets {
   readonly id: number;
   readonly webhookId: number;
   readonly userId: number;
   readonly url: string;
-  /** Failed attempts. */
+  /** Number of failed attempts. */
   readonly attempts: number;
-  /** In the database's text form, which keeps the microseconds that identify the lease. */
+  /** End of the lease in the database's text form. Its microseconds identify the lease. */
   readonly lease: string;
   /** Whether the webhook is failing, or another delivery to it is in progress. */
   readonly isFurther: boolean;
@@ -45,18 +46,18 @@ export interface ClaimedDelivery extends SigningSecrets {
 }
 
 /**
- * Claims deliveries of all webhooks in turn, by the index of pending ones: the first event of each comes
- * before the second of any, so that a webhook's backlog does not delay the others.
+ * Claims deliveries of all webhooks in turn. The first event of each webhook comes before the second event of
+ * any webhook, so that a webhook's backlog does not delay the others.
  *
- * - `waiting` steps from webhook to webhook, and reads one entry of the index for each.
- * - `busy` looks up each of them, and counts its deliveries in progress by the index of leases.
- * - `open` has the webhooks that may receive now.
+ * - `waiting` finds the webhooks with pending deliveries, and reads one index entry for each.
+ * - `busy` looks up each webhook, and counts its deliveries in progress with the index of leases.
+ * - `open` selects the webhooks that may receive now.
  * - `due` limits the deliveries of each webhook.
- * - `fair` limits those of each user.
- * - `chosen` reserves slots for webhooks that do not fail and have no delivery in progress; the others get
- * only a part.
+ * - `fair` limits the deliveries of each user.
+ * - `chosen` reserves slots for webhooks that do not fail and have no delivery in progress. Other
+ *   deliveries get only some of the slots.
  *
- * N replicas that claim at the same moment may together exceed the bounds N times.
+ * N replicas that claim at the same moment may together exceed the limits N times.
  */
 const CLAIM = `
   WITH RECURSIVE waiting AS (
@@ -127,12 +128,13 @@ const CLAIM = `
     JOIN events event ON event.id = leased.event_id`;
 
 /**
- * Records an attempt and its consequences, if its lease is still valid. It is idempotent. An attempt at a URL
- * that was replaced meanwhile shows nothing about the webhook.
+ * Records an attempt and its consequences, if its lease is still valid. It is idempotent. If the webhook's
+ * URL was replaced during the attempt, the result does not affect the webhook.
  *
- * $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 response body, $6 error, $7 state, $8 pause (s),
- * $9 result: delivered, failed, or neither, $10 pauses of the webhook by failures (s), $11 the pause that its
- * receiver requested (s), $12 whether it is gone, $13 the time until it is disabled (s), $14 URL
+ * Parameters: $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 response body, $6 error, $7 state, $8
+ * pause (s), $9 result (delivered, failed or neither), $10 pauses of the webhook by failures (s), $11 pause
+ * requested by the receiver (s), $12 whether the receiver is gone, $13 time until the webhook is disabled
+ * (s), $14 URL
  */
 const SETTLE = `
   WITH mine AS (
@@ -171,8 +173,9 @@ const SETTLE = `
     FROM mine LEFT JOIN failed ON failed.disabled_at = now()`;
 
 /**
- * The deliveries of all webhooks, shared by all replicas. Times are the database's. The statements are
- * planned each time: a plan cached when few deliveries waited would read the whole table when there are many.
+ * Claims and settles the deliveries of all webhooks, for all replicas. Times are the database's. The
+ * statements are planned each time: a plan cached when few deliveries waited would read the whole table when
+ * there are many.
  */
 @Injectable()
 export class DeliveryQueue {
@@ -208,8 +211,8 @@ export class DeliveryQueue {
   /**
    * Claims due deliveries of all webhooks in turn.
    *
-   * @param limit how many at most
-   * @param further how many of them may be for webhooks that fail, or have deliveries in progress
+   * @param limit maximum number of deliveries
+   * @param further maximum number of them for webhooks that fail or have deliveries in progress
    */
   claim(limit: number, further: number): Promise<ClaimedDelivery[]> {
     return preparedRows<ClaimedDelivery>(this.dataSource, CLAIM, [
@@ -222,8 +225,8 @@ export class DeliveryQueue {
   }
 
   /**
-   * Records the result of an attempt, unless the lease is over: then another replica sends the delivery, or
-   * the result was recorded before.
+   * Records the result of an attempt, unless its lease has ended. In that case another replica sends the
+   * delivery, or the result was already recorded.
    *
    * @returns why the attempt disabled the webhook; null if it did not
    */

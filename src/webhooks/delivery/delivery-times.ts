@@ -2,11 +2,13 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY_SECONDS = 24 * HOUR;
 
-/** How long an event is retried: a receiver that fails on Friday evening has the weekend. */
+/**
+ * Time for which an event is retried, in seconds. A receiver that fails on Friday evening gets the weekend.
+ */
 export const USUAL_RETRY_SECONDS = 3 * DAY_SECONDS;
 
 /**
- * The pauses between two attempts to send an event, in seconds: together a little more than three days, so
+ * Pauses between two attempts to send an event, in seconds. Their sum is slightly more than three days, so
  * that a webhook whose only event always fails has failed for three days at the last attempt.
  */
 export const PAUSES_SECONDS: readonly number[] = [
@@ -22,34 +24,34 @@ export const PAUSES_SECONDS: readonly number[] = [
   24 * HOUR,
 ];
 
-/** Pauses are longer by up to this part, so that deliveries that failed together are not retried together. */
+/** Maximum random part added to a pause, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
 
-/** The longest `Retry-After` that is followed. */
+/** Maximum pause that a receiver can request with `Retry-After`. */
 const LONGEST_REQUESTED_PAUSE_SECONDS = HOUR;
 
-/** After this many failures in a row, a webhook receives one event at a time, with pauses. */
+/** Number of failures in a row after which a webhook receives one event at a time, with pauses. */
 export const FAILURES_UNTIL_PAUSED = 3;
 
-/** How long a webhook pauses after one failure, two in a row, and so on. */
+/** Pauses of a webhook after one failure, two in a row, and so on. */
 const PAUSES_OF_WEBHOOK_SECONDS: readonly number[] = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 5 * MINUTE];
 
-/** A whole attempt, including DNS and connecting. */
+/** Timeout of a whole attempt, including DNS and connecting. */
 export const ATTEMPT_TAKES_MS = 15_000;
-/** How late after its claim an attempt may begin; after that, another replica sends it. */
+/** Maximum time from a claim to its attempt. A later attempt is left to another replica. */
 export const CLAIM_TAKES_MS = 3000;
-/** How long recording the result of an attempt is retried. */
+/** Time for which recording the result of an attempt is retried. */
 export const SETTLING_TAKES_MS = 10_000;
 const MARGIN_MS = 2000;
 
-/** How long a claim is valid: longer than all work under it. */
+/** Returns how long a claim is valid. It exceeds the time for all work under the claim. */
 export const leaseMs = (timeoutMs: number): number =>
   CLAIM_TAKES_MS + timeoutMs + SETTLING_TAKES_MS + MARGIN_MS;
 
 /**
- * How long an event waits for its next attempt, in seconds; null if it has failed permanently.
+ * Returns how long an event waits for its next attempt, in seconds; null if it has failed permanently.
  *
- * @param attempts failed ones, at least 1
+ * @param attempts number of failed attempts, at least 1
  * @param retrySeconds how long the event is retried in total
  * @param requestedSeconds see {@link requestedPause}
  */
@@ -65,13 +67,16 @@ export function pauseOfDelivery(
   return Math.max(scaled, requestedSeconds);
 }
 
-/** The pauses after one failure, two in a row, and so on, in seconds; the last is for more. */
+/**
+ * Returns the pauses after one failure, two in a row, and so on, in seconds. The last pause also follows any
+ * further failure.
+ */
 export const pausesOfWebhook = (retrySeconds: number): readonly number[] =>
   PAUSES_OF_WEBHOOK_SECONDS.map((pause) => pause * Math.min(1, retrySeconds / USUAL_RETRY_SECONDS));
 
 /**
- * The pause that a receiver requested with `Retry-After`, within bounds, in seconds. It is never longer than
- * the time for which an event is retried.
+ * Returns the pause that a receiver requested with `Retry-After`, in seconds. The pause is limited, and never
+ * exceeds the time for which an event is retried.
  */
 export const requestedPause = (requestedSeconds: number | null, retrySeconds: number): number =>
   Math.min(requestedSeconds ?? 0, LONGEST_REQUESTED_PAUSE_SECONDS, retrySeconds);

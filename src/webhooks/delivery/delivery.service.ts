@@ -13,13 +13,13 @@ import { type ClaimedDelivery, DeliveryQueue } from './delivery-queue';
 import { ATTEMPT_TAKES_MS, CLAIM_TAKES_MS, SETTLING_TAKES_MS } from './delivery-times';
 import { type SendResult, WebhookSender } from './webhook-sender';
 
-/** Usually a notification announces new events; retries are found by polling. */
+/** Polling interval. Polling finds retries; notifications usually announce new events. */
 const LOOK_EVERY_MS = 250;
-/** Concurrent attempts of a replica; each has a socket, so this bounds its memory. */
+/** Maximum number of a replica's concurrent attempts. Each uses a socket, so this limits its memory. */
 const ATTEMPTS_AT_ONCE = 64;
 const LONGEST_PAUSE_OF_SETTLING_MS = 2000;
 
-/** The backlog of active webhooks; its oldest delivery is that of a receiver that responds. */
+/** Reads the backlog of active webhooks. Its oldest delivery is one whose receiver does not fail. */
 const WAITING = `
   SELECT count(*)::integer AS count,
          min(next_attempt_at) FILTER (WHERE failing_since IS NULL AND next_attempt_at <= now()) AS oldest
@@ -27,20 +27,19 @@ const WAITING = `
    WHERE disabled_at IS NULL AND state = 'pending'`;
 
 interface Attempt extends ClaimedDelivery {
-  /** The time before the claim: its lease cannot have begun earlier. */
+  /** Moment before the claim. The lease cannot have begun earlier. */
   readonly since: Moment;
 }
 
 /**
- * Sends events to webhooks, on every replica. A claim belongs to its replica until the lease ends. If a
- * replica dies, another one sends its deliveries, so that an event may be sent twice but is never lost. The
- * statements that claim and settle stay here, because they decide whose turn it is and how failures count.
+ * Sends events to webhooks, on every replica. A claimed delivery belongs to its replica until the lease ends.
+ * If a replica dies, another one sends its deliveries, so an event may be sent twice but is never lost.
  */
 @Injectable()
 export class DeliveryService implements OnModuleDestroy {
   private readonly logger = new Logger(DeliveryService.name);
   private readonly sender: WebhookSender;
-  /** The machine's clock: a lease expires even while the process is suspended. */
+  /** Clock of the machine, because a lease expires even while the process is suspended. */
   private readonly clock = new SystemClock();
 
   constructor(
@@ -62,7 +61,7 @@ export class DeliveryService implements OnModuleDestroy {
       execute: (attempt, cutOff) => this.execute(attempt, cutOff),
       claim: async (room, underWay) => {
         const since = this.clock.moment();
-        // Half of all attempts: the other half is for webhooks without a delivery in progress.
+        // Half of all attempts are reserved for webhooks without a delivery in progress.
         const further = [...underWay].filter(({ isFurther }) => isFurther).length;
         const roomForFurther = Math.max(0, Math.floor(attemptsAtOnce / 2) - further);
         const claimed = await this.queue.claim(room, roomForFurther);
@@ -76,7 +75,7 @@ export class DeliveryService implements OnModuleDestroy {
   }
 
   private async execute(attempt: Attempt, cutOff: AbortSignal): Promise<void> {
-    // The process was suspended, or the response to the claim was late: the lease might end too early.
+    // The lease might end too early, if the process was suspended or the claim's response was late.
     if (attempt.since.elapsedMs() > CLAIM_TAKES_MS) return;
     await inSpan('webhooks.attempt', { 'webhook.id': attempt.webhookId }, async () => {
       const result = await this.send(attempt, cutOff);
@@ -105,7 +104,9 @@ export class DeliveryService implements OnModuleDestroy {
     return this.sender.post(delivery.url, body, headers, cutOff);
   }
 
-  /** A statement whose response was lost is retried: it is idempotent. */
+  /**
+   * Records a result, and retries if the response was lost. This is safe, because recording is idempotent.
+   */
   private async settle(delivery: ClaimedDelivery, result: SendResult): Promise<void> {
     const giveUpAtMs = performance.now() + SETTLING_TAKES_MS;
     for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_OF_SETTLING_MS)) {

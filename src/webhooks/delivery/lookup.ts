@@ -4,10 +4,10 @@ import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { AddressRefused, type AddressRules, ownAddressOf } from '../addresses';
 
-/** The timeout of one DNS server in ms, and how often all of them are tried. */
+/** Timeout of one DNS server in milliseconds, and number of rounds over all servers. */
 const DNS = { timeout: 2000, tries: 2 };
 
-/** No DNS server returned an address for a name. */
+/** Thrown when no DNS server returned an address for a name. */
 export class NameNotFound extends Error {
   constructor() {
     super('the name has no address');
@@ -15,12 +15,12 @@ export class NameNotFound extends Error {
   }
 }
 
-/** Queries the machine's DNS servers. Unlike `dns.lookup`, a server that hangs occupies no thread. */
+/** Queries the machine's DNS servers. Unlike with `dns.lookup`, a server that hangs blocks no thread. */
 export const systemResolver = (): Resolver => new Resolver(DNS);
 
 /**
- * Resolves the addresses of a new connection, and refuses them unless all are allowed: a name with a public
- * and a private address aims at the private one. Each connection resolves its name anew and uses only the
+ * Resolves the addresses of a new connection, and refuses them unless all are allowed. A name with a public
+ * and a private address is aimed at the private one. Each connection resolves its name anew and uses only the
  * checked addresses, which prevents DNS rebinding.
  */
 export function checkedLookup(
@@ -44,7 +44,7 @@ export function checkedLookup(
   };
 }
 
-/** IPv4 first, so that a machine without IPv6 needs no second attempt. */
+/** Returns the addresses of a name, IPv4 first, so that a machine without IPv6 needs no second attempt. */
 async function addressesOf(
   name: string,
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'>,

@@ -5,46 +5,47 @@ import { TimeLimit } from '../../common';
 import { AddressRefused, type AddressRules } from '../addresses';
 import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 
-/** How much of a response body is stored. The rest is not read. */
+/** Number of bytes of a response body that are stored. The rest is not read. */
 export const STORED_RESPONSE_BYTES = 1024;
-/** Only the status counts, so a body that does not end is cut off. */
+/** Maximum time to read a body. The result depends only on the status, so a longer body is cut off. */
 const LONGEST_BODY_MS = 1000;
 /**
- * Honest responses are shorter up to the point where reading ends. Node bounds each head, but not the number
- * of interim responses (1xx) before the last, nor the spaces and empty lines between their parts.
+ * Maximum size of the part of a response that is read. Honest responses stay below it. Node limits each head,
+ * but not the number of interim responses (1xx) before the last one, nor the spaces and empty lines between
+ * their parts.
  */
 const MAX_RESPONSE_KB = 64;
 
 /**
- * A few idle connections are kept for the next event, for a short time: the timeout restarts with each
- * received byte, but {@link boundedAgent} closes them at the first.
+ * Keeps a few idle connections for the next event, for a short time. The timeout restarts with each received
+ * byte, but {@link boundedAgent} closes an idle connection at its first byte.
  */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 
-/** The outcome of one attempt. */
+/** Outcome of one attempt. */
 export type Sent =
   | 'delivered'
-  /** A response with another status than 2xx, including redirects. */
+  /** The status of the response is not 2xx. This includes redirects. */
   | 'refused'
   | 'timeout'
   | 'unreachable'
-  /** The address is refused. */
+  /** The address is not allowed. */
   | 'forbidden'
-  /** The service stopped waiting. */
+  /** The service stopped waiting for a response. */
   | 'cut-off';
 
 export interface SendResult {
   readonly outcome: Sent;
-  /** The status of the response; null if there was none. */
+  /** Status of the response; null if there was no response. */
   readonly status: number | null;
-  /** In whole milliseconds. */
+  /** Duration in whole milliseconds. */
   readonly durationMs: number;
-  /** The first bytes of the response's body, as text; null if there was no response. */
+  /** First bytes of the response body, as text; null if there was no response. */
   readonly response: string | null;
-  /** Why it does not count as delivered, for the customer, without the URL; null if it does. */
+  /** Reason, for the customer, why the event was not delivered. It omits the URL; null after a delivery. */
   readonly error: string | null;
-  /** The value of `Retry-After`, in seconds. */
+  /** Value of `Retry-After`, in seconds. */
   readonly retryAfterSeconds: number | null;
 }
 
@@ -57,14 +58,14 @@ interface ReceiverResponse {
 }
 
 /**
- * Posts to addresses that customers chose. It connects to no address that the rules refuse, follows no
+ * Posts to addresses that customers chose. Connects only to addresses that the rules allow, follows no
  * redirect, uses no proxy, and reads only the beginning of a response.
  */
 export class WebhookSender {
   private readonly agents = { 'http:': boundedAgent(http), 'https:': boundedAgent(https) };
   private readonly lookup: LookupFunction;
 
-  /** @param timeoutMs for a whole request, including DNS and connecting */
+  /** @param timeoutMs timeout of a whole request, including DNS and connecting */
   constructor(
     private readonly rules: AddressRules,
     private readonly timeoutMs: number,
@@ -73,7 +74,7 @@ export class WebhookSender {
     this.lookup = checkedLookup(resolver, rules);
   }
 
-  /** Never rejects. @param stop ends the request: its outcome is then `cut-off` */
+  /** Posts a request, and never rejects. @param stop ends the request with the outcome `cut-off` */
   async post(url: string, body: string, headers: Headers, stop?: AbortSignal): Promise<SendResult> {
     const startedAtMs = performance.now();
     const limit = new TimeLimit(this.timeoutMs, stop);
@@ -107,7 +108,7 @@ export class WebhookSender {
     try {
       return await request(url, body, { ...options, agent });
     } catch (error) {
-      // The receiver closed an idle connection while the request was on its way.
+      // The receiver closed the idle connection while the request was being sent.
       if (!(error instanceof StaleConnection)) throw error;
       return request(url, body, { ...options, agent: false });
     }
@@ -142,7 +143,7 @@ function destroy(this: Socket): void {
   this.destroy();
 }
 
-/** Ends a call when its connection has received more than the limit. */
+/** Ends a call when its connection has received more than {@link MAX_RESPONSE_KB}. */
 function boundResponse(call: http.ClientRequest): void {
   call.on('socket', (socket) => {
     let bytes = 0;
@@ -170,7 +171,7 @@ function request(
     boundResponse(call);
     call.on('error', (error) => reject(call.reusedSocket && isClosed(error) ? new StaleConnection() : error));
     let hasResponse = false;
-    // A protocol upgrade, for example, ends the connection without a response and without an error.
+    // Some connections, such as protocol upgrades, end without a response and without an error.
     call.on('close', () => hasResponse || reject(new Error('the connection was closed')));
     call.on('response', (response) => {
       hasResponse = true;
@@ -185,14 +186,14 @@ function request(
 const isClosed = (error: Error): boolean =>
   'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 
-/** Reads until the end, a kilobyte, a second or a failure, whichever comes first. */
+/** Reads a body until it ends or fails, or until a kilobyte or a second is exceeded. */
 function firstBytes(response: http.IncomingMessage): Promise<string> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
     const finish = (): void => {
       clearTimeout(timer);
-      // A connection with unread bytes is closed; one that was read to the end returns to its agent.
+      // A connection with unread bytes is closed. A fully read connection returns to its agent.
       if (!response.complete) response.destroy();
       resolve(readable(Buffer.concat(chunks).subarray(0, STORED_RESPONSE_BYTES)));
     };
@@ -208,7 +209,9 @@ function firstBytes(response: http.IncomingMessage): Promise<string> {
   });
 }
 
-/** PostgreSQL text cannot contain NUL. A character that was cut in the middle is dropped. */
+/**
+ * Decodes bytes. Replaces NUL, which PostgreSQL text cannot contain, and drops a character that was cut off.
+ */
 const readable = (bytes: Buffer): string =>
   new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\uFFFD');
 
@@ -226,7 +229,7 @@ function judge({ status, text, retryAfter }: ReceiverResponse): Omit<SendResult,
 const whyNot = (status: number): string =>
   status >= 300 && status < 400 ? 'redirects are not followed' : `the status ${status} is no success`;
 
-/** Reads both forms of the header: seconds, and a date. */
+/** Parses both forms of the `Retry-After` header, seconds and a date. */
 function secondsOf(retryAfter: string | undefined): number | null {
   if (retryAfter === undefined) return null;
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter);
@@ -250,7 +253,7 @@ function failure(
   return { ...none, outcome: 'unreachable', error: `the connection failed: ${codeOf(error)}` };
 }
 
-/** The message of an error may name the address. */
+/** Returns the code of an error. Its message is not used, because it may contain the address. */
 const codeOf = (error: unknown): string => {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'closed';
