@@ -16,13 +16,13 @@ import {
 } from '../sync.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './maintenance.dto';
 
-/** Staff's terms for a forgotten order. Null fields are derived from what was found. */
+/** Staff's terms for a forgotten order. Null fields are derived from the proxies or prolongation found. */
 interface ForgottenTerms {
-  /** Days. */
+  /** Rental period in days. */
   readonly period: number | null;
-  /** The customer's price of each proxy. */
+  /** Customer's price of each proxy. */
   readonly price: Money;
-  /** The provider's price of each; by default `price`. */
+  /** Provider's price of each proxy; `price` if null. */
   readonly cost: Money | null;
 }
 
@@ -32,11 +32,11 @@ type ListedUnmatchedProxy = ProviderProxy & {
   readonly orderReference: string;
   readonly country: string | null;
   readonly version: string | null;
-  /** How many undecided proxies there are of the order reference. */
+  /** Number of undecided proxies with this order reference. */
   readonly found: number;
 };
 
-/** The order in the reference of an unmatched proxy. */
+/** Order that an unmatched proxy's order reference names. */
 interface NamedOrder extends Pick<
   ForgottenOrder,
   'batchId' | 'kind' | 'country' | 'version' | 'period' | 'proxyType'
@@ -61,8 +61,8 @@ const FOUND = `
 const DAY_MS = 86_400_000;
 
 /**
- * Puts back orders that a restore of the database has forgotten, as staff decide: found proxies and ends are
- * delivered and charged, by the same steps as for any order. Their idempotency keys are not known; see
+ * Puts back orders that a restore of the database has lost, as staff decide. Found proxies and ends are
+ * delivered and charged by the same steps as for any order. The orders' idempotency keys are unknown; see
  * `take_forgotten_key.sql`.
  */
 @Injectable()
@@ -74,12 +74,12 @@ export class ForgottenOrdersService {
   ) {}
 
   /**
-   * Delivers unmatched proxies of one order reference to a user as one purchase. When the order in the
-   * reference is forgotten, the purchase gets its id and order reference. Otherwise it joins the batch of
-   * that order, because the reference of a batch contains only its leader.
+   * Delivers unmatched proxies with the same order reference to a user, as one purchase. If the order that
+   * the reference names is forgotten, the purchase gets its id and order reference. Otherwise the purchase
+   * joins the batch of that order, because the reference of a batch names only its leader.
    *
-   * @param unmatchedProxyId one of them, which the caller has locked
-   * @param count how many of the order reference; `null` for all undecided ones
+   * @param unmatchedProxyId one of the proxies, which the caller has locked
+   * @param count number of proxies to deliver; `null` for all undecided ones
    * @returns the id of the order
    * @throws TooFewUnmatchedProxies, OrderNotAssignable, UnmatchedProxiesIncomplete, NamedUserFirst,
    *   InsufficientBalance, ProxyBelongsToAnother
@@ -142,7 +142,7 @@ export class ForgottenOrdersService {
     return id;
   }
 
-  /** Newest first. */
+  /** Lists found prolongations, newest first. */
   listProlongations(
     state: FoundProlongationState | null,
     page: PageRequest,
@@ -173,7 +173,7 @@ export class ForgottenOrdersService {
   }
 
   /**
-   * Charges the user for a found prolongation. Several prolongations may have moved the found end: when the
+   * Charges the user for a found prolongation. The found end may result from several prolongations. If the
    * period is shorter, the remaining days stay open as a separate discrepancy.
    *
    * @throws InsufficientBalance
@@ -230,7 +230,7 @@ export class ForgottenOrdersService {
     );
   }
 
-  /** The prolongation stays our cost, and a retry of it is refused. */
+  /** Writes off a found prolongation, so that it stays our cost. A retry of the prolongation is refused. */
   async writeOffProlongation(id: number, manager: EntityManager): Promise<void> {
     const { user_id: userId, proxy_id: proxyId, days } = await this.getProlongation(id, manager);
     await this.records.writeOff({ userId, proxyId, days }, manager);
@@ -265,7 +265,10 @@ export class ForgottenOrdersService {
     );
   }
 
-  /** Returns the id in an order reference to its order. */
+  /**
+   * Returns the order id that the reference names, for the purchase to reuse; a null id if it is taken.
+   * @throws NamedUserFirst
+   */
   private async placeOfReference(
     orderReference: string,
     userId: number,

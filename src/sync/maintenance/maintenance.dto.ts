@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiBoolean, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiTexts } from '../../http';
 
-/** Why the service was closed for maintenance. */
+/** Reasons why the service was closed for maintenance. */
 export const MAINTENANCE_REASONS = ['restored', 'server-changed'] as const;
 export type MaintenanceReason = (typeof MAINTENANCE_REASONS)[number];
 

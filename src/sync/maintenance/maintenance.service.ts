@@ -6,15 +6,15 @@ import { countOpenOrdersAsPossiblyBought, OPEN_STATES, spacingOfEmptySearchesSec
 import { DatabaseWasRestored, MaintenanceNotOver, NotInMaintenance } from '../sync.errors';
 import type { MaintenanceOut, MaintenanceReason } from './maintenance.dto';
 
-/** Usually more than are issued in a day. */
+/** Default number of ids to skip. It exceeds the number usually issued in a day. */
 export const DEFAULT_SKIPPED_IDS = 1_000_000;
 
 /**
- * Closes the service for maintenance. Orders that are open in the restored database may have been sent since:
- * all count as possibly bought, so that only evidence closes them. Maintenance that has not ended restarts.
+ * Closes the service for maintenance. Maintenance that has not ended restarts. An order that is open in the
+ * restored database may have been sent since, so all count as possibly bought, and only evidence closes them.
  *
  * @param queryable a transaction
- * @param skippedIds how many ids of each table to skip: more than were issued since that moment
+ * @param skippedIds number of ids to skip in each table, more than were issued since the restored moment
  */
 export async function beginMaintenance(
   queryable: Queryable,
@@ -25,7 +25,7 @@ export async function beginMaintenance(
     queryable,
     'UPDATE maintenance SET ended_at = now() WHERE ended_at IS NULL RETURNING reason',
   );
-  // A changed server does not replace what staff know: that the database was restored.
+  // If staff know that the database was restored, a changed server does not replace this reason.
   const known = restarted?.reason === 'restored' ? 'restored' : reason;
   await queryRows(queryable, 'INSERT INTO maintenance (reason) VALUES ($1)', [known]);
   await queryRows(queryable, 'SELECT skip_ids($1)', [skippedIds]);
@@ -33,9 +33,9 @@ export async function beginMaintenance(
 }
 
 /**
- * Stores the present server and timeline.
+ * Stores the current server and timeline. If they changed, locks the row until the transaction ends.
  *
- * @returns whether they differed. The row is locked until the transaction ends.
+ * @returns whether they changed
  */
 export async function storeServer(queryable: Queryable): Promise<boolean> {
   const changed = await queryRows(
@@ -49,14 +49,14 @@ export async function storeServer(queryable: Queryable): Promise<boolean> {
   return changed.length > 0;
 }
 
-/** The conditions for the end of maintenance. */
+/** Conditions that must be met before maintenance ends. */
 type Found = Omit<MaintenanceOut, 'closed' | 'to_be_done'> & { readonly is_swept: boolean };
 
 /**
  * Closes the service for maintenance after its database was restored to an earlier moment. Orders sold after
  * that moment are forgotten here but known to the provider. Until all are found and decided, no order is
- * placed or sent: `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure that on every replica.
- * `docs/decisions/0050-maintenance.md` has the reasons.
+ * placed or sent. `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure that on every replica.
+ * `docs/decisions/0050-maintenance.md` gives the reasons.
  */
 @Injectable()
 export class MaintenanceService {
@@ -65,7 +65,7 @@ export class MaintenanceService {
     private readonly config: AppConfig,
   ) {}
 
-  /** Staff know that the database was restored. See {@link beginMaintenance}. */
+  /** Begins maintenance because staff know that the database was restored. See {@link beginMaintenance}. */
   async begin(skippedIds: number, manager: EntityManager): Promise<MaintenanceOut> {
     await beginMaintenance(manager, 'restored', skippedIds);
     await storeServer(manager);
@@ -73,9 +73,10 @@ export class MaintenanceService {
   }
 
   /**
-   * Accepts orders again. Ids in the provider's listing are skipped, too, however many were skipped before.
+   * Ends maintenance, so that orders are accepted again. Skips all order ids in the provider's listing, even
+   * if `begin` skipped too few.
    *
-   * @param nothingWasLost staff's word that the database was not restored to an earlier moment
+   * @param nothingWasLost whether staff assert that the database was not restored to an earlier moment
    * @throws NotInMaintenance, MaintenanceNotOver, DatabaseWasRestored
    */
   async end(nothingWasLost: boolean, manager: EntityManager): Promise<MaintenanceOut> {
@@ -99,9 +100,9 @@ export class MaintenanceService {
     const { settlementDelaySeconds } = this.config.reconciliation;
     const [found] = await queryRows<Found>(
       queryable,
-      // A sweep is complete when it began after all earlier calls had their effect, and after the last order
-      // was canceled: only the next sweep finds what such an order left at the provider. A proxy may move
-      // between the pages of one listing and be missed, so two sweeps are required.
+      // A sweep is complete if it began after all earlier calls had taken effect, and after the last order
+      // was canceled, because only the next sweep finds proxies that such an order left at the provider. A
+      // proxy may move between the pages of a listing and be missed, so two sweeps are required.
       `WITH closed AS (
          SELECT begun_at, reason, swept.last_at AS swept_at,
                 greatest(begun_at + make_interval(secs => $1),

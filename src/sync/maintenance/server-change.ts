@@ -6,14 +6,17 @@ import { Jobs } from '../../jobs';
 import { beginMaintenance, storeServer } from './maintenance.service';
 
 const FOLLOW_MS = 10_000;
-/** A replica reports every five seconds. The reports are unlogged: at first, a restored server has none. */
+/**
+ * Maximum age of a replica's report, in milliseconds. A replica reports every five seconds. The reports are
+ * unlogged, so a restored server starts without any.
+ */
 const REPORTED_WITHIN_MS = 6000;
 const POLL_MS = 250;
 
 /**
- * Closes the service for maintenance when a start finds the database on another server, or on another
- * timeline, than the last one: it may have been restored to an earlier moment, and forgotten what was sold
- * since. A timeline also changes with a failover, which replicas survive: those that run store it.
+ * Closes the service for maintenance if it starts on another database server or timeline than the last time.
+ * The database may have been restored to an earlier moment, and have lost later sales. A failover also
+ * changes the timeline, but replicas survive a failover, and running replicas store the new timeline.
  */
 @Injectable()
 export class ServerChange {
@@ -34,7 +37,7 @@ export class ServerChange {
       return;
     }
     await inTransaction(this.dataSource, async (manager) => {
-      // Another replica that starts may have begun the maintenance.
+      // Another starting replica may have begun the maintenance.
       if (!(await storeServer(manager))) return;
       await beginMaintenance(manager, 'server-changed');
       this.logger.error(

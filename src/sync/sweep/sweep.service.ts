@@ -8,26 +8,26 @@ import { type ListedProxy, ProxyProvider, type UnreadRow } from '../../provider'
 import { WithdrawalsService } from './withdrawals.service';
 
 const NOTHING_FOUND = {
-  /** How many proxies the provider listed, ours and foreign ones. */
+  /** Number of proxies that the provider listed, both ours and foreign ones. */
   listed: 0,
-  /** Proxies whose host, port, login, password, type or end was updated, or that are listed again. */
+  /** Number of proxies whose host, port, login, password, type or end changed, or that are listed again. */
   changed: 0,
   /**
-   * Those of them that end later than stored without an open order: a prolongation that took effect after its
-   * order was canceled, or one granted by the provider.
+   * Number of changed proxies whose listed end is later than the stored one, without an open order. A
+   * prolongation took effect after its order was canceled, or the provider granted the time.
    */
   extended: 0,
-  /** New proxies under our order references that belong to no order. */
+  /** Number of new proxies under our order references that belong to no order. */
   unmatched: 0,
-  /** Rented proxies that were missing for the second time in a row: they are inactive from now on. */
+  /** Number of rented proxies that were missing twice in a row. They are inactive from now on. */
   withdrawn: 0,
-  /** Missing proxies that were not marked, because they are implausibly many: staff decide. */
+  /** Number of missing proxies that were not marked because there are implausibly many. Staff decide. */
   implausible: 0,
-  /** Rows of others that cannot be read, such as proxies of another kind that were bought by hand. */
+  /** Number of unreadable rows of others, such as proxies of another kind that were bought by hand. */
   unread_foreign: 0,
-  /** Rows of our proxies, or under our order references, that cannot be read: they were not compared. */
+  /** Number of unreadable rows of our proxies or under our order references. They were not compared. */
   unread_own: 0,
-  /** Rows that cannot be read, and may be of our proxies: absences did not count. */
+  /** Number of unreadable rows that may be our proxies. Because of them, absences were not counted. */
   unread_unknown: 0,
 };
 type SweepReport = Readonly<typeof NOTHING_FOUND>;
@@ -39,46 +39,46 @@ interface TakenOver {
   readonly isExtended: boolean;
 }
 
-/** The number of rented proxies, and how many of them the listing lacks. */
+/** Number of rented proxies, and number of those missing from the listing. */
 interface Absences {
   readonly rented: number;
   readonly missing: number;
 }
 
-/** A sweep waits for a rate permit for each page. */
+/** Maximum time for a page, in seconds. A sweep waits for a rate permit for each page. */
 const LONGEST_PAGE_SECONDS = 180;
 const LONGEST_LEASE_SECONDS = 60;
 const SHORTEST_LEASE_SECONDS = 5;
 
-/** During maintenance, all customers wait for the sweeps. */
+/** Interval of sweeps during maintenance, when all customers wait for them. */
 const MAINTENANCE_INTERVAL_SECONDS = 60;
 
-/** This many may be missing, however few are rented. */
+/** Number of missing proxies that is plausible however few are rented. */
 const ALWAYS_PLAUSIBLE = 20;
-/** Of the rented ones. When more are missing, the listing may be wrong: staff decide. */
+/** Maximum percentage of rented proxies that may be missing before staff have to check the listing. */
 const PLAUSIBLE_PERCENT = 5;
 
-/** Longer than maintenance, which looks farthest back. */
+/** Time for which completed sweeps are kept. It exceeds maintenance, which looks farthest back. */
 const COMPLETED_RETENTION_DAYS = 30;
 
-/** How many of our proxies one statement compares with the listing. */
+/** Number of our proxies that one statement compares with the listing. */
 const COMPARED_AT_ONCE = 50_000;
 
 /**
- * The first sighting that each sweep records. Another sweep removes it, and so does a crash of the database,
- * which empties the unlogged table: without this mark every proxy would seem to be missing.
+ * Returns the id that a sweep records as its first sighting. The mark disappears if another sweep starts, or
+ * if the database crashes and empties the unlogged table. Without this check, every proxy would seem missing.
  */
 const sweepMark = (startedAt: Date): string => `sweep of ${startedAt.toISOString()}`;
 
-/** A page of a listing as a table for the statements below. `$1` is the provider's name, `$2` the page. */
+/** SQL for a page of a listing as a table. `$1` is the provider's name, `$2` the page. */
 const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
   id text, "orderReference" text, host text, port text, login text, password text, type text, country text,
   version text, date_start timestamptz, date_end timestamptz)`;
 
 /**
- * Compares everything that the provider lists with everything we have: changes there are applied here, and
- * proxies on one side only are reported to staff. The listing is not a snapshot, so an absence counts only
- * the second time; and when too many are missing, the listing is implausible, and staff decide.
+ * Compares everything that the provider lists with everything that we store. Changes at the provider are
+ * applied here, and proxies on one side only are reported to staff. The listing is not a snapshot, so only a
+ * second absence counts. If too many proxies are missing, the listing is implausible, and staff decide.
  */
 @Injectable()
 export class SweepService {
@@ -140,7 +140,7 @@ export class SweepService {
   }
 
   /**
-   * Records that everything listed from this moment on has been compared. Renewals and maintenance need it.
+   * Records that everything listed from `beganAt` on has been compared. Renewals and maintenance need this.
    */
   private async recordCompletion(beganAt: Date, listed: number): Promise<void> {
     await queryRows(
@@ -171,7 +171,7 @@ export class SweepService {
     else this.logger.debug(text);
   }
 
-  /** @returns how many there were */
+  /** Logs the extended proxies. @returns the number of them */
   private logExtended(changed: readonly TakenOver[]): number {
     const ids = changed.filter(({ isExtended }) => isExtended).map(({ id }) => id);
     if (ids.length > 0) this.logger.warn(`proxies ${ids.join(', ')} end later than anybody ordered`);
@@ -187,11 +187,14 @@ export class SweepService {
   }
 
   /**
-   * A proxy that is listed again is no longer withdrawn; a refunded one stays as it is. While a
-   * prolongation of it is open, or was settled after the page was requested, its end is not updated; and for
-   * a day after one, an earlier end than the stored one counts as a listing that lags behind. The same
-   * applies to its type during a change of type. One of both protocols, or of an unknown type, keeps its
-   * rented type. During maintenance, a later end than the stored one is recorded as a found prolongation.
+   * Applies changes in the listing to our proxies. A proxy that is listed again is no longer withdrawn. A
+   * refunded proxy is never changed.
+   *
+   * A proxy is skipped while its prolongation is open, or if the prolongation was closed after the page was
+   * requested. For a day after a prolongation, an earlier end than the stored one is ignored, because
+   * listings lag behind. A proxy is also skipped while its type is being changed. A proxy listed for both
+   * protocols, or with an unknown type, keeps its rented type. During maintenance, later ends become found
+   * prolongations.
    */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<TakenOver[]> {
     return queryRows<TakenOver>(
@@ -238,8 +241,8 @@ export class SweepService {
   }
 
   /**
-   * A proxy is not an unmatched proxy while an open order may still account for it, or when its order was
-   * settled after the page was requested.
+   * Stores proxies under our order references that belong to no order. A proxy is skipped while an open order
+   * may still account for it, or if its order was closed after the page was requested.
    */
   private async storeUnmatchedProxies(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
     const unmatched = await queryRows(
@@ -262,8 +265,8 @@ export class SweepService {
   }
 
   /**
-   * Counts rows that cannot be read, by their owners. Our proxies among them are not missing, but were not
-   * compared: nothing is confirmed about them.
+   * Counts unreadable rows by owner. Our proxies among them are marked: they are not missing, but they were
+   * not compared, so nothing is confirmed about them.
    */
   private markUnread(rows: readonly UnreadRow[]): Promise<UnreadCounts> {
     return queryRow(
@@ -294,10 +297,10 @@ export class SweepService {
   }
 
   /**
-   * Counts the absences of the proxies that were not listed, unless a row that cannot be read may be theirs:
-   * nothing is confirmed about them, either.
+   * Counts absences of proxies that were not listed. If an unreadable row may belong to them, they are only
+   * marked as unconfirmed.
    *
-   * @throws Error when the sightings to compare with no longer exist
+   * @throws Error if the sightings to compare with no longer exist
    */
   private async recordAbsences(run: LeasedRun, startedAt: Date, soFar: SweepReport): Promise<Absences> {
     const last = await queryRow<{ id: number | null }>(this.dataSource, 'SELECT max(id) AS id FROM proxies');
@@ -351,7 +354,7 @@ export class SweepService {
   }
 }
 
-/** Whether the provider may plausibly have withdrawn this many proxies. */
+/** Returns whether it is plausible that the provider withdrew this many proxies. */
 const isPlausible = ({ rented, missing }: Absences): boolean =>
   missing <= Math.max(ALWAYS_PLAUSIBLE, (rented * PLAUSIBLE_PERCENT) / 100);
 

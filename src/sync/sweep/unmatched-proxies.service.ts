@@ -21,8 +21,8 @@ const UNMATCHED_PROXY = `
                               AND assigned.provider_proxy_id = unmatched.provider_proxy_id`;
 
 /**
- * Unmatched proxies: proxies that the provider lists under our order references and that no order accounts
- * for. Staff assign each to an order, or write it off.
+ * Manages unmatched proxies, which the provider lists under our order references and which belong to no
+ * order. Staff assign each to an order, or write it off.
  */
 @Injectable()
 export class UnmatchedProxiesService {
@@ -31,7 +31,9 @@ export class UnmatchedProxiesService {
     private readonly records: ForgottenOrderRecords,
   ) {}
 
-  /** Newest first. @param filter.order_reference under which the provider lists them */
+  /**
+   * Lists unmatched proxies, newest first. @param filter.order_reference under which the provider lists them
+   */
   list(
     { state, order_reference }: { state: UnmatchedProxyState | null; order_reference: string | null },
     page: PageRequest,
@@ -69,7 +71,7 @@ export class UnmatchedProxiesService {
   /**
    * Gives an unmatched proxy to the user of a closed purchase, free of charge.
    *
-   * @param actionId the entry in the audit log
+   * @param actionId id of the entry in the audit log
    * @returns the id of the user
    * @throws OrderNotFound, OrderNotAssignable, ProxyBelongsToAnother
    */
@@ -87,7 +89,7 @@ export class UnmatchedProxiesService {
     );
     if (!order) throw new OrderNotFound();
     if (!order.takes) throw new OrderNotAssignable();
-    // As in every delivery, proxies of a user become visible in the order of their ids.
+    // Lock the account before the proxy gets its id, so that ids become visible in their order.
     await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [order.userId]);
     await refusedBy(PROXY_OF_ANOTHER, () =>
       queryRows(
@@ -113,8 +115,9 @@ export class UnmatchedProxiesService {
   }
 
   /**
-   * Removes the logins and passwords of unmatched proxies whose rental ended some days ago. Returns their
-   * number.
+   * Removes the logins and passwords of unmatched proxies whose rental ended more than `days` days ago.
+   *
+   * @returns the number of these proxies
    */
   async forgetCredentials(days: number): Promise<number> {
     const forgotten = await queryRows(
@@ -128,8 +131,8 @@ export class UnmatchedProxiesService {
   }
 
   /**
-   * `written-off`: it requires no further decision; `open`: it requires one again. A retry does not buy a
-   * forgotten purchase again that was written off, unless staff deliver it after all.
+   * Writes off an unmatched proxy (`written-off`), or requests a decision again (`open`). A retry does not
+   * buy a forgotten purchase again that was written off, unless staff deliver it after all.
    */
   async mark(unmatchedProxyId: number, state: 'open' | 'written-off', manager: EntityManager): Promise<void> {
     const [unmatchedProxy] = await queryRows<Omit<WrittenOffRequest, 'userId'> & { userId: number | null }>(
@@ -148,7 +151,10 @@ export class UnmatchedProxiesService {
     }
   }
 
-  /** The order in the reference counts as written off while any unmatched proxy of the reference does. */
+  /**
+   * Withdraws the write-off of the order that the reference names, if no proxy of the reference is written
+   * off.
+   */
   private async withdrawWriteOff(unmatchedProxyId: number, manager: EntityManager): Promise<void> {
     const [{ reference } = { reference: null }] = await queryRows<{ reference: string | null }>(
       manager,

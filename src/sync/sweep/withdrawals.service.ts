@@ -7,17 +7,20 @@ import type { MissingProxiesOut } from './sweep.dto';
 /** Rented proxies that were missing from two listings in a row and are not withdrawn yet. */
 const MISSING = 'absences = 2 AND withdrawn_at IS NULL AND date_end > now()';
 
-/** Locks them in the order of ids, as every statement that changes proxies does: `WITH locked AS (…)`. */
+/**
+ * Returns `WITH locked AS (…)`, which locks missing proxies in the order of ids, as in every statement that
+ * changes proxies.
+ */
 const lockMissing = (condition = 'true'): string => `WITH locked AS MATERIALIZED (
          SELECT id FROM proxies WHERE ${MISSING} AND ${condition} ORDER BY id FOR NO KEY UPDATE
        )`;
 
-/** Withdraws proxies that are missing at the provider: they are inactive until they are listed again. */
+/** Withdraws proxies that are missing at the provider. They are inactive until they are listed again. */
 @Injectable()
 export class WithdrawalsService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Counts the proxies that a decision of staff would withdraw. */
+  /** Counts the proxies that {@link decide} would withdraw. */
   countMissing(queryable: Queryable = this.dataSource): Promise<MissingProxiesOut> {
     return queryRow(
       queryable,
@@ -25,7 +28,7 @@ export class WithdrawalsService {
     );
   }
 
-  /** Withdraws proxies that are missing and not listed again. @returns how many */
+  /** Withdraws missing proxies, except those that are listed again. @returns the number withdrawn */
   async withdraw(queryable: Queryable): Promise<number> {
     const withdrawn = await queryRows(
       queryable,
@@ -39,11 +42,11 @@ export class WithdrawalsService {
   }
 
   /**
-   * Withdraws missing proxies by a decision of staff. A third absence marks these: the next sweep does not
+   * Withdraws missing proxies by staff's decision. Sets their absences to 3, so that the next sweep does not
    * count them as newly withdrawn.
    *
-   * @param expected how many missing ones they have seen
-   * @throws MissingProxiesChanged when the number has changed
+   * @param expected number of missing proxies that staff saw
+   * @throws MissingProxiesChanged if the number has changed
    */
   async decide(expected: number, manager: EntityManager): Promise<void> {
     const withdrawn = await queryRows(

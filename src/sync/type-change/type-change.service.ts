@@ -26,18 +26,20 @@ import {
   TypeChangeUncertain,
 } from '../sync.errors';
 
-/** Customers can request any number of changes, so everything else goes first. */
+/** Priority behind orders and most other calls, because customers can request any number of changes. */
 const PRIORITY = 'exact';
 
-/** How long a change waits for its rate permits, in addition to the timeouts of its calls. */
+/**
+ * Time that a change waits for its rate permits, in milliseconds, in addition to the timeouts of its calls.
+ */
 const PERMITS_MS = 20_000;
 
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Changes the type of a proxy at the provider, and then stores it as the provider lists it: a proxy of
- * another type may have another port. The listing decides, not the response to the change, because a response
- * may be lost, and "error 30" proves nothing.
+ * Changes the type of a proxy at the provider, and stores the proxy as listed, because its port may change
+ * too. The listing decides, not the response to the change: a response may be lost, and "error 30" proves
+ * nothing.
  *
  * A row of `proxy_type_changes` serialises the changes of one proxy. It is settled when the listing shows the
  * requested type; until then no request trusts the stored type.
@@ -58,6 +60,8 @@ export class TypeChangeService {
   ) {}
 
   /**
+   * Changes the type of a user's proxy.
+   *
    * @returns the changed proxy
    * @throws ProxyNotFound, ProxyRefunded, ProxyWithdrawn, ProxyEnded, ProxyGone, TypeChangeRefused,
    *   TypeChangesUnavailable, TypeChangeInProgress, TypeChangeUncertain, TooManyUnderWay, ServiceUnavailable
@@ -92,7 +96,7 @@ export class TypeChangeService {
     if ((dateEnd?.getTime() ?? 0) <= this.clock.now().getTime()) throw new ProxyEnded();
   }
 
-  /** Whether the stored type is confirmed by the provider. */
+  /** Returns whether the provider has confirmed the stored type. */
   private async isSettled(proxyId: number): Promise<boolean> {
     const open = await queryRows(
       this.dataSource,
@@ -103,8 +107,9 @@ export class TypeChangeService {
   }
 
   /**
-   * Begins a change. One that does not end in time counts as dead and may be replaced, and so may one with an
-   * end later than possible: the database's clock was set back. The lock keeps it apart from a refund.
+   * Begins a change. It replaces a change that did not end in time, or whose end is later than possible
+   * because the database's clock was set back. The row lock prevents a concurrent refund. @throws
+   * TypeChangeInProgress
    */
   private async begin(proxyId: number): Promise<string> {
     const attempt = randomUUID();
@@ -124,7 +129,9 @@ export class TypeChangeService {
     return attempt;
   }
 
-  /** Also returns when the outcome is unknown: the listing shows it. Nothing is sent after the deadline. */
+  /**
+   * Sends the change before its deadline. Returns normally if the outcome is unknown: the listing shows it.
+   */
   private async send(proxyId: string, proxyType: ProxyType): Promise<void> {
     try {
       const deadline = Deadline.after(this.config.provider.timeoutMs);
@@ -155,7 +162,7 @@ export class TypeChangeService {
     });
   }
 
-  /** @throws TypeChangeUncertain when the listing cannot be read */
+  /** Finds the proxy in the listing. @throws ProxyGone, TypeChangeUncertain if the listing cannot be read */
   private async find(orderReference: string, providerProxyId: string): Promise<ListedProxy> {
     const isIt = ({ id }: ListedProxy) => id === providerProxyId;
     try {
@@ -172,7 +179,7 @@ export class TypeChangeService {
     throw new ProxyGone();
   }
 
-  /** @throws TypeChangeUncertain when the attempt took so long that another one has begun */
+  /** Stores the change. @throws TypeChangeUncertain if the attempt took so long that another one has begun */
   private async settle(
     proxyId: number,
     attempt: string,
@@ -193,7 +200,10 @@ export class TypeChangeService {
     if (settled.length === 0) throw new TypeChangeUncertain();
   }
 
-  /** Allows another change at once. If this fails, it is allowed when the attempt counts as dead. */
+  /**
+   * Ends the attempt, so that another change can begin at once. If this fails, it can begin after the
+   * timeout.
+   */
   private async endAttempt(proxyId: number, attempt: string): Promise<void> {
     await queryRows(
       this.dataSource,
