@@ -3,39 +3,41 @@ import type { Clock, Moment } from '../common';
 import { CALL_PRIORITIES, type CallPriority, ProviderUnavailable } from '../provider';
 import type { CatalogStore, StoredEntry } from './catalog-store';
 
-/** How a value is fetched from the provider. */
+/** Fetches a value from the provider. */
 export interface Fetch<Value> {
   call(priority: CallPriority): Promise<Value>;
-  /** @param ageMs the age of the usable cached value, or Infinity without one */
+  /**
+   * Returns the priority of a call. @param ageMs age of the usable cached value; Infinity if there is none
+   */
   priorityAt(ageMs: number): CallPriority;
 }
 
-/** Runs a refresh in its turn. @throws ProviderUnavailable when the turn does not come in time */
+/** Runs a refresh when its turn comes. @throws ProviderUnavailable if the turn does not come in time */
 export type InTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
 
-/** An older value does not count as current. */
+/** Age from which a value is no longer fresh. */
 const FRESH_MS = 60_000;
-/** While refreshes fail, the last known value is served up to this age. */
+/** Maximum age of a value that is served while refreshes fail. */
 const USABLE_MS = 24 * 3_600_000;
-/** Values are refreshed from this age on, so that no request waits when they stop being fresh. */
+/** Age from which values are refreshed, so that no request waits when they stop being fresh. */
 const DUE_MS = 40_000;
-/** A value that was not requested in this time is not refreshed in the background. */
+/** Time after its last request during which a value is refreshed in the background. */
 const WANTED_MS = 15 * 60_000;
-/** The longest wait of a customer for a refresh when an old value can be served. */
+/** Maximum time that a customer waits for a refresh if an old value can be served. */
 const PATIENCE_MS = 1500;
 const RETRY_MS = 5000;
-/** A row is applied within this time after it was read. */
+/** Maximum time between reading a row and applying it. */
 const LATE_MS = 30_000;
 
 interface Entry<Value> {
   readonly value: Value;
   readonly fetched: Moment;
-  /** The database's time, as in {@link StoredEntry}. */
+  /** Database time, as in {@link StoredEntry}. */
   readonly fetchedAt: number;
   readonly changedAt: number;
   /**
-   * When the value was last requested from this process, and how to refresh it. Absent if only other replicas
-   * requested it. A value whose refreshes have turns is wanted only by {@link CatalogCache.want}.
+   * When this process last requested the value, and how to refresh it. Absent if only other replicas
+   * requested the value. A value with refreshes in turns is marked only by {@link CatalogCache.want}.
    */
   wanted?: { readonly atMs: number; readonly fetch: Fetch<Value> };
   failedAtMs: number;
@@ -43,23 +45,22 @@ interface Entry<Value> {
 
 interface Refresh<Value> {
   readonly startedAtMs: number;
-  /** A position in CALL_PRIORITIES. */
+  /** Position in CALL_PRIORITIES. */
   readonly priority: number;
   readonly done: Promise<Entry<Value>>;
 }
 
 /**
- * The values of one kind of the catalog in the memory of this process. Concurrent refreshes of a key are one
- * call, but none waits for a call of lower priority. When it is full, the values that were fetched longest
- * ago are evicted.
+ * Caches values of one kind of the catalog in this process. Concurrent refreshes of a key share one call, but
+ * none waits for a call of lower priority. A full cache evicts the values that were fetched longest ago.
  *
- * lru-cache's `fetchMethod` shares concurrent calls and serves stale values, too. It lacks limits on waits
+ * lru-cache's `fetchMethod` also shares concurrent calls and serves stale values. It lacks limits on waits
  * and on the age of stale values, pauses after failures, and early refreshes, which are most of this class.
  */
 export class CatalogCache<Value> {
   private readonly entries = new Map<string, Entry<Value>>();
   private readonly refreshes = new Map<string, Refresh<Value>>();
-  /** The number of running background refreshes. */
+  /** Number of running background refreshes. */
   refreshing = 0;
 
   constructor(
@@ -68,13 +69,13 @@ export class CatalogCache<Value> {
     private readonly maxEntries: number,
   ) {}
 
-  /** Lets an existing value be refreshed in the background for some time. */
+  /** Marks an existing value for refreshes in the background, for {@link WANTED_MS}. */
   want(key: string, fetch: Fetch<Value>): void {
     const entry = this.entries.get(key);
     if (entry) entry.wanted = { atMs: this.nowMs(), fetch };
   }
 
-  /** The age of the oldest value that customers of this process request; undefined without one. */
+  /** Returns the age of the oldest value that customers of this process request; undefined without one. */
   oldestWantedMs(): number | undefined {
     const now = this.nowMs();
     let oldest: number | undefined;
@@ -86,11 +87,11 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Returns a fresh value at once. Without one it waits a moment for a refresh and falls back to the last
-   * value, up to a day old. `fetch` also refreshes the value later in the background, unless refreshes have
-   * turns, because such values are too many.
+   * Returns a fresh value at once. Without one, it briefly waits for a refresh, and then falls back to the
+   * last value, up to a day old. Later, `fetch` refreshes the value in the background, except if `inTurn` is
+   * given: there are too many such values.
    *
-   * @throws the refresh's error when there is no usable value
+   * @throws the refresh's error if there is no usable value
    */
   async get(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
     const entry = this.find(key, USABLE_MS);
@@ -101,12 +102,12 @@ export class CatalogCache<Value> {
     return (this.entries.get(key) ?? entry).value;
   }
 
-  /** Returns the cached value, up to a day old, without a fetch. */
+  /** Returns the cached value, up to a day old, without fetching it. */
   peek(key: string): Value | undefined {
     return this.find(key, USABLE_MS)?.value;
   }
 
-  /** Returns a fresh value, or the refresh's error: ProviderUnavailable when the fetched value is stale. */
+  /** Returns a fresh value. @throws the refresh's error; ProviderUnavailable if the fetched value is stale */
   async getFresh(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
     const entry = this.find(key, FRESH_MS) ?? (await this.refreshInTurn(key, fetch, inTurn));
     if (!inTurn) this.want(key, fetch);
@@ -114,9 +115,9 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Applies an entry of the store, unless it is known. A correction does not make a value younger. An entry
-   * from the future, because the database's clock was set back, has an unknown age: it is not fresh, and any
-   * entry that is stored after it is newer.
+   * Applies an entry of the store, unless a newer one is known. A correction does not make a value younger.
+   * If the database's clock was set back, an entry may be from the future. Its age is unknown, so it is not
+   * fresh, and any entry that is stored later replaces it.
    */
   apply(stored: StoredEntry): Entry<Value> {
     const { key, fetchedAt, changedAt, ageMs } = stored;
@@ -127,7 +128,7 @@ export class CatalogCache<Value> {
     const isCorrection = known?.fetchedAt === fetchedAt;
     const entry: Entry<Value> = {
       ...known,
-      // All values of a key have one type.
+      // All values of a key share one type.
       value: stored.value as Value,
       fetchedAt,
       changedAt,
@@ -141,7 +142,7 @@ export class CatalogCache<Value> {
     return entry;
   }
 
-  /** The most recently requested of the wanted values that are due for a refresh. */
+  /** Returns the most recently requested value that is due for a refresh. */
   nextDue(): { readonly key: string; readonly wantedAtMs: number; refresh(): Promise<unknown> } | undefined {
     const now = this.nowMs();
     let due: { key: string; atMs: number; fetch: Fetch<Value> } | undefined;
@@ -180,14 +181,16 @@ export class CatalogCache<Value> {
     try {
       return await this.getFresh(key, fetch, inTurn);
     } catch (error) {
-      // In the meantime the store may have provided a value of another replica.
+      // The store may have provided another replica's value in the meantime.
       const entry = this.find(key, USABLE_MS);
       if (entry) return entry.value;
       throw error;
     }
   }
 
-  /** After a failure, or when a refresh takes too long, it continues in the background without a wait. */
+  /**
+   * Waits for a refresh, but not after a recent failure or for long. The refresh continues in the background.
+   */
   private async refreshPatiently(
     key: string,
     entry: Entry<Value>,
@@ -204,8 +207,8 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Refreshes that wait for their turns are not shared: the caller with the next turn would wait for the
-   * last. When the turn comes, another caller may have fetched the value.
+   * Refreshes a value in its turn. Waiting refreshes are not shared, because the caller with the next turn
+   * would wait for the last one. When the turn comes, another caller may already have fetched the value.
    */
   private async refreshInTurn(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Entry<Value>> {
     if (!inTurn) return this.refresh(key, fetch);
@@ -221,7 +224,7 @@ export class CatalogCache<Value> {
     const done = this.fetchFresh(key, priority, () => fetch.call(name)).finally(() => {
       if (this.refreshes.get(key) === refresh) this.refreshes.delete(key);
     });
-    // Waiting callers get the error, but there may be none.
+    // Waiting callers receive the error, but there may be no waiting caller.
     done.catch(() => undefined);
     const refresh = { startedAtMs: this.nowMs(), priority, done };
     this.refreshes.set(key, refresh);
@@ -240,7 +243,7 @@ export class CatalogCache<Value> {
     try {
       const entry = await fetchOnce();
       if (this.isFresh(entry)) return entry;
-      // The store may have returned a value of another replica that was unknown here and is not fresh.
+      // The store may have returned another replica's value, which was unknown here and is not fresh.
       const next = await fetchOnce();
       if (this.isFresh(next)) return next;
       throw new ProviderUnavailable(`${key}: what was fetched is not fresh`);

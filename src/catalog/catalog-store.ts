@@ -6,25 +6,25 @@ import { queryRows } from '../database';
 import { ProviderUnavailable } from '../provider';
 
 /**
- * A part of the catalog that the replicas share. Times are the database's, in microseconds since 1970: exact
- * numbers.
+ * A part of the catalog that the replicas share. Times are exact numbers: database times in microseconds
+ * since 1970.
  */
 export interface StoredEntry {
   readonly key: string;
   readonly value: unknown;
-  /** Just before the request to the provider. */
+  /** Time just before the request to the provider. */
   readonly fetchedAt: number;
-  /** When it was fetched or last corrected. */
+  /** Time of the fetch or of the last correction. */
   readonly changedAt: number;
   readonly ageMs: number;
 }
 
 interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
-  /** `null` until the first refresh has ended. */
+  /** Time of the fetch; `null` until the first refresh has ended. */
   readonly fetchedAt: number | null;
-  /** The end of the refreshing replica's lease. */
+  /** End of the refreshing replica's lease. */
   readonly lease: number | null;
-  /** That of its call. */
+  /** Priority of the refreshing replica's call, as a position in CALL_PRIORITIES. */
   readonly priority: number;
   readonly hasLapsed: boolean | null;
 }
@@ -32,42 +32,45 @@ interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
 const isFetched = (row: StoredRow | undefined): row is StoredRow & StoredEntry =>
   row !== undefined && row.fetchedAt !== null;
 
-/** The key of the price table, for {@link PriceTable}. */
+/** Key of the price table, for {@link PriceTable}. */
 export const PRICE_TABLE_KEY = 'prices';
 export const countriesKey = (version: IpVersion): string => `countries/${version}`;
 export const stockKey = (country: string, version: IpVersion): string => `stock/${version}/${country}`;
 export const exactPriceKey = (version: IpVersion, days: number, count: number): string =>
   `price/${version}/${days}/${count}`;
 
-/** The provider's price of one proxy, a decimal string, by version and days. */
+/** Provider's price of one proxy, as a decimal string, by version and days. */
 export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
 
 /**
- * Longer than a read waits for its rate permit and an ordinary response. When a refresh takes longer, the
- * other replicas fetch, too: the one that holds the lease may be dead.
+ * Duration of a lease. It exceeds the time that a read waits for its rate permit and an ordinary response. If
+ * a refresh takes longer, other replicas also fetch, because the replica with the lease may be dead.
  */
 const LEASE_MS = 15_000;
 const POLL_MS = 100;
-/** Of two changes, the earlier one may be committed last. */
+/** Time by which commits may be out of order: the earlier one of two changes may be committed last. */
 const COMMIT_ORDER_SECONDS = 5;
 
 const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
 const timeOf = (parameter: string): string =>
   `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
-/** A lease that ends later than possible dates from before the database's clock was set back. */
+/**
+ * Returns SQL for whether a lease has ended. A lease that ends later than possible has also ended, because it
+ * was taken before the database's clock was set back.
+ */
 const hasLapsed = (until: string): string =>
   `${until} NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${LEASE_MS} ms'`;
 
 const ENTRY = `key, value, ${micros('fetched_at')} AS "fetchedAt", ${micros('changed_at')} AS "changedAt",
   extract(epoch FROM clock_timestamp() - fetched_at)::float8 * 1000 AS "ageMs"`;
 
-/** The catalog in the database: one for all replicas, available when they start. */
+/** Stores the catalog in the database, which all replicas share. It is available when they start. */
 @Injectable()
 export class CatalogStore {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** May include some entries that were changed shortly before. */
+  /** Returns the entries that changed after a time. May include some that changed shortly before it. */
   changedSince(changedAt: number): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,
@@ -78,7 +81,7 @@ export class CatalogStore {
     );
   }
 
-  /** The existing entries with these keys. */
+  /** Returns the existing entries with these keys. */
   read(keys: readonly string[]): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,
@@ -89,11 +92,11 @@ export class CatalogStore {
 
   /**
    * Returns a younger entry than the caller's. Calls `fetch`, unless another replica is refreshing the key or
-   * has just done so: then the caller gets that replica's entry, or an error when that refresh failed. It
-   * does not wait for a call of lower priority.
+   * has just refreshed it. The caller then gets that replica's entry, or an error if that refresh failed.
+   * Never waits for a call of lower priority.
    *
    * @param known `fetchedAt` of the caller's entry
-   * @param priority that of `fetch`, as a position in CALL_PRIORITIES
+   * @param priority priority of `fetch`, as a position in CALL_PRIORITIES
    * @throws ProviderError
    */
   async refresh(
@@ -122,7 +125,7 @@ export class CatalogStore {
     return this.change(key, '$2::jsonb', JSON.stringify(value));
   }
 
-  /** @param changed an expression for the value, with the parameter as `$2` */
+  /** Changes an entry's value, but not its age. @param changed SQL for the value; `$2` is the parameter */
   private async change(key: string, changed: string, parameter: unknown): Promise<StoredEntry | undefined> {
     const [entry] = await queryRows<StoredEntry>(
       this.dataSource,
@@ -134,7 +137,9 @@ export class CatalogStore {
     return entry;
   }
 
-  /** Deletes all but the youngest entries of a kind, which is the part of the key before the first slash. */
+  /**
+   * Deletes all but the youngest entries of a kind. The kind is the part of the key before the first slash.
+   */
   async keepYoungest(kind: string, count: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -146,8 +151,10 @@ export class CatalogStore {
   }
 
   /**
-   * Returns the end of the lease, which identifies it; null when another replica holds one for a call that is
-   * as urgent, or has stored a younger entry.
+   * Takes the lease of a key. Fails if another replica is making a call that is as urgent, or has stored a
+   * younger entry.
+   *
+   * @returns the end of the lease, which identifies it; null if the lease was not taken
    */
   private async takeLease(key: string, known: number | null, priority: number): Promise<number | null> {
     const [taken] = await queryRows<{ lease: number }>(
@@ -195,8 +202,9 @@ export class CatalogStore {
   }
 
   /**
-   * The entry's age counts from the start of the lease. A late one is dropped: another replica has stored a
-   * younger one, unless that is from the future because the database's clock was set back.
+   * Stores a fetched value. The entry's age counts from the start of the lease. A late value is dropped if
+   * another replica has stored a younger one, unless that one is from the future because the database's clock
+   * was set back.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(

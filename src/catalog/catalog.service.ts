@@ -36,71 +36,76 @@ import { CountryNotAvailable, NotEnoughProxies, UnsupportedPeriod } from './cata
 import { assertPeriodSold } from './rental-periods';
 
 export interface Quote {
-  /** The customer's price of one proxy. The total is exactly `count` times this. */
+  /** Customer's price of one proxy. The total is exactly `count` times this price. */
   readonly unitPrice: Money;
   readonly total: Money;
-  /** The provider's price of all proxies, roubles, a decimal string. */
+  /** Provider's price of all proxies, in roubles, as a decimal string. */
   readonly providerPrice: string;
   readonly markup: Markup;
 }
 
 interface Offer {
   readonly version: IpVersion;
-  /** Days. */
+  /** Rental period in days. */
   readonly period: number;
   readonly count: number;
 }
 
-/** The customer's price of one proxy for a period. */
+/** Customer's price of one proxy for a period. */
 export interface ListedPrice extends Pick<Offer, 'version' | 'period'> {
   readonly price: Money;
 }
 
 interface Buyer {
   readonly userId: number;
-  /** In lower case. `null` for a quote, which has no country. */
+  /** Country in lower case; `null` for a quote, which has no country. */
   readonly country: string | null;
 }
 
-/** The customer's price of one proxy; `null` where unknown. */
+/** Returns the customer's price of one proxy; `null` if the price is unknown. */
 export type PriceList = (
   offer: Pick<Offer, 'version' | 'period'> & {
-    /** In lower case. */
+    /** Country in lower case. */
     readonly country: string;
   },
 ) => Money | null;
 
-/** How an order reads a stock that has no copy yet. */
+/** How an order reads a stock that is not in the cache yet. */
 export interface FirstRead {
   readonly priority: CallPriority;
-  /** The line in which it waits, so that a user has one such read at a time; undefined for none. */
+  /**
+   * Queue in which the read waits, so that a user has one such read at a time; undefined if it does not wait.
+   */
   readonly line?: 'unpaid' | 'unpriced';
 }
 
-/** A period that the provider refused to sell is tried again after this time. */
+/** Time after which a period that the provider refused to sell is tried again. */
 const REFUSED_MS = 10 * 60_000;
-/** A period that this many countries were refused for is quoted no longer: a quote has no country. */
+/** Number of refused countries from which a period is not quoted, because a quote has no country. */
 const COUNTRIES_BEFORE_QUOTES = 3;
 const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
 
-/** Stored instead of an exact price when the provider does not sell the period. */
+/** Stored in place of an exact price if the provider does not sell the period. */
 const UNSUPPORTED = 'unsupported';
-/** Customers can request any number of exact prices, so the number of stored ones is limited. */
+/** Maximum number of stored exact prices, because customers can request any number of them. */
 const MAX_EXACT_PRICES = 1000;
-/** How long an exact price waits for its turn. */
+/** Maximum time that a request waits for its turn. */
 const LONGEST_TURN_WAIT_MS = 10_000;
-/** Further ones of the same user would time out: the provider accepts three calls a second. */
+/**
+ * Maximum number of waiting requests of a user. More would time out: the provider accepts three calls a
+ * second.
+ */
 const MOST_IN_LINE = 100;
 /**
- * Orders can only be charged by a table that is less than a minute old: from this age on it is fetched with
- * the priority of an order.
+ * Age from which the price table is fetched with the priority of an order. Orders can only be charged by a
+ * table that is less than a minute old.
  */
 const TABLE_NEEDED_MS = 50_000;
 
 /**
- * Countries, stock and prices as the provider last returned them, plus the markup. They come from this
- * process's cache, which follows the store that all replicas share. They are at most a minute old while the
- * provider responds, and at most a day old while it does not; the price that an order is charged is never
+ * Provides countries, stock and prices as the provider last returned them, plus the markup. They come from
+ * this process's cache, which follows the store that all replicas share. They are at most a minute old while
+ * the provider responds, and at most a day old while it does not. The price that an order is charged is never
  * older than a minute.
  */
 @Injectable()
@@ -110,11 +115,11 @@ export class CatalogService implements OnModuleDestroy {
   private readonly countryLists: CatalogCache<readonly string[]>;
   private readonly stocks: CatalogCache<number>;
   private readonly priceTables: CatalogCache<PriceTable>;
-  /** Prices of offers that are not in the table. */
+  /** Prices of offers that the table lacks. */
   private readonly exactPrices: CatalogCache<string>;
   /**
-   * Customers can request any number of exact prices, and of orders that require the current stock. Few wait
-   * for their rate permits at once, so that orders wait for hardly any previews.
+   * Turns that limit how many requests wait for rate permits at once, so that previews hardly delay orders.
+   * Customers can request any number of exact prices, and of orders that require the current stock.
    */
   private readonly turns = {
     order: new Turns<number>(4, 2),
@@ -123,13 +128,15 @@ export class CatalogService implements OnModuleDestroy {
     unpaid: new Turns<number>(2, 1),
     unpriced: new Turns<number>(4, 1),
   };
-  /** Proxies sold by this process that the store does not know of yet, by the key of their stock. */
+  /** Number of proxies that this process sold and the store does not know of yet, by stock key. */
   private readonly unwrittenSales = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
-  /** Running reads of current stocks, by their priority and key. */
+  /** Running reads of current stocks, by priority and key. */
   private readonly corrections = new Map<string, Promise<number>>();
   private followedUntil = 0;
-  /** When the provider last refused to sell a period, by version and period, and then by country. */
+  /**
+   * Times at which the provider last refused to sell a period, by version and period, and then by country.
+   */
   private readonly refusedPeriods = new Map<string, Map<string, Moment>>();
   private isStopping = false;
 
@@ -160,7 +167,11 @@ export class CatalogService implements OnModuleDestroy {
       .catch(throwUnavailable);
   }
 
-  /** Returns 0 for a country that is not on sale. @param country in lower case @throws ServiceUnavailable */
+  /**
+   * Returns the number of proxies in stock; 0 for a country that is not on sale.
+   * @param country in lower case
+   * @throws ServiceUnavailable
+   */
   async stock(
     country: string,
     version: IpVersion,
@@ -177,9 +188,9 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Quotes a customer's price of an offer. No country is charged more.
+   * Quotes a customer's price of an offer. The price in any country is at most this quote.
    *
-   * @param closed aborts when the caller has disconnected
+   * @param closed aborts if the caller disconnects
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
   async quote(offer: Offer, userId: number, closed?: AbortSignal): Promise<Quote> {
@@ -188,8 +199,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Lists the quotes of one proxy for the periods in the provider's table, by version and period. Any number
-   * of proxies costs as much each. Further periods may be sold: their quotes tell.
+   * Lists the quotes of one proxy for the periods in the provider's table, by version and period. The price
+   * of each proxy does not depend on their number. Other periods may exist; request a quote.
    *
    * @throws ServiceUnavailable
    */
@@ -216,9 +227,9 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * The common rule of quotes and purchases for periods, so that every quote can be bought. It includes
-   * recent refusals of the provider: some providers price more periods than they sell. One country may lack a
-   * period that others have.
+   * Checks the period of a quote or purchase by the same rule, so that every quote can be bought. It includes
+   * recent refusals of the provider, because some providers price more periods than they sell. A country may
+   * lack a period that other countries offer.
    *
    * @param country in lower case; `null` for a quote
    * @throws PeriodTooShort, UnsupportedPeriod
@@ -234,7 +245,7 @@ export class CatalogService implements OnModuleDestroy {
     if (isRefused) throw new UnsupportedPeriod();
   }
 
-  /** Remembers that the provider refused to sell proxies of this country for this period. */
+  /** Records that the provider refused to sell proxies of this country for this period. */
   recordPeriodRefused(version: IpVersion, period: number, country: string): void {
     const key = offerKey(version, period);
     const refusals = this.refusedPeriods.get(key) ?? new Map<string, Moment>();
@@ -242,7 +253,9 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * @param firstRead called if there is no copy of the stock
+   * Checks that the stock covers an order.
+   *
+   * @param firstRead called if the stock is not in the cache
    * @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable
    */
   async assertStock(
@@ -260,10 +273,10 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Fetches a stock that has just turned out to be smaller than its copy, and corrects the copy. It waits
-   * behind orders, so that shortages do not delay them.
+   * Fetches a stock that has just turned out to be smaller than its copy, and corrects the copy. The call
+   * waits behind orders, so that shortages do not delay them.
    *
-   * @param priority that of reconciliation for orders that were sent
+   * @param priority reconciliation's priority if the orders were sent
    * @throws ProviderError
    */
   readStock(country: string, version: IpVersion, priority: CallPriority = 'confirmation'): Promise<number> {
@@ -279,7 +292,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Fetches a stock, for an order of a user that requires the current one.
+   * Fetches a stock for a user's order that requires the current number.
    *
    * @throws ServiceUnavailable
    */
@@ -289,8 +302,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Returns the price that an order is charged: the quote, or less in a cheaper country; never older than a
-   * minute. The caller checks the bounds of the period.
+   * Returns the price that an order is charged, which is the quote, or less in a cheaper country. It is never
+   * older than a minute. The caller checks the bounds of the period.
    *
    * @param use a `preview`, such as a dry run, waits behind orders
    * @throws UnsupportedPeriod, ServiceUnavailable
@@ -299,7 +312,9 @@ export class CatalogService implements OnModuleDestroy {
     return this.priceOf(offer, buyer, 'getFresh', this.inTurn(use, buyer.userId));
   }
 
-  /** Returns the last known price that an order would be charged, without a call; undefined if unknown. */
+  /**
+   * Returns the last known price that an order would be charged, without a call; undefined if it is unknown.
+   */
   knownPrice(offer: Offer, buyer: Buyer): Quote | undefined {
     const { version, period, count } = offer;
     const single = this.priceTables.peek(PRICE_TABLE_KEY)?.[version]?.[period];
@@ -308,15 +323,15 @@ export class CatalogService implements OnModuleDestroy {
     return exact === undefined || exact === UNSUPPORTED ? undefined : this.toQuote(exact, offer, buyer);
   }
 
-  /** Lets the price of an ordered offer be refreshed in the background, for the next order. */
+  /** Marks the price of an ordered offer for refreshes in the background, for the next order. */
   recordPriceUsed(offer: Offer): void {
     const { version, period, count } = offer;
     this.exactPrices.want(exactPriceKey(version, period, count), this.fetchExactPrice(offer));
   }
 
   /**
-   * Returns a user's prices of single proxies in the copy of the catalog, as a function that fetches nothing,
-   * for very many offers. The copy is as old as that of a quote.
+   * Returns a function that looks up a user's prices of single proxies without fetching, for very many
+   * offers. The prices are as old as those of a quote.
    */
   async priceList(userId: number): Promise<PriceList> {
     const table = await this.priceTable('get').catch((error: unknown): PriceTable => {
@@ -339,23 +354,23 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Subtracts sold proxies from the stock. Customers of this process see it at once, those of other replicas
-   * after it was written and read.
+   * Subtracts sold proxies from the stock. Customers of this process see it at once. Customers of other
+   * replicas see it after this process has written it and their replica has read it.
    */
   recordSale(country: string, version: IpVersion, count: number): void {
     const key = stockKey(country, version);
     this.unwrittenSales.set(key, (this.unwrittenSales.get(key) ?? 0) + count);
   }
 
-  /** Writes the sales since the last time to the store. Never rejects. */
+  /** Writes the sales since the last write to the store. Never rejects. */
   writeSales(): Promise<void> {
-    // Serialised, also at the end of the process: two at once would subtract the same sales.
+    // Serialised, even when the process ends, because two concurrent writes would subtract the same sales.
     this.writing = this.writing.then(() => this.writeUnwrittenSales());
     return this.writing;
   }
 
   private async writeUnwrittenSales(): Promise<void> {
-    // Sales in the meantime are written the next time.
+    // Sales that happen during this write are written the next time.
     const sales = [...this.unwrittenSales];
     for (const [key, count] of sales) {
       try {
@@ -370,7 +385,7 @@ export class CatalogService implements OnModuleDestroy {
     }
   }
 
-  /** Applies the fetches and sales of other replicas. */
+  /** Applies other replicas' fetches and sales. */
   async followStore(): Promise<void> {
     const caches = new Map<string | undefined, Pick<CatalogCache<unknown>, 'apply'>>([
       ['countries', this.countryLists],
@@ -385,8 +400,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Starts refreshes of values that customers of this process request, before they are too old. Only a few
-   * run at once, because each waits for a rate permit.
+   * Starts refreshes of values that customers of this process request, before the values are too old. Only a
+   * few run at once, because each waits for a rate permit.
    */
   refreshDue(): void {
     this.refreshSome([this.priceTables], 1);
@@ -394,7 +409,9 @@ export class CatalogService implements OnModuleDestroy {
     this.refreshSome([this.countryLists, this.stocks], 2);
   }
 
-  /** The age of the oldest copy of each kind that customers of this process request, in milliseconds. */
+  /**
+   * Returns the age, in milliseconds, of the oldest copy of each kind that this process's customers request.
+   */
   agesMs(): Readonly<Record<string, number | undefined>> {
     return {
       countries: this.countryLists.oldestWantedMs(),
@@ -437,7 +454,7 @@ export class CatalogService implements OnModuleDestroy {
     return { unitPrice, total: unitPrice.times(count), providerPrice, markup };
   }
 
-  /** Looks an offer up in the table, and fetches its exact price only when the table lacks it. */
+  /** Returns the table's price of an offer. Fetches the exact price only if the table lacks the offer. */
   private async providerPrice(offer: Offer, lookUp: 'get' | 'getFresh', inTurn: InTurn): Promise<string> {
     const { version, period, count } = offer;
     const table = await this.priceTable(lookUp);
@@ -476,8 +493,9 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * A refusal to sell a period is stored as well. Customers can request thousands of periods, so these calls
-   * wait behind all others, even when an order needs them.
+   * Returns how to fetch an exact price. If the provider refuses to sell the period, the refusal is stored
+   * too. Customers can request thousands of periods, so these calls wait behind all others, even if an order
+   * needs them.
    */
   private fetchExactPrice(offer: Offer): Fetch<string> {
     return {
@@ -502,7 +520,7 @@ export class CatalogService implements OnModuleDestroy {
       next?.refresh().then(
         () => this.failures.succeeded(next.key),
         (error: unknown) => {
-          // The circuit breakers log the provider's failures.
+          // The circuit breakers already log the provider's failures.
           if (error instanceof ProviderError || this.isStopping) return;
           this.failures.failed(next.key, 'the refresh failed', error);
         },
@@ -511,13 +529,13 @@ export class CatalogService implements OnModuleDestroy {
   }
 }
 
-/** An order waits only for an unknown value, which is fetched with its priority. */
+/** Applies a priority only if no value is known yet, because an order waits only for an unknown value. */
 const firstAt =
   (priority: CallPriority) =>
   (ageMs: number): CallPriority =>
     ageMs === Infinity ? priority : 'rest';
 
-/** Hides the provider's error from customers, except for the time of a retry, if known. */
+/** Hides the provider's error from customers, except for the time of a retry if it is known. */
 function throwUnavailable(error: unknown): never {
   if (error instanceof ProviderClosed) throw new ServiceUnavailable(error);
   if (error instanceof ProviderError) throw new ServiceUnavailable();

@@ -13,7 +13,7 @@ import { CatalogStore, countriesKey, PRICE_TABLE_KEY, type PriceTable } from './
 import { PricesUnknown } from './catalog.errors';
 import type { PreviewedOfferOut, PreviewedPriceOut, PricePreviewOut } from './dto/price-preview.dto';
 
-/** Shows the effect of a change of the price rules on the prices in the catalog store. */
+/** Shows how a change of the price rules affects the prices in the catalog store. */
 @Injectable()
 export class PricePreviewService {
   constructor(
@@ -22,8 +22,8 @@ export class PricePreviewService {
   ) {}
 
   /**
-   * Lists every version and period on sale that the change touches: as quoted, and in each country on sale
-   * for which there is the change or a rule.
+   * Lists every version and period on sale that the change affects. They are listed as quoted, and for each
+   * country on sale to which the change or another rule applies.
    *
    * @throws PricesUnknown, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
@@ -62,7 +62,7 @@ export class PricePreviewService {
     return {
       prices: table.value as PriceTable,
       fetchedAt: new Date(table.fetchedAt / 1000),
-      /** A country counts as sold while the list is unknown. */
+      /** Returns whether a country is on sale. While the list is unknown, every country counts as on sale. */
       sells: (version: IpVersion, country: string): boolean => {
         const list = byKey.get(countriesKey(version))?.value as readonly string[] | undefined;
         return list?.includes(country) ?? true;
@@ -77,7 +77,7 @@ function candidates(
   rules: readonly MarkupRule[],
 ): PricedOffer[] {
   const users = new Set(touched.map(({ userId }) => userId));
-  // Rules for other users have no effect on these offers.
+  // Other users' rules do not affect these offers.
   const effective = rules.filter(({ userId }) => userId === null || users.has(userId));
   const countries = new Set([null, ...[...touched, ...effective].map(({ country }) => country)]);
   return [...users].flatMap((userId) =>
@@ -89,7 +89,7 @@ function candidates(
   );
 }
 
-/** @param offers the offers that the change touches, all with the same price before and after */
+/** Explains why a change affects no price. @param offers all offers that the change matches */
 function whyUnchanged(offers: readonly PreviewedOfferOut[]): string {
   if (offers.length === 0) return 'No version, period and country on sale matches the rule';
   const isSetAnew = offers.some(({ before, after }) => before.by !== after.by);

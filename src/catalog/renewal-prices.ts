@@ -6,17 +6,17 @@ export interface RenewalOffer {
   readonly userId: number;
   readonly country: string;
   readonly version: IpVersion;
-  /** Days. */
+  /** Period of the renewal, in days. */
   readonly period: number;
 }
 
-/** The current prices of renewals, for many proxies: each price is looked up once. */
+/** Looks up the current prices of many renewals. Looks up each price once. */
 export class RenewalPrices {
   private readonly quotes = new Map<string, Promise<Quote | DomainError>>();
 
   constructor(private readonly catalog: CatalogService) {}
 
-  /** @returns the price of one proxy, or the reason why it cannot be ordered */
+  /** Looks up a price. @returns the price of one proxy, or the reason why it cannot be ordered */
   of(offer: RenewalOffer): Promise<Quote | DomainError> {
     const key = [offer.userId, offer.country, offer.version, offer.period].join(' ');
     const quote = this.quotes.get(key) ?? this.lookUp(offer);
