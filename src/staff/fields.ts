@@ -1,6 +1,6 @@
 import { StrictRequest, TextField } from '../http';
 
-/** The reason for a change, for the audit log. */
+/** Reason for a change, for the audit log. */
 @StrictRequest()
 export class ReasonRequest {
   @TextField({ description: 'Stored in the audit log' })

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { Money } from '../common';
 import { ApiNullable } from '../http';
 
-/** The column with the name of a user, so that staff need not look up the id. */
+/** Returns SQL for a user's name, so that staff need not look up the id. */
 export const usernameOf = (userId: string): string =>
   `(SELECT coalesce(username, web_username) FROM users WHERE users.id = ${userId})`;
 

@@ -10,16 +10,16 @@ interface Described {
   readonly description: string;
 }
 
-/** A route of staff, which the command line runs as well. */
+/** A staff route, which the command line can also run. */
 export interface StaffOperation extends AuditedRoute, Described {
   readonly controller: Type<object>;
   readonly handler: Handler;
 }
 
-/** The key of Swagger's metadata. */
+/** Key of Swagger's metadata. */
 const DESCRIPTION = 'swagger/apiOperation';
 
-/** Every route of staff, by its action. */
+/** All staff routes, by action. */
 export const STAFF_OPERATIONS: ReadonlyMap<string, StaffOperation> = new Map(
   [StaffModule, StaffPaymentsModule]
     .flatMap((module) => Reflect.getMetadata('controllers', module) as Type<object>[])

@@ -19,34 +19,34 @@ import { OwnAccount } from './staff.errors';
 
 interface StaffRouteOptions extends RouteOptions, AuditedRoute {
   readonly scope: StaffScope;
-  /** Begins with the users and the purpose of the route. */
+  /** Description of the route. It begins with the route's users and purpose. */
   readonly description: string;
 }
 
-/** A route of staff: a {@link Route} with its fields for the audit log. */
+/** Declares a staff route, which is a {@link Route} with fields for the audit log. */
 export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodDecorator =>
   applyDecorators(
     RefuseStrayQuery(),
     Route({ ...route, operationId: action }),
     SetMetadata<string, AuditedRoute>(AUDITED_ROUTE, on ? { action, on } : { action }),
     UseInterceptors(AuditLogInterceptor),
-    // Without an example, which Swagger UI would fill in: staff must not block user 42 by accident.
+    // No example, because Swagger UI would fill it in, and staff must not block user 42 by accident.
     ...(on ? [ApiIdParam(ID_PARAMETERS[on], `Id of the ${on.replace('-', ' ')}`)] : []),
   );
 
-/** The 403 errors of a route that staff may not use for their own account. */
+/** 403 errors of a route that staff may not use for their own account. */
 export const NOT_FOR_ONESELF: ErrorsOfStatus = ['the request would change your own account', OwnAccount];
 
-/** The 403 errors of a route that ends the rights of a user. */
+/** 403 errors of a route that ends a user's rights. */
 export const OF_A_COLLEAGUE: ErrorsOfStatus = ['it lacks `staff:grant`', StaffScopesForAnother];
 
-/** The 404 errors of a route: `There is no such user`, `User not found`. */
+/** Returns the 404 errors of a route, such as `There is no such user`, `User not found`. */
 export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsOfStatus {
   const entities = errors.map((NotFound) => new NotFound().detail.toLowerCase().replace(' not found', ''));
   return [`There is no such ${entities.join(', or no such ')}`, ...errors];
 }
 
-// Without an example: a second posting under a copied key would count as a retry. The page fills in a key.
+// No example, because a second posting with a copied key would count as a retry. The page fills in a key.
 export const POSTING_KEY = {
   required: true,
   description:
@@ -55,7 +55,7 @@ export const POSTING_KEY = {
     '`Idempotency-Replayed: true`. Retry on 5xx and lost connections.',
 };
 
-/** The audit context of the request, for the service that makes a change. */
+/** Injects the request's audit context, for the service that makes a change. */
 export const CurrentAudit = createParamDecorator((_: unknown, context: ExecutionContext): AuditContext => {
   const { audit } = context.switchToHttp().getRequest<AuditedRequest>();
   if (!audit) throw new Error('a route without @StaffRoute injects its audit context');

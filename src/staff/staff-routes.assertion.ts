@@ -4,8 +4,8 @@ import { findRoutes, isStaffScope } from '../auth';
 import { AUDITED_ROUTE } from './audit-log/audit-log.interceptor';
 
 /**
- * Prevents the application from starting with a route under `/staff` that is not audited or that customers
- * could call, or with another route that requires a scope of staff.
+ * Prevents the application from starting if a route under `/staff` is open to customers or not audited, or if
+ * another route requires a staff scope.
  */
 @Injectable()
 export class StaffRoutesAssertion implements OnModuleInit {

@@ -1,6 +1,8 @@
 import { domainError } from '../common';
 
-/** Money and prices of a member of staff are changed by a colleague, or on the command line. */
+/**
+ * Thrown because only a colleague or the command line may change the money and prices of a member of staff.
+ */
 export class OwnAccount extends domainError(
   'forbidden',
   'Staff cannot do this for themselves: ask a colleague',

@@ -51,7 +51,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     ProviderModule,
     ProxyRefundsModule,
   ],
-  // In the order of Swagger UI.
+  // Order in Swagger UI.
   controllers: [
     StaffUsersController,
     StaffWebhooksController,
@@ -84,8 +84,8 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
 })
 export class StaffModule {
   constructor(retention: Retention, config: AppConfig) {
-    // The service has no right to delete lines: a function of the owner does it, and a trigger protects
-    // changes, and all lines of the last year.
+    // The service may not delete records itself. A function of the owner deletes them, and a trigger protects
+    // changes and all records of the last year.
     retention.addWalk(
       'staff_reads',
       config.retention.auditLogReadDays,

@@ -1,7 +1,7 @@
 import type { Caller } from '../../auth';
 import { OwnAccount } from '../staff.errors';
 
-/** The path parameter for the id of each type of target. */
+/** Path parameter that contains the id of a target, by target type. */
 export const ID_PARAMETERS = {
   user: 'user_id',
   token: 'token_id',
@@ -23,26 +23,26 @@ const TARGET = new RegExp(`^(${Object.keys(ID_PARAMETERS).join('|')}):([0-9]+)$`
 /** Matches `user:42`. */
 export const TARGET_PATTERN = TARGET.source;
 
-/** Reads `user:42`; null when the text is not a target. */
+/** Parses a target, such as `user:42`; null if the text is not a target. */
 export function parseTarget(text: string): AuditTarget | null {
   const [, type, id] = TARGET.exec(text) ?? [];
   return type === undefined || id === undefined ? null : { type: type as TargetType, id };
 }
 
-/** The part of the audit log's record that belongs to the request: its author, origin and target. */
+/** The request's part of an audit log record: its author, origin and target. */
 export class AuditContext {
-  /** Changes are recorded in their own transaction; the interceptor records the reads. */
+  /** Whether the request is recorded. Changes record themselves in their own transactions. */
   isRecorded = false;
 
   constructor(
     readonly action: string,
     readonly target: AuditTarget | null,
     readonly request: object,
-    /** `null` on the command line, which has no sign-in and may grant every scope. */
+    /** Caller; `null` on the command line, which has no sign-in and may grant every scope. */
     readonly caller: Caller | null,
     readonly ip: string | null,
     readonly requestId: string | null,
-    /** The author of a change on the command line that keeps one. */
+    /** Author of a command-line change that stores its author. */
     readonly by?: string,
   ) {}
 
@@ -56,12 +56,12 @@ export class AuditContext {
   }
 }
 
-/** Tokens, and the secrets of links and webhooks. */
+/** Matches tokens, and the secrets of links and webhooks. */
 const SECRET = /(pr[xl]_|whsec_)[0-9A-Za-z+/]{20,}=*/g;
 
 /**
- * The request as the audit log records it. It is complete, so that nothing can be hidden in parameters that
- * no route reads; pasted secrets and characters that `jsonb` refuses are masked.
+ * Returns the request as the audit log records it. It is complete, so that nothing can be hidden in
+ * parameters that no route reads. Pasted secrets, and characters that `jsonb` refuses, are masked.
  */
 export function toRecordable(request: object): object {
   const text = JSON.stringify(request, (_, value: unknown) =>

@@ -41,7 +41,7 @@ export class ActionTarget {
   id!: string;
 }
 
-/** The token by which another one was issued, and its owner. */
+/** The token that issued another token, and its owner. */
 export class TokenIssuer {
   @ApiProperty({ type: 'integer', example: 3 })
   token_id!: number;

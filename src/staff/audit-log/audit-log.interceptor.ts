@@ -12,21 +12,21 @@ import { CommandRequest } from './command-request';
 export const AUDITED_ROUTE = 'audited-route';
 
 export interface AuditedRoute {
-  /** The name of the action, `users.block`; also the operation id in the description. */
+  /** Name of the action, such as `users.block`. It is also the operation id in the API description. */
   readonly action: string;
-  /** The target, when the path has its id. */
+  /** Type of the target whose id the path contains. */
   readonly on?: TargetType;
 }
 
 export type AuditedRequest = (Request | CommandRequest) & { user?: Caller; audit?: AuditContext };
 
 /**
- * Records every request of staff. A change has recorded itself in its own transaction; a read is recorded
- * here, before the response is sent, so that staff see nothing that is not recorded. Refusals are recorded,
- * too: they may show how much is left to refund, or that a user does not exist. Requests that were not
- * authorised or not valid never reached their target and are not recorded.
+ * Records every request of staff. Changes are recorded in their own transactions. Reads are recorded here
+ * before the response is sent, so that staff see nothing unrecorded. Refusals are also recorded, because they
+ * may show how much is left to refund, or that a user does not exist. Unauthorised and invalid requests are
+ * not recorded, because they never reach their target.
  *
- * A response that says that it was `replayed` is marked by the header, too.
+ * Also sets the replay header on a response with `replayed`.
  */
 @Injectable()
 export class AuditLogInterceptor implements NestInterceptor {

@@ -16,9 +16,9 @@ import { usernameOf } from '../links';
 import { type AuditContext, type AuditTarget, parseTarget } from './audit-context';
 import type { ActionOut, ActionsPage, ActionsQuery } from './audit-log.dto';
 
-/** The audit log's record of a change, in addition to its context. */
+/** Record of a change in the audit log, without its context. */
 export interface AuditedChange {
-  /** Omitted when the context contains it. */
+  /** Target of the change. Omitted if the context contains it. */
   readonly target?: AuditTarget;
   readonly reason?: string | undefined;
   readonly before?: object | undefined;
@@ -27,7 +27,7 @@ export interface AuditedChange {
   readonly idempotency?: Idempotency | null;
 }
 
-/** Records a change; call it once in its transaction. Returns the id of the record. */
+/** Records a change; call it once in the change's transaction. Returns the id of the record. */
 export type RecordChange = (change: AuditedChange) => Promise<number>;
 
 @Injectable()
@@ -35,7 +35,7 @@ export class AuditLogService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Makes a change in one transaction with its record: neither exists without the other.
+   * Makes a change and records it in the same transaction, so that neither exists without the other.
    *
    * @throws TransactionOutcomeUnknown
    */
@@ -57,9 +57,9 @@ export class AuditLogService {
   }
 
   /**
-   * Makes a change as {@link recordChange} does, once for each idempotency key, however often it is retried.
+   * Makes a change as {@link recordChange} does, but once for each idempotency key, even if it is retried.
    *
-   * @param idempotency the key belongs to the member of staff; the command line has one namespace
+   * @param idempotency belongs to the member of staff; all commands share one set of keys
    * @param resultOf finds the result of an earlier request by the id of its record
    * @throws IdempotencyKeyReused, TransactionOutcomeUnknown
    */
@@ -81,7 +81,8 @@ export class AuditLogService {
       );
       return Object.assign(result, { replayed: false });
     } catch (error) {
-      // A request with the same key was committed in the meantime: its effect may be what refuses this one.
+      // A concurrent request with the same key may have been committed, and its effect may cause this
+      // refusal.
       const mayBeKnown =
         error instanceof DomainError || violatedConstraint(error) === 'audit_log_idempotency_key';
       const meanwhile = mayBeKnown ? await findEarlier() : null;
@@ -90,7 +91,11 @@ export class AuditLogService {
     }
   }
 
-  /** Finds the id of a record that no failover can undo. @throws IdempotencyKeyReused */
+  /**
+   * Finds the record of an idempotency key. Waits until no failover can undo the record.
+   * @returns the id of the record; null if there is none
+   * @throws IdempotencyKeyReused
+   */
   private async findByKey(
     { caller }: AuditContext,
     { key, requestHash }: Idempotency,
@@ -108,10 +113,10 @@ export class AuditLogService {
   }
 
   /**
-   * Changes one thing, and records its states before and after.
+   * Changes one thing, and records its states before and after the change.
    *
-   * @param steps.before reads the thing, and locks it where that matters
-   * @param steps.change returns its state afterwards, which this method returns, too
+   * @param steps.before reads the thing, and locks it if necessary
+   * @param steps.change returns the new state, which this method also returns
    * @throws TransactionOutcomeUnknown
    */
   recordChangeOf<Before extends object, After extends object>(
@@ -131,9 +136,9 @@ export class AuditLogService {
   }
 
   /**
-   * Runs a request. A read, which has not recorded itself, is recorded before its response, and a refusal
-   * with the text of its response. An invalid request never reached its target, and the text of an unexpected
-   * error is not in the response.
+   * Runs a request and records it, unless it is a change that is already recorded. Reads are recorded before
+   * their response, and refusals with the text of their response. Other errors are not recorded: an invalid
+   * request never reached its target, and the text of an unexpected error is not in the response.
    */
   async recordRequest<Response>(audit: AuditContext, work: () => Promise<Response>): Promise<Response> {
     try {
@@ -179,7 +184,7 @@ export class AuditLogService {
     return inserted.id;
   }
 
-  /** Newest first. @throws InvalidPeriod */
+  /** Lists records, newest first. @throws InvalidPeriod */
   async search(query: ActionsQuery): Promise<ActionsPage> {
     const { user_id: userId, action, target, from, to, changes_only: changesOnly } = query;
     assertPeriod(from, to);
@@ -201,7 +206,7 @@ export class AuditLogService {
   }
 
   private find(conditions: Conditions, { cursor, limit }: PageRequest): Promise<ActionOut[]> {
-    // The record may have been deleted: then the one before it has the time.
+    // If the cursor's record was deleted, the time of the record before it is used.
     conditions.by(
       cursor,
       (id) => `(at, id) < ((SELECT at FROM audit_log WHERE id <= ${id} ORDER BY id DESC LIMIT 1), ${id})`,

@@ -1,8 +1,8 @@
-/** A request to a route of staff that a command makes in its own process, without sign-in. */
+/** A request to a staff route that a command makes in its own process, without sign-in. */
 export class CommandRequest {
   readonly ip = undefined;
 
-  /** @param by the author, for a change that stores one */
+  /** @param by author, for a change that stores its author */
   constructor(
     readonly params: Readonly<Record<string, string>>,
     readonly query: object,
@@ -12,7 +12,7 @@ export class CommandRequest {
   ) {}
 
   get(header: string): string | undefined {
-    // Names of headers are case-insensitive.
+    // Header names are case-insensitive.
     const name = Object.keys(this.headers).find((one) => one.toLowerCase() === header.toLowerCase());
     return name === undefined ? undefined : this.headers[name];
   }

@@ -39,7 +39,7 @@ export class StaffBalancesService {
   ) {}
 
   /**
-   * Credits or debits a balance; once for each idempotency key.
+   * Credits or debits a balance, once for each idempotency key.
    *
    * @throws UserNotFound, InvalidAmount, InsufficientBalance, BalanceTooLarge, OwnAccount,
    *   IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
@@ -64,9 +64,9 @@ export class StaffBalancesService {
   }
 
   /**
-   * Posts a ledger entry for staff: one for each idempotency key, however often it is retried.
+   * Posts one ledger entry of staff for each idempotency key, however often the request is retried.
    *
-   * @param post posts the entry, with the id of its record in the audit log
+   * @param post posts the entry, and sets the id of its record in the audit log
    * @throws IdempotencyKeyReused, TransactionOutcomeUnknown
    */
   postOnce(
@@ -84,7 +84,7 @@ export class StaffBalancesService {
     });
   }
 
-  /** Newest first, by `seq`. @throws UserNotFound */
+  /** Lists a user's entries, newest first by `seq`. The cursor is a `seq`. @throws UserNotFound */
   async listEntries(userId: number, page: PageRequest): Promise<LedgerPage> {
     await this.users.assertExists(userId);
     const find = ({ cursor, limit }: PageRequest) =>
@@ -105,7 +105,7 @@ export class StaffBalancesService {
   }
 
   /**
-   * The entries of a user in a period as CSV, oldest first; `to` is not included.
+   * Returns a user's entries from `from` until before `to` as CSV, oldest first.
    *
    * @throws UserNotFound, InvalidPeriod
    */
@@ -115,7 +115,9 @@ export class StaffBalancesService {
     return toCsv(this.findStatementRows(userId, from, to));
   }
 
-  /** In the order of the entries: each begins with the balance after the previous one. */
+  /**
+   * Reads batches of entries by `seq`, so that each entry begins with the balance after the previous entry.
+   */
   private async *findStatementRows(userId: number, from: Date, to: Date): AsyncGenerator<StatementRow[]> {
     for (let last = 0; ;) {
       const entries = selectEntries(userId, { from, to, kind: null, order_id: null });

@@ -21,8 +21,8 @@ import type {
 } from './staff-discrepancies.dto';
 
 /**
- * Staff's decisions about the discrepancies of sweeps, over HTTP and on the command line: proxies and
- * prolongations that the provider shows and no order accounts for.
+ * Executes staff's decisions about the discrepancies of sweeps, over HTTP and on the command line. They
+ * concern proxies and prolongations that the provider shows and that belong to no order.
  */
 @Injectable()
 export class StaffDiscrepanciesService {
@@ -77,7 +77,9 @@ export class StaffDiscrepanciesService {
     });
   }
 
-  /** @throws UnmatchedProxyNotFound, UnmatchedProxyAssigned */
+  /**
+   * Writes an unmatched proxy off, or opens it again. @throws UnmatchedProxyNotFound, UnmatchedProxyAssigned
+   */
   markUnmatchedProxy(
     audit: AuditContext,
     unmatchedProxyId: number,

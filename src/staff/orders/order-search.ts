@@ -4,7 +4,7 @@ import { type PageRequest } from '../../http';
 import { usernameOf } from '../links';
 import type { OrderRecord, OrdersQuery } from './staff-orders.dto';
 
-/** The columns of an OrderRecord. */
+/** Columns of an OrderRecord. */
 export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.user_id')} AS username,
   orders.kind, orders.state, orders.order_reference,
   orders.country, orders.version, orders.period, orders.count, orders.proxy_type, orders.proxy_id,
@@ -12,22 +12,27 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.us
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
   orders.closed_at, orders.batch_id`;
 
-/** How many proxies of one host are read for a page; with those of the last order, somewhat more. */
+/**
+ * Number of a host's proxies that are read for a page, in addition to the rest of the last order's proxies.
+ */
 const PROXIES_OF_HOST_AT_ONCE = 2000;
 
-/** The orders of a host with very many proxies that are read for a page. */
+/** The part of a host's orders that is read for a page, if the host has very many proxies. */
 export interface HostPart {
-  /** The lowest id of an order that delivered one of these proxies; `null` for the last part. */
+  /** Lowest id of an order that delivered one of the part's proxies; `null` for the last part. */
   readonly lowest: number | null;
 }
 
-/** The order that delivered the proxy that an order prolonged; a purchase is its own delivery. */
+/**
+ * Returns SQL for the delivery of an order. A prolongation's delivery is the order that delivered its proxy;
+ * a purchase is its own delivery.
+ */
 const deliveryOf = (proxyId: string, id: string): string =>
   `coalesce((SELECT order_id FROM proxies WHERE proxies.id = ${proxyId}), ${id})`;
 
 /**
- * The part of a host after the cursor; null when the host has so few proxies that all its orders are read. It
- * reads only an index.
+ * Finds the part of a host's orders after the cursor, with an index only. Returns null if the host has so few
+ * proxies that all its orders are read.
  */
 export async function findHostPart(
   queryable: Queryable,
@@ -46,13 +51,16 @@ export async function findHostPart(
   return isCommon ? { lowest } : null;
 }
 
-/** The delivery at which a part begins: the one of the prolongation in the cursor, or before a purchase. */
+/**
+ * Returns SQL for the delivery at which a part begins: the delivery of a prolongation in the cursor, or the
+ * id before a purchase in the cursor.
+ */
 const firstDelivery = (cursor: string): string =>
   `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;
 
 /**
- * Finds a page of orders, newest first. With a part of a host, they are sorted by the deliveries of the
- * proxies, newest first: the prolongations of what an order delivered, and then that order.
+ * Finds a page of orders, newest first. With a part of a host, orders are sorted by the deliveries of their
+ * proxies, newest first. Prolongations of a delivery's proxies come before the delivery itself.
  *
  * @param provider the provider of `providerProxyId`
  */
@@ -68,7 +76,7 @@ export function searchOrders(
   const conditions = new Conditions();
   const given = (value: unknown): string => conditions.given(value);
   conditions.by(userId, (id) => `orders.user_id = ${id}`);
-  // State and kind are literals, so that the planner sees that partial indexes apply.
+  // State and kind are literals, so that the planner can use partial indexes.
   if (state) conditions.add(`orders.state = '${state}'`);
   if (kind) {
     const proxyId = kind === 'purchase' ? 'NULL' : 'NOT NULL';

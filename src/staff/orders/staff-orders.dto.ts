@@ -75,7 +75,7 @@ export class RefundRequest extends ReasonRequest {
   reference!: string | null;
 }
 
-/** Why an order is in review, and what staff do next. */
+/** Reason why an order is in review, and staff's next steps. */
 export class ReviewGuidance {
   @ApiNullable('string', 'Why the order waits for a decision of staff. `null` if it is not in review', null)
   review_reason!: string | null;
@@ -147,7 +147,7 @@ export class OrderOut extends IntersectionType(
   links!: OrderLinks;
 }
 
-/** An order in the audit log. */
+/** An order as it is stored in the audit log. */
 export type OrderRecord = Omit<OrderOut, 'links' | 'refundable' | keyof ReviewGuidance>;
 
 export class OrdersPage extends PageOf(OrderOut) {}

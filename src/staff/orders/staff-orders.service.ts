@@ -30,7 +30,7 @@ import type {
   ReviewGuidance,
 } from './staff-orders.dto';
 
-/** Data from other tables is read by separate statements. */
+/** Order as read by one statement. Separate statements read the data from other tables. */
 type OrderRow = Omit<
   OrderDetail,
   | 'links'
@@ -45,7 +45,7 @@ type OrderRow = Omit<
   readonly leader_reference: string | null;
 };
 
-/** Matches escapes that JSON.stringify writes and jsonb refuses: NUL and unpaired surrogates. */
+/** Matches escapes that JSON.stringify writes and jsonb refuses, for NUL and unpaired surrogates. */
 const NO_JSONB = String.raw`'\\u(0000|d)'`;
 
 // Limits for the details of one order.
@@ -53,7 +53,7 @@ const MAX_CALLS = 200;
 const MAX_PROXIES = 1000;
 const MAX_ENTRIES = 1000;
 const MAX_ACTIONS = 50;
-/** Characters of the response to one call; a listing can be far longer. */
+/** Maximum number of characters of the response to one call. A listing can be far longer. */
 const MAX_RESPONSE_LENGTH = 20_000;
 
 @Injectable()
@@ -67,7 +67,7 @@ export class StaffOrdersService {
     private readonly auditLog: AuditLogService,
   ) {}
 
-  /** Newest first. @throws InvalidPeriod */
+  /** Finds orders, newest first. @throws InvalidPeriod */
   async search(query: OrdersQuery): Promise<OrdersPage> {
     assertPeriod(query.from, query.to);
     const part = query.host ? await findHostPart(this.dataSource, query.host, query.cursor) : null;
@@ -77,7 +77,7 @@ export class StaffOrdersService {
     return { ...found, next_cursor: found.next_cursor ?? part?.lowest ?? null };
   }
 
-  /** All known data of an order. @throws OrderNotFound */
+  /** Returns all known data of an order. @throws OrderNotFound */
   async getDetail(id: number): Promise<OrderDetail> {
     const [found] = await queryRows<OrderRow>(
       this.dataSource,
@@ -105,8 +105,8 @@ export class StaffOrdersService {
   }
 
   /**
-   * Closes an order in review: delivers the proxies that the provider has for it and charges for them, or
-   * releases the hold.
+   * Closes an order in review. Either delivers and charges for the proxies that the provider has for the
+   * order, or releases the hold.
    *
    * @throws OrderNotFound, OwnAccount, OrderNotInReview, NothingToDeliver, ProxyBelongsToAnother,
    *   ServiceUnavailable
@@ -131,8 +131,7 @@ export class StaffOrdersService {
   }
 
   /**
-   * Refunds a part of the charge of an order, or all that is left; once for each idempotency key. The user
-   * keeps the proxies.
+   * Refunds a part of an order's charge, or the rest, once for each idempotency key. Proxies are kept.
    *
    * @throws OrderNotFound, OwnAccount, RefundTooLarge, IdempotencyKeyMissing, IdempotencyKeyInvalid,
    *   IdempotencyKeyReused
@@ -163,7 +162,7 @@ export class StaffOrdersService {
     });
   }
 
-  /** The ids of the orders that were sent together with this one, itself included. */
+  /** Finds the ids of all orders that were sent in the same batch as this order, including this order. */
   private async findMembers({ id, batch_id: batchId }: Pick<OrderOut, 'id' | 'batch_id'>): Promise<number[]> {
     if (batchId === null) return [id];
     const members = await queryRows<{ id: number }>(
@@ -174,7 +173,10 @@ export class StaffOrdersService {
     return members.map((member) => member.id);
   }
 
-  /** The calls of a batch are stored under its leader, those before it was sent under any member. */
+  /**
+   * Finds the latest calls for a batch. Calls for the batch are stored under its leader; calls before the
+   * batch was sent, under any member.
+   */
   private findCalls(orderIds: readonly number[]): Promise<ProviderCallOut[]> {
     return queryRows(
       this.dataSource,

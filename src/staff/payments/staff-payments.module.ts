@@ -5,7 +5,7 @@ import { StaffModule } from '../staff.module';
 import { StaffPaymentsController } from './staff-payments.controller';
 import { StaffPaymentsService } from './staff-payments.service';
 
-/** The staff API of payments, imported only by an application that accepts them. */
+/** Provides the staff API of payments. Only an application that accepts payments imports it. */
 @Module({
   imports: [StaffModule, PaymentsModule, UsersModule],
   controllers: [StaffPaymentsController],

@@ -35,7 +35,7 @@ export class StaffPaymentsService {
     private readonly auditLog: AuditLogService,
   ) {}
 
-  /** @throws InvalidPeriod */
+  /** Finds deposits. @throws InvalidPeriod */
   async search(query: DepositsQuery): Promise<StaffDepositsPage> {
     assertPeriod(query.from, query.to);
     return readPage(query, async (page) =>
@@ -56,11 +56,11 @@ export class StaffPaymentsService {
   }
 
   /**
-   * Refunds a part or the rest of a deposit, once for each idempotency key. The money is held with the record
-   * in the audit log, and the provider is called afterwards.
+   * Refunds a part or the rest of a deposit, once for each idempotency key. The money is held in the
+   * transaction that records the refund in the audit log. The provider is called afterwards.
    *
-   * @throws DepositNotFound, DepositNotPaid, DepositRefundTooLarge, DepositChargedBack, InsufficientBalance,
-   *   OwnAccount, IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
+   * @throws DepositNotFound, DepositNotPaid, DepositRefundTooLarge, DepositChargedBack,
+   *   InsufficientBalance, OwnAccount, IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
    */
   async refund(
     audit: AuditContext,
@@ -88,7 +88,10 @@ export class StaffPaymentsService {
     return refund;
   }
 
-  /** @throws DepositRefundNotFound, RefundDecided, InsufficientBalance, OwnAccount */
+  /**
+   * Decides about a found refund.
+   * @throws DepositRefundNotFound, RefundDecided, InsufficientBalance, OwnAccount
+   */
   decideRefund(
     audit: AuditContext,
     refundId: number,
@@ -104,7 +107,7 @@ export class StaffPaymentsService {
     });
   }
 
-  /** @throws DepositRefundNotFound, RefundDecided, OwnAccount */
+  /** Ends a held refund. @throws DepositRefundNotFound, RefundDecided, OwnAccount */
   endRefund(audit: AuditContext, refundId: number, reason: string): Promise<DepositRefundOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = await this.deposits.lockUndecided(refundId, 'held', manager);
@@ -142,7 +145,7 @@ export class StaffPaymentsService {
     return this.payments.take(paymentId);
   }
 
-  /** @throws PaymentNotFound, PaymentDecided */
+  /** Rejects an unmatched payment. @throws PaymentNotFound, PaymentDecided */
   reject(audit: AuditContext, id: number, reason: string): Promise<StaffPaymentOut> {
     return this.decide(audit, id, async (manager, before, record) => {
       const actionId = await record({

@@ -55,7 +55,7 @@ export class StaffPricesService {
     });
   }
 
-  /** The markup of an offer at a time, or now, and the rule that sets it. @throws UserNotFound */
+  /** Returns the markup of an offer at a time, or now, and the rule that sets it. @throws UserNotFound */
   async findMarkup({ user_id: userId, at: moment, ...offer }: WhichQuery): Promise<HeldMarkupOut> {
     if (userId !== null) await this.users.assertExists(userId);
     const country = offer.country?.toLowerCase() ?? null;
@@ -73,7 +73,7 @@ export class StaffPricesService {
   }
 
   /**
-   * Shows the effect of a change on the prices.
+   * Shows how a change affects the prices.
    *
    * @throws UserNotFound, PricesUnknown, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
@@ -90,6 +90,8 @@ export class StaffPricesService {
   }
 
   /**
+   * Adds a price rule, which may replace another one.
+   *
    * @throws OwnAccount, InvalidPriceRule, PriceRuleWithoutEffect, UserNotFound, PriceRuleNotFound,
    *   PriceRuleEnded, TooManyPriceRules, PriceChangeTooLate
    */
@@ -99,7 +101,7 @@ export class StaffPricesService {
   ): Promise<AddedPriceRuleOut> {
     audit.assertConcernsAnother(rule.user_id);
     const by = await this.nameOf(audit);
-    // A rule changes only once: if this change succeeds, the rule is unchanged since this read.
+    // A rule can be changed only once, so if this change succeeds, the rule has not changed since this read.
     const before = replaces === null ? undefined : await this.get(replaces);
     audit.assertConcernsAnother(before?.user_id);
     const preview = await this.previewIfKnown({ add: toNewPriceRule(rule), end: replaces ?? undefined });
@@ -116,7 +118,10 @@ export class StaffPricesService {
     });
   }
 
-  /** @throws OwnAccount, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded, PriceChangeTooLate */
+  /**
+   * Ends a price rule.
+   * @throws OwnAccount, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded, PriceChangeTooLate
+   */
   async end(audit: AuditContext, id: number, { at, reason }: EndPriceRuleRequest): Promise<PriceRuleOut> {
     const by = await this.nameOf(audit);
     const before = await this.get(id);
@@ -139,7 +144,7 @@ export class StaffPricesService {
     }
   }
 
-  /** The author of a change as stored in the rule: `boris (42)`, or the name from a command. */
+  /** Returns the author that the rule stores, such as `boris (42)`, or the name from a command. */
   private async nameOf({ caller, by }: AuditContext): Promise<string> {
     if (by !== undefined) return by;
     if (!caller) throw new Error('a change of prices on the command line lacks a name');
@@ -148,6 +153,6 @@ export class StaffPricesService {
   }
 }
 
-/** Whether offers match the new rule and another rule sets the price of each. */
+/** Returns whether the new rule matches offers, but other rules set all their prices. */
 const isWithoutEffect = ({ offers }: PricePreviewOut): boolean =>
   offers.length > 0 && offers.every(({ after }) => after.by !== 'new');

@@ -59,7 +59,7 @@ export class RefundDecisionRequest extends ReasonRequest {
 
 const isVersion = (text: string): boolean => IP_VERSIONS.some((version) => version === text);
 
-/** The whole rule: of the present one, only a `quota_sum` that is omitted stays. */
+/** The complete new rule. Only an omitted `quota_sum` keeps its current value. */
 export class RefundRuleRequest extends ReasonRequest {
   @BooleanField({ description: 'Whether customers can request refunds' })
   enabled!: boolean;

@@ -37,7 +37,7 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof StaffRefundOut)[];
 
 const BATCH_SIZE = 500;
-/** The days of the quota. */
+/** Length of the quota's period, in days. */
 const SHARE_DAYS = 30;
 const DAY_MS = 86_400_000;
 
@@ -68,7 +68,7 @@ export class StaffRefundsService {
     });
   }
 
-  /** @throws InvalidPeriod */
+  /** Lists refunds. @throws InvalidPeriod */
   list(query: RefundsQuery): Promise<RefundsPage> {
     assertPeriod(query.from, query.to);
     return readPage(query, (page) => this.refunds.list(query, page));
@@ -81,7 +81,7 @@ export class StaffRefundsService {
     return this.refunds.shares(from, total.sales, userId);
   }
 
-  /** The refunds that were requested in a period as CSV, newest first. @throws InvalidPeriod */
+  /** Writes the refunds that were requested in a period as CSV, newest first. @throws InvalidPeriod */
   writeCsv(from: Date, to: Date): AsyncGenerator<string> {
     assertPeriod(from, to);
     return this.toCsv({ state: null, user_id: null, from, to });
@@ -98,7 +98,7 @@ export class StaffRefundsService {
     }
   }
 
-  /** @throws ProxyRefundNotFound, RefundNotForStaff, RefundWaits, OwnAccount */
+  /** Grants or refuses a refund. @throws ProxyRefundNotFound, RefundNotForStaff, RefundWaits, OwnAccount */
   async decide(
     audit: AuditContext,
     id: number,

@@ -16,7 +16,7 @@ import type {
   StaffRenewalOut,
 } from './staff-renewals.dto';
 
-/** A user's renewals in the audit log. */
+/** A user's renewal settings as they are stored in the audit log. */
 type RenewalSettingsOfUser = Omit<RenewalsOfUserOut, 'rules' | 'links'>;
 
 const SHOWN_RULES = 1000;
@@ -40,7 +40,7 @@ export class StaffRenewalsService {
     conditions.by(userId, (id) => `user_id = ${id}`);
     conditions.by(state, (name) => `state = ${name}`);
     conditions.by(reason, (name) => `reason = ${name}`);
-    // With an array, PostgreSQL finds waiting renewals by time instead of reading all renewals by id.
+    // With an array, PostgreSQL finds waiting renewals by time. Otherwise it would read all renewals by id.
     if (due) conditions.add(`id = ANY (ARRAY(SELECT id FROM renewals WHERE ${RENEWAL_WAITS}))`);
     return queryRows(
       this.dataSource,
@@ -52,12 +52,15 @@ export class StaffRenewalsService {
     );
   }
 
-  /** @throws UserNotFound */
+  /** Returns a user's renewal settings and rules. @throws UserNotFound */
   async ofUser(userId: number): Promise<RenewalsOfUserOut> {
     return this.withRules(await this.settingsOf(userId, this.dataSource), this.dataSource);
   }
 
-  /** Pausing again keeps the first time and sets the new reason. @throws UserNotFound */
+  /**
+   * Pauses or resumes a user's renewals. Pausing again keeps the original time and updates the reason.
+   * @throws UserNotFound
+   */
   pause(audit: AuditContext, userId: number, isPaused: boolean, reason: string): Promise<RenewalsOfUserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       await lockUser(manager, userId);
@@ -94,7 +97,7 @@ export class StaffRenewalsService {
     return withUserLinks({ ...settings, rules });
   }
 
-  /** Pausing again keeps the first time and sets the new reason. */
+  /** Pauses or resumes all renewals. Pausing again keeps the original time and updates the reason. */
   pauseAll(audit: AuditContext, isPaused: boolean, reason: string): Promise<AllRenewalsOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const { before, after } = await pauseAllRenewals(manager, isPaused, reason);

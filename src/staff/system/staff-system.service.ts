@@ -9,7 +9,9 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { EndMaintenanceRequest } from './staff-system.dto';
 
-/** Operators' decisions about rented proxies that the provider does not list, and about maintenance. */
+/**
+ * Executes operators' decisions about rented proxies that the provider does not list, and about maintenance.
+ */
 @Injectable()
 export class StaffSystemService {
   constructor(
@@ -23,8 +25,10 @@ export class StaffSystemService {
   }
 
   /**
-   * @param proxies how many missing ones the caller has seen
-   * @returns the withdrawn proxies
+   * Withdraws missing proxies.
+   *
+   * @param proxies number of missing proxies that the caller saw
+   * @returns the number of withdrawn proxies and of their users
    * @throws MissingProxiesChanged
    */
   withdrawMissing(audit: AuditContext, proxies: number, reason: string): Promise<MissingProxiesOut> {
@@ -40,7 +44,7 @@ export class StaffSystemService {
     return this.maintenance.show();
   }
 
-  /** @param skippedIds how many ids of each table are skipped */
+  /** Begins maintenance. @param skippedIds number of ids to skip in each table */
   beginMaintenance(audit: AuditContext, skippedIds: number, reason: string): Promise<MaintenanceOut> {
     return this.auditLog.recordChangeOf(audit, reason, {
       before: (manager) => this.maintenance.show(manager),
@@ -48,7 +52,7 @@ export class StaffSystemService {
     });
   }
 
-  /** @throws NotInMaintenance, MaintenanceNotOver, DatabaseWasRestored */
+  /** Ends maintenance. @throws NotInMaintenance, MaintenanceNotOver, DatabaseWasRestored */
   endMaintenance(
     audit: AuditContext,
     { reason, nothing_was_lost: nothingWasLost }: EndMaintenanceRequest,

@@ -30,7 +30,7 @@ export class StaffScopesController {
             allow([scope], access.scope, method === 'GET'),
         )
         .map(({ method, path }) => `${method} ${path}`);
-    // Without payments their scopes have no routes, and tokens with them are refused.
+    // Payment scopes are omitted without payments, because no route needs them and no token may contain them.
     return EVERY_SCOPE.map((scope): ScopeOut => ({
       scope,
       grants: whatIsGranted(scope),

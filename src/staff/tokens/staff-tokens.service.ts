@@ -31,8 +31,8 @@ export class StaffTokensService {
   ) {}
 
   /**
-   * Only this response contains the text of the token, which is not stored. The token is never wider than the
-   * caller's; the command line may issue any.
+   * Issues a token. Only this response contains its text, which is not stored. The token can never do more
+   * than the caller's token; the command line may issue any token.
    *
    * @throws TokenUserNotFound, ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer, InvalidToken
    */
@@ -45,21 +45,26 @@ export class StaffTokensService {
     });
   }
 
-  /** Oldest first. @throws UserNotFound */
+  /** Lists a user's tokens, oldest first. @throws UserNotFound */
   async list(userId: number, page: PageRequest): Promise<TokensPage> {
     await this.users.assertExists(userId);
     const find = async (wider: PageRequest) => (await this.tokens.list(userId, wider)).map(toTokenOut);
     return readPage(page, find);
   }
 
-  /** The valid descendants of a token, which can be revoked with it, oldest first. @throws TokenNotFound */
+  /**
+   * Lists the valid descendants of a token, which can be revoked with it, oldest first.
+   * @throws TokenNotFound
+   */
   async listDescendants(id: number, page: PageRequest): Promise<TokensPage> {
     await this.tokens.get(id);
     const find = async (wider: PageRequest) => (await this.tokens.listDescendants(id, wider)).map(toTokenOut);
     return readPage(page, find);
   }
 
-  /** Revoking a revoked token keeps the first time. @throws TokenNotFound, StaffScopesForAnother */
+  /**
+   * Revokes a token. If it is already revoked, its time is kept. @throws TokenNotFound, StaffScopesForAnother
+   */
   revoke(audit: AuditContext, id: number, { reason, descendants }: RevokeRequest): Promise<RevokedToken> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = toTokenOut(await this.tokens.get(id, manager));

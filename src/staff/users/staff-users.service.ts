@@ -10,14 +10,16 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import { userLinks } from '../links';
 import type { FoundUser, UserOut, UserProfile, UsersPage } from './staff-users.dto';
 
-/** The users for whom one could be mistaken because of a self-chosen name; an index finds each. */
+/**
+ * SQL for the users who could be mistaken for a user because of a self-chosen name. An index finds each name.
+ */
 const NAMESAKES = `
   SELECT id FROM users AS other WHERE lower(telegram_username)
            IN (lower(users.username), lower(users.web_username), lower(users.telegram_username))
   UNION SELECT id FROM users AS other WHERE lower(username) = lower(users.telegram_username)
   UNION SELECT id FROM users AS other WHERE lower(web_username) = lower(users.telegram_username)`;
 
-/** The columns of a FoundUser. */
+/** Columns of a FoundUser. */
 const COLUMNS = `
   users.id, username, telegram_username, tg_id, web_username, has_app, users.created_at, blocked_at,
   blocked_reason,
@@ -27,12 +29,14 @@ const COLUMNS = `
   (SELECT held FROM accounts WHERE accounts.user_id = users.id) AS held,
   (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at`;
 
-/** Shorter parts have trigrams only at the beginning of a word. */
+/**
+ * Minimum length of a text that is found anywhere in a name; shorter ones have trigrams only at word starts.
+ */
 const SHORTEST_PART = 3;
-/** How many of the newest users are searched one by one before the index. */
+/** Number of newest users that are searched one by one before the index is used. */
 const NEWEST = 5000;
 
-/** A user in the audit log. */
+/** A user as stored in the audit log. */
 type UserRecord = Omit<UserOut, 'links'>;
 
 const withLinks = <Found extends { readonly id: number }>(user: Found) => ({
@@ -61,7 +65,7 @@ export class StaffUsersService {
     private readonly auditLog: AuditLogService,
   ) {}
 
-  /** @throws UserExists */
+  /** Creates a user. @throws UserExists */
   create(audit: AuditContext, user: NewUser): Promise<UserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const after = toUserRecord(await this.users.create(user, manager));
@@ -70,7 +74,7 @@ export class StaffUsersService {
     });
   }
 
-  /** @throws UserNotFound, StaffScopesForAnother */
+  /** Blocks or unblocks a user. @throws UserNotFound, StaffScopesForAnother */
   setBlocked(audit: AuditContext, userId: number, reason: string, isBlocked: boolean): Promise<UserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const { before, after } = await this.users.setBlocked(userId, isBlocked ? reason : null, manager);
@@ -81,10 +85,10 @@ export class StaffUsersService {
   }
 
   /**
-   * Newest first.
+   * Finds users, newest first.
    *
    * @param part a whole id, or a case-insensitive part of a username, telegram_username, web_username or
-   *   tg_id; fewer than three characters match at the beginning only; null lists all users
+   *   tg_id; fewer than three characters match only at the beginning; null lists all users
    */
   search(part: string | null, page: PageRequest): Promise<UsersPage> {
     return readPage(page, async (wider) => (await this.find(part, wider)).map(withLinks));
@@ -108,8 +112,8 @@ export class StaffUsersService {
     const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
                       OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // A common part is soon found among the newest users, a rare one by the index. The planner cannot
-    // distinguish them when only old users match, and would read them all.
+    // A common part is soon found among the newest users, and a rare part with the index. If only old users
+    // match, the planner cannot distinguish the cases, and would read all users.
     const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users
@@ -125,7 +129,7 @@ export class StaffUsersService {
     );
   }
 
-  /** @throws UserNotFound */
+  /** Returns a user's profile. @throws UserNotFound */
   async getProfile(userId: number): Promise<UserProfile> {
     const [profile] = await queryRows<Omit<UserProfile, 'links'>>(
       this.dataSource,

@@ -8,10 +8,10 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import { usernameOf, withUserLinks } from '../links';
 import type { StaffWebhookOut, StaffWebhooksPage, StaffWebhooksQuery } from './staff-webhooks.dto';
 
-/** A webhook in the audit log. */
+/** A webhook as stored in the audit log. */
 type WebhookRecord = Omit<StaffWebhookOut, 'links'>;
 
-/** The columns of a WebhookRecord. Only the host of the URL: the rest may contain a secret. */
+/** Columns of a WebhookRecord. Only the URL's host is included, because the rest may contain a secret. */
 const COLUMNS = `
   id, user_id, ${usernameOf('user_id')} AS username, substring(url FROM '^[^:]+://([^/?#]*)') AS host, types,
   created_at, disabled_at, disabled_reason, failing_since`;
@@ -41,12 +41,12 @@ export class StaffWebhooksService {
     return readPage(query, find);
   }
 
-  /** Its customer receives nothing at its receiver until {@link enable}. @throws WebhookNotFound */
+  /** Disables a webhook and its receiver for the customer, until {@link enable}. @throws WebhookNotFound */
   disable(audit: AuditContext, webhookId: number, reason: string): Promise<StaffWebhookOut> {
     return this.change(audit, webhookId, reason, blockReceiver);
   }
 
-  /** @throws WebhookNotFound */
+  /** Enables a webhook and its receiver for the customer. @throws WebhookNotFound */
   enable(audit: AuditContext, webhookId: number, reason: string): Promise<StaffWebhookOut> {
     return this.change(audit, webhookId, reason, unblockReceiver);
   }
