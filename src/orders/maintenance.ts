@@ -3,13 +3,13 @@ import { DataSource } from 'typeorm';
 import { queryRow } from '../database';
 import { closedForMaintenance } from './refusals';
 
-/** A condition on the database. */
+/** SQL condition that is true while the service is closed for maintenance. */
 export const CLOSED_FOR_MAINTENANCE = 'EXISTS (SELECT FROM maintenance WHERE ended_at IS NULL)';
 
 /**
- * Whether the service is closed for maintenance, because the database was, or may have been, restored to an
- * earlier moment. No order is then placed or sent: `order_refusals.sql` and `OrderClaims.claimNextBatch`
- * ensure that on every replica.
+ * Shows whether the service is closed for maintenance, because the database was, or may have been, restored
+ * to an earlier moment. During maintenance no order is placed or sent: `order_refusals.sql` and
+ * `OrderClaims.claimNextBatch` ensure that on every replica.
  */
 @Injectable()
 export class Maintenance {

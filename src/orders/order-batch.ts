@@ -7,19 +7,21 @@ export interface BatchMember {
   readonly count: number;
   readonly placedAt: Date;
   readonly isRenewal: boolean;
-  /** The provider's quote for it: roubles, a decimal string. */
+  /** Provider's quote for the order: roubles, a decimal string. */
   readonly cost: string;
-  /** For a prolongation: the provider's id of the proxy, and the reference under which it lists the proxy. */
+  /**
+   * Provider's id of the prolonged proxy, and the reference under which it is listed; `null` for a purchase.
+   */
   readonly providerProxyId: string | null;
   readonly purchaseReference: string | null;
-  /** For a prolongation: the end of the proxy's rental right before the call. */
+  /** End of the rental right before a prolongation's call; `null` for a purchase. */
   readonly dateEndBefore: Date | null;
 }
 
 /**
- * Orders of the same kind that go to the provider in one call. A batch has the id of its leader, its first
- * order, and a batch of purchases carries the leader's reference. Each member keeps its own state, charge and
- * response. An order that is sent alone is a batch of one.
+ * Orders of the same kind that go to the provider in one call. An order that is sent alone is a batch of one.
+ * The batch takes the id of its first order, the leader, and a batch of purchases carries the leader's
+ * reference. Each member keeps its own state, charge and response.
  */
 export interface OrderBatch {
   readonly id: number;
@@ -27,21 +29,21 @@ export interface OrderBatch {
   readonly orderReference: string;
   readonly country: string;
   readonly version: IpVersion;
-  /** Days. */
+  /** Rental period, in days. */
   readonly period: number;
   readonly proxyType: ProxyType;
   readonly submittedAt: Date;
-  /** Whether a batch with its members was refused before: they are not sent a third time. */
+  /** Whether a batch with these members was refused before, so that they are not sent a third time. */
   readonly resent: boolean;
   /** The last moment at which the call can have been sent. */
   readonly deadline: Date;
-  /** The provider's quote for all members: roubles, a decimal string with four decimals. */
+  /** Provider's quote for all members: roubles, a decimal string with four decimals. */
   readonly providerPrice: string;
-  /** The members that are open, in order of arrival. */
+  /** Open members, in order of arrival. */
   readonly members: readonly BatchMember[];
 }
 
-/** How many proxies a batch orders. */
+/** Returns how many proxies a batch orders. */
 export const sizeOf = (batch: OrderBatch): number =>
   batch.members.reduce((size, { count }) => size + count, 0);
 
@@ -54,11 +56,11 @@ export const isWhole =
 export const memberIds = (batch: OrderBatch): number[] => batch.members.map(({ id }) => id);
 
 /**
- * Chooses members one after the other, each if there is still room for it: the first order of each user in
- * order of arrival, then the second of each, and so on. A large order is skipped and blocks no small one.
+ * Chooses the members that fit into the room: the first order of each user in order of arrival, then the
+ * second of each, and so on. A large order is skipped and blocks no small one.
  *
  * @param room proxies or roubles, a decimal string
- * @param sizeOfMember how much of it a member takes, a decimal string
+ * @param sizeOfMember returns how much room a member takes, a decimal string
  */
 export function chooseInTurn(
   batch: OrderBatch,
@@ -95,8 +97,8 @@ export const hasAll =
   };
 
 /**
- * The members of a batch of prolongations by the order reference of their purchase: proxies that were bought
- * together are listed together.
+ * Groups the members of a batch of prolongations by the order reference of their purchase: the provider lists
+ * proxies that were bought together under one reference.
  */
 export function membersByPurchase(batch: OrderBatch): Map<string, BatchMember[]> {
   const byReference = new Map<string, BatchMember[]>();

@@ -8,7 +8,7 @@ export interface Idempotency {
 }
 
 /**
- * Reads the header together with its request.
+ * Reads the `Idempotency-Key` header and hashes its request; `null` without the header.
  *
  * @param request the normalised request, with defaults applied
  * @throws IdempotencyKeyInvalid
@@ -26,7 +26,7 @@ export function readIdempotency(
 export const hashOf = (request: object): Buffer =>
   createHash('sha256').update(JSON.stringify(request)).digest();
 
-/** The same for a route that requires a key. @throws IdempotencyKeyMissing, IdempotencyKeyInvalid */
+/** Reads the header of a route that requires a key. @throws IdempotencyKeyMissing, IdempotencyKeyInvalid */
 export function requireIdempotency(...given: Parameters<typeof readIdempotency>): Idempotency {
   const idempotency = readIdempotency(...given);
   if (!idempotency) throw new IdempotencyKeyMissing();
@@ -34,24 +34,26 @@ export function requireIdempotency(...given: Parameters<typeof readIdempotency>)
 }
 
 /**
- * The key of the order that prolongs one proxy of a bulk. No caller can send it, because keys have no spaces.
+ * Returns the key of the order that prolongs one proxy of a bulk. No caller can send this key, because keys
+ * contain no spaces.
  */
 export const bulkOrderKey = (key: string, proxyId: number | string): string => `${key} ${proxyId}`;
 
-/** The same in SQL, for rows of `bulk_prolongations`. @param proxyId an expression */
+/** Returns SQL for this key, for rows of `bulk_prolongations`. @param proxyId an expression */
 export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
   `${bulk}.idempotency_key || ' ' || ${proxyId}`;
 
 /**
- * The key of the order that renews a rental: each (proxy, old end) is charged once. No caller can send it,
- * because keys have no spaces, and no order of a bulk has it, because its keys have one space.
+ * Returns the key of the order that renews a rental: each (proxy, old end) is charged once. No caller can
+ * send this key, because keys contain no spaces, and no order of a bulk uses it, because its key contains one
+ * space.
  */
 export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
   `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;
 
-/** The same in SQL. @param proxyId and @param dateEndBefore are expressions */
+/** Returns SQL for this key. @param proxyId and @param dateEndBefore are expressions */
 export const renewalKeySql = (proxyId: string, dateEndBefore: string): string =>
   `'renewal ' || ${proxyId} || ' ' || floor(extract(epoch FROM ${dateEndBefore}))::bigint`;
 
-/** Whether an order, a row of `orders`, renews a rental, as an expression. */
+/** Whether an order renews a rental, as an expression over a row of `orders`. */
 export const IS_RENEWAL_SQL = `coalesce(idempotency_key LIKE 'renewal % %', false)`;

@@ -14,24 +14,24 @@ export interface DeliveredProxy {
   readonly password?: string;
   readonly date_start: string | Date | null;
   readonly date_end: string | Date | null;
-  /** The label at the time of a prolongation. Purchases have none. */
+  /** Label when the proxy was prolonged; a purchase stores none. */
   readonly descr?: string | null;
 }
 
-/** The data of the response to the caller. Amounts are in roubles. */
+/** Outcome of an order, as needed for the response to its caller. Amounts are in roubles. */
 export interface OrderOutcome {
   readonly id: number;
   readonly kind: OrderKind;
   readonly state: OrderState;
-  /** A `FailureReason` when the order was canceled; a text for staff when it went to review. */
+  /** `FailureReason` if the order was canceled; a text for staff if it went to review. */
   readonly failure: string | null;
   readonly captured: string;
-  /** For a prolongation. */
+  /** Prolonged proxy; `null` for a purchase. */
   readonly proxyId: number | null;
   readonly proxyType: ProxyType;
   readonly country: string;
   readonly version: IpVersion;
-  /** `null` when the proxies must be read. */
+  /** Delivered proxies; `null` if they must be read. */
   readonly response: readonly DeliveredProxy[] | null;
 }
 
@@ -41,7 +41,7 @@ export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS 
 
 /** The state of an order so far. */
 export type OrderProgress = OrderOutcome & {
-  /** How long a reserved order may go on waiting, in milliseconds. */
+  /** Time that a reserved order may continue to wait, in milliseconds. */
   readonly leftMs?: number | null;
   /** Whether its batch was refused, so that its call is the second one. */
   readonly resent?: boolean;
@@ -50,7 +50,7 @@ export type OrderProgress = OrderOutcome & {
 /** An order that was closed or went to review. */
 export type EndedOrder = Pick<OrderOutcome, 'kind' | 'state'>;
 
-/** Decisions of staff are counted before their transaction ends. */
+/** Counts ended orders. Decisions of staff are counted before their transaction ends. */
 export function countOutcomes(metrics: Metrics, orders: readonly EndedOrder[]): void {
   for (const { kind, state } of orders) metrics.count('orders_total', { kind, outcome: state });
 }

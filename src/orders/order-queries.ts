@@ -24,7 +24,7 @@ type SentOrder = Pick<OrderOutcome, 'kind' | 'state'> & {
   readonly batchId: number | null;
 };
 
-/** A request whose order a restore of the database has forgotten and staff have written off. */
+/** Marks a request whose order a database restore has forgotten and staff have written off. */
 export const WRITTEN_OFF = 'written-off';
 
 /** The outcome of an earlier request with the same idempotency key. */
@@ -33,12 +33,12 @@ export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
 /** An order of a batch together with the common fields of the batch. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
 
-/** The prefix of all order references of an installation, read once for a statement. */
+/** SQL for the prefix of all order references of an installation, which a statement reads once. */
 export const REFERENCE_PREFIX_SQL = '(SELECT reference_prefix FROM installation)';
 
 /**
- * The order reference under which the provider lists a row of `proxies`: that of the leader of the batch it
- * was bought with, or its own when it was an unmatched proxy that staff assigned.
+ * SQL for the order reference under which the provider lists a row of `proxies`: the reference of the leader
+ * of its batch, or its own if it was an unmatched proxy that staff assigned.
  */
 export const PURCHASE_REFERENCE_SQL = `coalesce(proxies.order_reference,
   (SELECT leader.order_reference
@@ -70,8 +70,8 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
 }
 
 /**
- * Every statement that reads orders in order to process them. Lists for customers and staff, sales and the
- * invariants query the table themselves.
+ * Reads orders in order to process them. The lists for customers and staff, sales and the invariants query
+ * the table themselves.
  */
 @Injectable()
 export class OrderQueries {
@@ -87,7 +87,7 @@ export class OrderQueries {
     );
   }
 
-  /** The database's time, on which all deadlines of orders are based. */
+  /** Returns the database's time, on which all deadlines of orders are based. */
   now(): Promise<Date> {
     return databaseTime(this.dataSource);
   }
@@ -102,11 +102,11 @@ export class OrderQueries {
   }
 
   /**
-   * The order under an idempotency key, unless it was canceled. A failover cannot undo the result. A key
-   * without an order belongs to a request that was written off, or to a bulk, for which the result is
+   * Finds the order under an idempotency key, unless it was canceled. A failover cannot undo the result. A
+   * key without an order belongs to a request that was written off, or to a bulk, for which the result is
    * meaningless.
    *
-   * @throws IdempotencyKeyReused when the key is that of another request, for an order or a bulk
+   * @throws IdempotencyKeyReused if the key belongs to another request, for an order or a bulk
    */
   async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<EarlierRequest | null> {
     const requests = await preparedRows<{ orderId: number | null; requestHash: Buffer }>(
@@ -127,13 +127,13 @@ export class OrderQueries {
     return order ?? null;
   }
 
-  /** The ids of placed orders by their client-generated ids. */
+  /** Finds the ids of placed orders by their client-generated ids. */
   async findIdsByAttempt(
     attempts: readonly { readonly userId: number; readonly attempt: string }[],
   ): Promise<ReadonlyMap<string, number>> {
     const rows = await queryRows<{ id: number; attempt: string }>(
       this.dataSource,
-      // The statements of these attempts were sent minutes ago; a busy user has many older orders.
+      // Searches one day: these statements were sent minutes ago, and a busy user has many older orders.
       `SELECT id, attempt FROM orders
         WHERE user_id = ANY ($1) AND created_at > now() - interval '1 day' AND attempt = ANY ($2)`,
       [attempts.map(({ userId }) => userId), attempts.map(({ attempt }) => attempt)],
@@ -148,11 +148,12 @@ export class OrderQueries {
     return outcome;
   }
 
-  /** One statement for all callers of a batch, who read at the same moment. */
+  /** Reads outcomes in one statement for all callers of a batch, who read at the same moment. */
   private readonly outcomeOf = batchedLookup((orderIds: readonly number[]) => this.outcomesOf(orderIds));
 
   /**
-   * Outcomes by order id; ids that do not exist are omitted. A failover reopens no order returned as closed.
+   * Returns outcomes by order id; ids that do not exist are omitted. A failover does not reopen an order that
+   * was returned as closed.
    */
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
@@ -177,7 +178,7 @@ export class OrderQueries {
     return count;
   }
 
-  /** The open members of a batch that may have been bought; null when there are none. */
+  /** Finds a batch with its open members that may have been bought; null when there are none. */
   async findBatch(batchId: number): Promise<OrderBatch | null> {
     return (await this.findBatches([batchId]))[0] ?? null;
   }
@@ -196,7 +197,7 @@ export class OrderQueries {
   }
 
   /**
-   * How the provider identifies a proxy: by its own id, and the reference under which it lists the proxy.
+   * Returns the provider's id of a proxy, and the reference under which the provider lists the proxy.
    *
    * @throws Error when there is no such proxy
    */
@@ -209,7 +210,7 @@ export class OrderQueries {
     );
   }
 
-  /** Returns those of the provider's ids whose proxies already belong to an order. */
+  /** Returns the given ids whose proxies already belong to an order. */
   async findOwnedProxyIds(
     provider: string,
     providerProxyIds: readonly string[],

@@ -6,15 +6,15 @@ import { Retention, type RetentionStep, STEP_ROWS } from '../jobs';
 import { BulkRecords } from './bulk/bulk-records';
 import { OPEN_STATES } from './order-states';
 
-/** An order with an unknown outcome is closed or in review after this time. */
+/** Days after which an order with an unknown outcome is closed or in review. */
 const DAYS_TO_CLOSE = 2;
 
-/** The response of one order can contain a thousand proxies. */
+/** Number of orders in one step. The response of one order can contain a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
 
 /**
- * The retention of order data that is not accounting data. Copies of logins and passwords outside the
- * customer's list are removed when the proxies have ended.
+ * Removes old order data that is not accounting data. Copies of logins and passwords outside the customer's
+ * list are removed when the proxies have ended.
  */
 @Injectable()
 export class OrderRetention {
@@ -30,8 +30,8 @@ export class OrderRetention {
     retention.add('unused_bulks', () => bulks.forgetUnused());
     retention.add('forgotten_keys', () => this.clearForgottenKeys());
     if (historyDays > 0) {
-      // The stored responses of orders whose rentals, as first sold, ended some days ago and whose logins and
-      // passwords have been removed. A replay then returns the current proxies.
+      // Removes the stored responses of orders whose rentals, as first sold, ended some days ago, after their
+      // logins and passwords. A replay then returns the current proxies.
       retention.add('responses', () =>
         this.forgetBatch(
           `UPDATE orders SET response = NULL WHERE id = ANY (ARRAY(
@@ -42,7 +42,7 @@ export class OrderRetention {
           historyDays,
         ),
       );
-      // The spending of tokens on past days. Later releases are then not subtracted from those days.
+      // Removes the spending of tokens on past days. Later releases are then not subtracted from those days.
       retention.add('token_spending_days', () =>
         this.forgetBatch(
           `DELETE FROM token_spending WHERE (token_id, day) IN (
@@ -62,7 +62,7 @@ export class OrderRetention {
       removal: `UPDATE orders SET history = jsonb_build_array(history -> -1)
                  WHERE id = ANY (ARRAY(SELECT id FROM old)) AND jsonb_array_length(history) > 1`,
     });
-    // The calls of orders in review are evidence.
+    // Keeps the calls of open orders, because they are evidence in a review.
     retention.addOldRows({
       name: 'provider_calls',
       table: 'provider_calls',
@@ -75,8 +75,8 @@ export class OrderRetention {
   }
 
   /**
-   * Removes logins and passwords from the stored responses of a batch of orders whose rentals, as prolonged,
-   * ended some days ago.
+   * Removes logins and passwords from the stored responses of a batch of orders whose rentals, including
+   * prolongations, ended some days ago.
    *
    * @param after where the previous batch ended
    */
@@ -111,7 +111,7 @@ export class OrderRetention {
     return { removed: batch?.forgotten ?? 0, next: batch ?? null };
   }
 
-  /** After a restore, requests that were not retried in time are no longer expected. */
+  /** Stops expecting requests that were not retried in time after a restore. */
   private async clearForgottenKeys(): Promise<RetentionStep<true>> {
     const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,
@@ -128,7 +128,7 @@ export class OrderRetention {
     return { removed, next: null };
   }
 
-  /** @param removal parameter 2 limits the number of rows */
+  /** Removes one batch of rows. @param removal its parameter 2 limits the number of rows */
   private async forgetBatch(removal: string, days: number): Promise<RetentionStep<true>> {
     const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,

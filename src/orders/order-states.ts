@@ -1,9 +1,9 @@
 import type { RefusalReason } from '../provider';
 
 /**
- * The states of an order, and the reasons why one ends without a delivery. Everything that names a state
- * takes it from here: the guards of the statements, the check constraints and partial indexes (a test
- * compares them), status, the invariants and the description of staff's interface.
+ * Defines the states of an order, and the reasons why an order ends without a delivery. Everything that names
+ * a state takes it from here: the guards of the statements, the check constraints and partial indexes (a test
+ * compares them), status, the invariants and the description of the staff interface.
  */
 
 /*
@@ -30,7 +30,7 @@ import type { RefusalReason } from '../provider';
  * Which states may follow which.
  *
  * - `reserved`: the money is held, and nothing has been sent.
- * - `submitting`: the one call to the provider is under way, or the process that made it has died.
+ * - `submitting`: the one call to the provider is in progress, or the process that made it has died.
  * - `confirming`: the outcome is unknown, and reconciliation searches for it at the provider.
  * - `review`: the evidence is missing or contradictory, and staff decide.
  * - `completed`, `partial`, `canceled`: closed, with all, some, or none of the proxies delivered and paid.
@@ -59,10 +59,12 @@ export type OrderKind = (typeof ORDER_KINDS)[number];
 
 export const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[state].length > 0;
 
-/** The money of these orders is held. */
+/** States in which the order's money is held. */
 export const OPEN_STATES: readonly OpenState[] = ORDER_STATES.filter(isOpen);
 
-/** How customers see the state of an order. The database has it as `public_state()`. */
+/**
+ * State that customers see for each state of an order. The database has the same mapping as `public_state()`.
+ */
 const PUBLIC_STATES = {
   reserved: 'open',
   submitting: 'open',
@@ -79,36 +81,39 @@ export const ALL_PUBLIC_STATES: readonly PublicState[] = [...new Set(Object.valu
 
 export const publicState = (state: OrderState): PublicState => PUBLIC_STATES[state];
 
-/** The states that a public state stands for. */
+/** Returns the states that customers see as a public state. */
 export const statesShownAs = (shown: PublicState): readonly OrderState[] =>
   ORDER_STATES.filter((state) => publicState(state) === shown);
 
-/** Open, and the call may have been sent: only evidence or staff may end such an order. */
+/** Open states in which the call may have been sent: only evidence or staff may end such an order. */
 export const POSSIBLY_BOUGHT_STATES: readonly OpenState[] = OPEN_STATES.filter(
   (state) => state !== 'reserved',
 );
 
-/** Open, and settled without staff: reconciliation processes these when they are due. */
+/** Open states that are settled without staff: reconciliation processes such orders when they are due. */
 export const UNATTENDED_STATES: readonly OpenState[] = OPEN_STATES.filter((state) => state !== 'review');
 
-/** The states that a transition to `next` may start from: the guard of its statement. */
+/** Returns the states that a transition to `next` may start from, for the guard of its statement. */
 export function statesBefore(next: OrderState): readonly OpenState[] {
   return OPEN_STATES.filter((state) => (NEXT_STATES[state] as readonly OrderState[]).includes(next));
 }
 
 /**
- * Why an order was canceled without a delivery: the provider refused it; `unavailable`: the provider was
- * certainly not reached; `busy`: the queue took longer than PURCHASE_WAIT_MS; `not-sent`: it was not sent
- * before its deadline; `nothing-found`: reconciliation proved that nothing was bought; `staff`: a decision of
- * staff.
+ * Reason why an order was canceled without a delivery: the provider's refusal, or one of these.
+ *
+ * - `unavailable`: the provider was certainly not reached.
+ * - `busy`: the order waited in the queue for longer than PURCHASE_WAIT_MS.
+ * - `not-sent`: the order was not sent before its deadline.
+ * - `nothing-found`: reconciliation proved that nothing was bought.
+ * - `staff`: staff decided.
  */
 export type FailureReason = RefusalReason | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
-/** Canceled, although the call was sent and may have had its effect after the last search. */
+/** Reasons of cancellations after which the sent call may still have had its effect. */
 export const CANCELED_WITHOUT_PROOF: readonly FailureReason[] = ['nothing-found', 'staff'];
 
 /**
- * Why the provider refuses to prolong some proxies. `request` also means that one of several was refused, and
- * it is unknown which.
+ * Reasons why the provider refuses to prolong some proxies. `request` also means that it refused one of
+ * several, and it is unknown which.
  */
 export const PROXY_REFUSALS: readonly FailureReason[] = ['not-found', 'request'];

@@ -4,12 +4,12 @@ import { type Refusal, RequestInvalid } from '../http';
 export class UnsupportedProxyType extends domainError('bad-request', 'Unsupported proxy type') {}
 
 /**
- * Names the error in a header: the specified bodies have no `code`, and a script must distinguish these final
- * refusals from others with the same status.
+ * Names the error in a header, by which a script distinguishes these final refusals from others with the same
+ * status: the specified bodies contain no `code`.
  */
 const refusedAs = (code: string) => ({ headers: { 'Order-Refusal': code } });
 
-/** The limit is the token's, not the user's: another token of theirs may still order. */
+/** Thrown at the limit of the token, not of the user: another token of the user may still order. */
 export class DailyLimitExceeded extends domainError(
   'bad-request',
   'Daily spending limit of the token exceeded',
@@ -28,7 +28,7 @@ export class PriceAboveMax extends domainError(
   refusedAs('price-above-max'),
 ) {}
 
-/** Requests in progress end soon. A caller who gets a `Retry-After` may retry the request unchanged. */
+/** `Retry-After` while a request is in progress, in seconds. The caller may retry the request unchanged. */
 const IN_PROGRESS_RETRY_AFTER_SECONDS = 2;
 
 export class ProlongationInProgress extends domainError(
@@ -37,7 +37,7 @@ export class ProlongationInProgress extends domainError(
   { retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS },
 ) {}
 
-/** Where the open order can be read. */
+/** Returns the header with the path of the open order. */
 const locationOf = (orderId: number) => ({ Location: `/orders/${orderId}` });
 
 export class IdempotencyKeyInProgress extends domainError(
@@ -50,7 +50,10 @@ export class IdempotencyKeyInProgress extends domainError(
   }),
 ) {}
 
-/** A restore of the database forgot its order, and staff wrote it off: it will never be delivered. */
+/**
+ * Thrown when a database restore has forgotten the order and staff have written it off, so that it will never
+ * be delivered.
+ */
 export class RequestWrittenOff extends domainError(
   'conflict',
   'The order of this Idempotency-Key was lost and written off; nothing was charged. ' +
@@ -58,12 +61,12 @@ export class RequestWrittenOff extends domainError(
   refusedAs('request-written-off'),
 ) {}
 
-/** The first searches come quickly. */
+/** `Retry-After` of an order that is being confirmed, short because the first searches come quickly. */
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * The outcome is unknown. The money stays held until the order is settled in the background. An order that
- * may not even have been placed is identified by its request id.
+ * Thrown when the outcome is unknown. The money stays held until the order is settled in the background. An
+ * order that may not even have been placed is identified by its request id.
  */
 export class OrderBeingConfirmed extends DomainError {
   readonly kind = 'unavailable';
@@ -79,7 +82,7 @@ export class OrderBeingConfirmed extends DomainError {
 
 export class OrderNotFound extends domainError('not-found', 'Order not found') {}
 
-/** Staff decide only about orders in review, or a colleague was faster. */
+/** Thrown when staff decide about an order that is not in review, perhaps because a colleague was faster. */
 export class OrderNotInReview extends domainError('conflict', 'The order is not in review') {}
 
 export class NothingToDeliver extends domainError(
@@ -89,7 +92,7 @@ export class NothingToDeliver extends domainError(
 
 export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy belongs to another order') {}
 
-/** The constraint that refuses a delivery of a proxy that another order has: for `refusedBy`. */
+/** Constraint that refuses to deliver a proxy of another order, for `refusedBy`. */
 export const PROXY_OF_ANOTHER = { proxies_provider_proxy_id_key: ProxyBelongsToAnother };
 
 /** @param left roubles that can still be refunded */

@@ -35,14 +35,16 @@ import { OrderClaims } from './transitions/order-claims';
 import { OutcomeSearchRecords } from './transitions/outcome-search-records';
 import { Settlement } from './transitions/settlement';
 
-/** An order whose response was lost is first searched for within a second. */
+/**
+ * Interval of reconciliation, in milliseconds: the first search after a lost response comes within a second.
+ */
 const RECONCILE_INTERVAL_MS = 1000;
 const SEARCHES_AT_ONCE = 20;
 const DUE_SEARCHES = `
   SELECT count(*)::integer AS count, min(next_search_at) AS oldest
     FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()`;
 
-/** The statements of orders, and staff's decisions about them. */
+/** Providers with the statements of orders and staff's decisions about orders. */
 const RECORDS = [
   OrderQueries,
   OrderClaims,
@@ -87,8 +89,8 @@ const RECORDS = [
 })
 export class OrdersModule {
   constructor(jobs: Jobs, { tuning }: AppConfig, reconciliation: ReconciliationService) {
-    // The schedule of searches decides what counts as evidence, so no failure or lease may move it: the claim
-    // of a search sets the time of the next.
+    // The schedule of searches decides what counts as evidence, so no failure or lease may move it. The claim
+    // of a search therefore sets the time of the next search.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
     jobs.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
       waiting: DUE_SEARCHES,

@@ -12,8 +12,8 @@ export class ProviderCallLog {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Makes calls and stores their records under an order, except those that a statement of the work has
-   * stored. The outcome of the work is returned unchanged, even when a record cannot be stored.
+   * Runs work and stores the records of its calls under an order, except those that a statement of the work
+   * has stored. The outcome of the work stays the same, even when a record cannot be stored.
    */
   async record<Result>(
     orderId: number,
@@ -30,7 +30,7 @@ export class ProviderCallLog {
   private async store(calls: CallsForOrder): Promise<void> {
     const { orderId } = calls;
     try {
-      // Staff must not see one purchase as two.
+      // Otherwise staff would see one purchase as two.
       const isFirstStored = calls.isFirstStored || (await this.isFirstStored(calls));
       for (const record of isFirstStored ? calls.records.slice(1) : calls.records) {
         await queryRows(this.dataSource, `WITH ${recordCall('$1')} SELECT`, [
@@ -42,7 +42,7 @@ export class ProviderCallLog {
     }
   }
 
-  /** Queries it when the reply to the statement that stores it was lost. */
+  /** Finds out whether the first record was stored when the reply to its statement was lost. */
   private async isFirstStored({ orderId, records: [first], lost }: CallsForOrder): Promise<boolean> {
     if (!lost || !first) return false;
     return resolveCommitOutcome(this.dataSource, lost, async () => {
@@ -86,7 +86,7 @@ export interface RecordedCall {
   readonly record: ProviderCallRecord;
 }
 
-/** Records the call of a delivery. @param place of {@link callParameter}, e.g. `$4` */
+/** Returns SQL that records the call of a delivery. @param place of {@link callParameter}, e.g. `$4` */
 export const recordCall = (place: string): string => `
        recorded AS (
          INSERT INTO provider_calls
@@ -97,7 +97,7 @@ export const recordCall = (place: string): string => `
           WHERE order_id IS NOT NULL
        )`;
 
-/** The parameter of {@link recordCall}; `null` when there is nothing to record. */
+/** Returns the parameter of {@link recordCall}; `null` when there is nothing to record. */
 export function callParameter(call: RecordedCall | undefined): string | null {
   if (!call) return null;
   const { method, request, outcome, httpStatus, response, durationMs } = call.record;

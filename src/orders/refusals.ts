@@ -9,8 +9,8 @@ const BUSY_RETRY_AFTER_SECONDS = 5;
 const unavailable = (): DomainError => new ServiceUnavailable();
 
 /**
- * The error that a caller gets for each reason why an order was canceled: nothing was bought or charged. The
- * database function `refusal_reason` groups the reasons alike, for events and renewals.
+ * Error that a caller gets for each reason why an order was canceled: nothing was bought or charged. The
+ * database function `refusal_reason` groups the reasons in the same way, for events and renewals.
  */
 const REFUSALS: Readonly<Record<FailureReason, (kind: OrderKind) => DomainError>> = {
   count: () => new NotEnoughProxies(),
@@ -41,6 +41,9 @@ export function refusalOf(kind: OrderKind, failure: string | null): DomainError 
 /** `Retry-After` during maintenance, which takes longer than ten minutes. */
 const RETRY_AFTER_SECONDS = 60;
 
-/** The request had no effect, and may be retried unchanged. */
+/**
+ * Returns the refusal of a request during maintenance. The request had no effect, and may be retried
+ * unchanged.
+ */
 export const closedForMaintenance = (): ServiceUnavailable =>
   new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });

@@ -39,7 +39,7 @@ import {
 interface BulkRequest {
   readonly caller: Caller;
   readonly target: BulkTarget;
-  /** Days. */
+  /** Rental period, in days. */
   readonly period: number;
   readonly maxPrice: Money | null;
   readonly idempotency: Idempotency;
@@ -49,9 +49,9 @@ interface BulkRequest {
 type Outcome = { readonly orderId: number; readonly result: () => Promise<OrderResult> } | DomainError;
 
 /**
- * Prolongs many proxies for one request. Each proxy has an ordinary order, under a key derived from the
- * request's, so that crashes and retries never place it twice. The first request fixes the proxies and their
- * guards.
+ * Prolongs many proxies for one request. Each proxy gets an ordinary order under a key derived from the
+ * request's key, so that crashes and retries never place it twice. The first request fixes the proxies and
+ * their guards.
  */
 @Injectable()
 export class BulkProlongations {
@@ -79,9 +79,7 @@ export class BulkProlongations {
     return this.orders.track(this.executeAndSumUp(read(caller, body, idempotencyKey)));
   }
 
-  /**
-   * Dry run: checks each proxy and the sum of the prices, and places nothing.
-   */
+  /** Checks each proxy and the sum of the prices for a dry run, and places nothing. */
   async rehearse(caller: Caller, ids: readonly string[], period: number): Promise<DryRunResponse> {
     const refusals = new Map<string, OrderRefusal>();
     const refuse = (error: DomainError, proxyId?: string): void => {
@@ -101,7 +99,7 @@ export class BulkProlongations {
     const whole = first && { ...first, total, proxyId: null };
     const assessed = whole && (await this.placement.assess(whole));
     for (const order of orders) {
-      // Every other refusal belongs to this proxy.
+      // Refusals of the whole bulk are reported once, below; all others concern this proxy.
       const { refusals: own } = await this.placement.assess(order);
       for (const refusal of own.filter((one) => !assessed?.refusals.includes(one))) {
         refuse(PLACEMENT_REFUSALS[refusal](order), String(order.proxyId));
@@ -122,9 +120,9 @@ export class BulkProlongations {
   }
 
   /**
-   * Prolongs proxies for a request that has no key, and so is not safe to retry.
+   * Prolongs proxies for a request without a key, which is not safe to retry.
    *
-   * @returns the delivery of each proxy, or why there is none
+   * @returns the delivery of each proxy, or the error that prevented it
    */
   async prolongOnce(
     caller: Caller,
@@ -166,7 +164,8 @@ export class BulkProlongations {
     }
     const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
     const { overLimit } = caller;
-    // The caller may retry the rest of the bulk soon, unless the refusal is final.
+    // A rate-limited caller may retry the rest of the bulk soon; any other refusal is final for each missing
+    // proxy.
     if (missing.length > 0 && overLimit?.kind === 'rate-limited') throw overLimit;
     if (known && missing.length > 0 && !overLimit) await this.maintenance.assertOpen();
 
@@ -206,7 +205,7 @@ export class BulkProlongations {
     });
   }
 
-  /** Places the orders in the requested sequence: a balance that is too low pays for the first proxies. */
+  /** Places the orders in the requested sequence, so that a low balance pays for the first proxies. */
   private async order(
     { caller, period, idempotency }: BulkRequest,
     { proxyIds, maxPrices }: Bulk,
@@ -229,7 +228,7 @@ export class BulkProlongations {
     );
   }
 
-  /** The order of each proxy, or why there is none. */
+  /** Prepares the order of each proxy, or returns the error that refuses it. */
   private async prepare(
     caller: Caller,
     period: number,
@@ -279,7 +278,7 @@ export class BulkProlongations {
     return new ServiceUnavailable();
   }
 
-  /** The price of each proxy, or the reason why it cannot be ordered. */
+  /** Returns the price of each proxy, or the reason why the proxy cannot be ordered. */
   private pricesOf(
     userId: number,
     proxies: readonly TargetProxy[],
@@ -332,7 +331,7 @@ function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string |
   return { caller, target, period, maxPrice, idempotency };
 }
 
-/** The share of an order in the `maxPrice` of the bulk: in proportion to its price, rounded down. */
+/** Returns one order's share of the bulk's `maxPrice`: in proportion to its price, rounded down. */
 const shareOf = (maxPrice: Money, price: Money, total: Money): Money =>
   total.isPositive() ? Money.ofKopecks((maxPrice.kopecks * price.kopecks) / total.kopecks) : Money.zero;
 

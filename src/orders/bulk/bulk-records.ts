@@ -10,7 +10,7 @@ import { IdempotencyKeyReused } from '../orders.errors';
 /** The proxies and guards of a bulk, fixed when it was accepted. */
 export interface Bulk {
   readonly proxyIds: readonly number[];
-  /** The guard of each order; `null` without one. */
+  /** Highest price of each order; `null` if the request sets no limit. */
   readonly maxPrices: readonly Money[] | null;
 }
 
@@ -22,7 +22,7 @@ interface BulkRow {
 
 const BULK = 'request_hash AS "requestHash", proxy_ids AS "proxyIds", max_prices::text[] AS "maxPrices"';
 
-/** How long a bulk without orders is kept after its last attempt. */
+/** Days for which a bulk without orders is kept after its last attempt. */
 const UNUSED_DAYS = 1;
 const FORGOTTEN_AT_ONCE = 100;
 
@@ -30,7 +30,9 @@ const FORGOTTEN_AT_ONCE = 100;
 export class BulkRecords {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Finds the bulk that was accepted under a key. @throws IdempotencyKeyReused */
+  /**
+   * Finds the bulk that was accepted under a key, and records the new attempt. @throws IdempotencyKeyReused
+   */
   async retry(userId: number, idempotency: Idempotency): Promise<Bulk | null> {
     const [row] = await queryRows<BulkRow>(
       this.dataSource,
@@ -42,8 +44,8 @@ export class BulkRecords {
   }
 
   /**
-   * Accepts a bulk, or returns that of a faster request with the same key. Orders are placed under the lock
-   * of the account as well, so that a key has an order or a bulk.
+   * Accepts a bulk, or returns the bulk of a faster request with the same key. Orders are placed under the
+   * same account lock, so that a key belongs to an order or to a bulk.
    *
    * @throws IdempotencyKeyReused
    */
@@ -70,7 +72,7 @@ export class BulkRecords {
     return toBulk(row, idempotency);
   }
 
-  /** The orders of a bulk that were not canceled, by proxy id. */
+  /** Returns the orders of a bulk that were not canceled, by proxy id. */
   async findOrders(userId: number, key: string, { proxyIds }: Bulk): Promise<Map<number, OrderOutcome>> {
     const orders = await queryRows<OrderOutcome>(
       this.dataSource,
@@ -83,8 +85,8 @@ export class BulkRecords {
   }
 
   /**
-   * Deletes bulks without orders, which frees their keys. A bulk with orders stays as long as they do, so
-   * that its key keeps its set of proxies.
+   * Deletes bulks without orders, which frees their keys. A bulk stays as long as its orders, so that its key
+   * keeps the same set of proxies.
    */
   async forgetUnused(): Promise<RetentionStep<true>> {
     const { checked, forgotten } = await queryRow<{ checked: number; forgotten: number }>(

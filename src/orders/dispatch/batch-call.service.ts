@@ -33,13 +33,13 @@ import { OrderClaims } from '../transitions/order-claims';
 import { OutcomeSearchRecords } from '../transitions/outcome-search-records';
 import { Settlement } from '../transitions/settlement';
 
-/** Permission for the call of a batch: a rate permit, and the time after which it must not be sent. */
+/** Permission to send the call of a batch: a rate permit, and the time after which it must not be sent. */
 export interface CallPermission {
   readonly permit: RatePermit;
   readonly deadline: Deadline;
 }
 
-/** The outcomes of a batch that are known without a query. */
+/** Result of a batch's call: the outcomes that are known without a query. */
 export interface SettledBatch {
   /** Whether some of the orders may be queued again. */
   readonly mayBeQueued: boolean;
@@ -50,17 +50,17 @@ export interface SettledBatch {
 type OtherCalls = readonly (readonly BatchMember[])[];
 
 /**
- * In how many calls refused prolongations are sent once more: in four seconds, at three calls a second. A
- * batch of no more has each sent alone.
+ * Maximum number of calls in which refused prolongations are sent once more: four seconds' worth, at three
+ * calls a second. A batch with at most this many members sends each of them alone.
  */
 const PROLONGATION_CALLS = 12;
 
 type OnCall = (record: ProviderCallRecord) => void;
 
-/** How long callers wait for the search after a lost response. */
+/** Maximum time that callers wait for the search after a lost response, in milliseconds. */
 const SEARCH_TIMEOUT_MS = 5000;
 
-/** Makes the one call of a claimed batch, and settles it according to the provider's response. */
+/** Makes the one call of a claimed batch, and settles the batch according to the provider's response. */
 @Injectable()
 export class BatchCallService {
   private readonly logger = new Logger(BatchCallService.name);
@@ -77,7 +77,10 @@ export class BatchCallService {
     private readonly calls: ProviderCallLog,
   ) {}
 
-  /** Never rejects: reconciliation takes over orders that it cannot settle. */
+  /**
+   * Sends a batch and settles its orders. Never rejects: reconciliation takes over orders that were not
+   * settled.
+   */
   async callAndSettle(batch: OrderBatch, permission: CallPermission): Promise<SettledBatch> {
     const outcomes: OrderOutcome[] = [];
     let hasResponse = false;
@@ -130,7 +133,7 @@ export class BatchCallService {
     return closed;
   }
 
-  /** After a short delivery, adds the proxies that the provider lists under the order reference. */
+  /** Adds the proxies that the provider lists under the order reference, after a short delivery. */
   private async confirmShortDelivery(
     batch: OrderBatch,
     purchase: ProviderPurchase,
@@ -142,7 +145,10 @@ export class BatchCallService {
     return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
   }
 
-  /** A rental whose end has not moved was not prolonged, even if the provider reported success. */
+  /**
+   * Settles prolongations. A rental whose end has not moved was not prolonged, even if the provider reported
+   * success.
+   */
   private async settleProlongations(
     batch: OrderBatch,
     { dateEnds, providerOrderId, charge }: ProviderProlongation,
@@ -167,8 +173,8 @@ export class BatchCallService {
   }
 
   /**
-   * When it is certain that nothing was bought, the orders are canceled, except for those that may be sent
-   * once more. Otherwise the provider is checked once, and reconciliation continues.
+   * Cancels the orders when it is certain that nothing was bought, except for those that may be sent once
+   * more. Otherwise searches at the provider once, and reconciliation continues.
    *
    * @returns whether some of the orders are queued again
    */
@@ -185,8 +191,8 @@ export class BatchCallService {
   }
 
   /**
-   * A batch may be refused because of only some of its members: the others get a second call, but never a
-   * third.
+   * Queues some members of a refused batch again, because the refusal may concern only the others. No member
+   * gets a third call.
    *
    * @returns whether some of the orders are queued again
    */
@@ -209,7 +215,7 @@ export class BatchCallService {
     const isPurchase = batch.kind === 'purchase';
     if (batch.members.length === 1 || batch.resent) {
       if (isPurchase && reason === 'out-of-stock') {
-        // Corrects the stock: later orders are refused before their money is held.
+        // Corrects the known stock, so that later orders are refused before their money is held.
         void this.catalog.readStock(batch.country, batch.version).catch(() => undefined);
       }
       return [];
@@ -217,12 +223,12 @@ export class BatchCallService {
     if (reason === 'misconfigured') return [];
     if (reason === 'out-of-funds') return [await this.chooseAffordable(batch)];
     if (isPurchase && reason === 'out-of-stock') return [await this.chooseInStock(batch)];
-    // Purchases of a batch differ in size alone, so only `count` can concern some of them.
+    // Purchases of a batch differ only in their size, so only a refused `count` can concern some of them.
     if (isPurchase) return reason === 'count' ? batch.members.map((member) => [member]) : [];
     return separate(batch.members);
   }
 
-  /** When the stock cannot be read, all members are refused. */
+  /** Chooses the members that the stock covers, or none if the stock cannot be read. */
   private async chooseInStock(batch: OrderBatch): Promise<BatchMember[]> {
     const stock = await this.catalog.readStock(batch.country, batch.version).catch(() => 0);
     return chooseInTurn(batch, String(stock), ({ count }) => String(count));
@@ -245,15 +251,15 @@ export class BatchCallService {
     }
   }
 
-  /** Also cancels orders for which reconciliation has begun to search. */
+  /** Cancels orders that bought nothing, including those for which reconciliation has begun to search. */
   private async cancelUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
     await this.cancellations.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }
 }
 
 /**
- * Any single prolongation may be the reason of a refusal. Those that end at the same time share a call: they
- * were bought together, or are over.
+ * Splits refused prolongations into calls, because any single one may have caused the refusal. Rentals with
+ * neighbouring ends share a call: they were bought together, or are over.
  */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;

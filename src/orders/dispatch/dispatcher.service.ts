@@ -17,23 +17,23 @@ import { BatchCallService, type CallPermission } from './batch-call.service';
 import { EndReader } from './end-reader';
 import { OrderWaiters } from './order-waiters';
 
-/** How soon a replica finds orders that another one has left in the queue. */
+/** Interval at which a replica looks for orders that another one has left in the queue, in milliseconds. */
 const LOOK_EVERY_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
 
-/** The work of a claim, usually a call. */
+/** Work that a claim leads to, usually a call. */
 type ClaimedCall = () => Promise<void>;
 
 const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
 
 /**
- * The queue in front of the provider. It is the table of orders, one queue for all replicas: the replica that
- * has a rate permit sends the next batch, wherever its orders were placed. Orders placed here are sent at
- * once; those that another replica has left are found within a second.
+ * Sends queued orders to the provider. The queue is the table of orders, which all replicas share: the
+ * replica that has a rate permit sends the next batch, wherever its orders were placed. Orders placed here
+ * are sent at once; those that another replica has left are found within a second.
  *
- * Unlike other due work, its claims are not leases: a claim means "possibly bought", so an order is never
- * claimed again, and the permit comes first.
+ * Unlike other due work, claims are not leases: a claim means "possibly bought", so an order is never claimed
+ * again, and the permit comes first.
  */
 @Injectable()
 export class DispatcherService {
@@ -41,7 +41,7 @@ export class DispatcherService {
   private readonly calls: DueRows<ClaimedCall>;
   private readonly background = origin();
   private isStopping = false;
-  /** Whether prolongations may wait for a listing. */
+  /** Whether some prolongations may be waiting for a listing. */
   private mayBeUnread = true;
   private wasListed = false;
 
@@ -60,25 +60,25 @@ export class DispatcherService {
       name: 'dispatch-orders',
       lookEveryMs: LOOK_EVERY_MS,
       waiting: WAITING_ORDERS,
-      // The provider's rate is the limit.
+      // The provider's rate limits the calls.
       atOnce: Infinity,
       claim: () => this.claimNext(),
       execute: (call) => call(),
     });
   }
 
-  /** Orders of this kind were placed. */
+  /** Starts sending, because orders of this kind were placed. */
   wake(kind: OrderKind): void {
     this.mayBeUnread ||= kind === 'prolongation';
     this.calls.wake();
   }
 
-  /** From now on, sends only until the requests of this process have left the queue. */
+  /** Stops sending once the requests of this process have left the queue. */
   stop(): void {
     this.isStopping = true;
   }
 
-  /** Waits until no call is under way. */
+  /** Waits until no call is in progress. */
   untilIdle(): Promise<void> {
     return this.calls.untilIdle();
   }
@@ -95,8 +95,8 @@ export class DispatcherService {
         : await this.claimBatch(permit);
     } catch (error) {
       if (error instanceof ProviderError) {
-        // No permit was, or will be, available in time. Requests that have waited long enough leave by their
-        // own timers.
+        // No permit was, or will be, available in time. Requests that have waited long enough leave the queue
+        // by their own timers.
         await this.waiters.emptyQueueIfClosed();
       } else {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
@@ -108,7 +108,7 @@ export class DispatcherService {
 
   /**
    * Decides whether a permit is needed, so that none is wasted on an order that was claimed meanwhile.
-   * Listings and calls take turns. A purchase waits for no query.
+   * Listings and calls take turns. A purchase waits for no query unless prolongations may need a listing.
    */
   private async nextStep(): Promise<'call' | 'listing' | null> {
     if (this.isStopping && this.waiters.countQueued() === 0) return null;
@@ -122,7 +122,7 @@ export class DispatcherService {
   }
 
   private async claimBatch(permit: RatePermit): Promise<Claimed<ClaimedCall>> {
-    // Begins before the claim, so that it passes no later than the deadline in the database.
+    // Starts before the claim, so that it passes no later than the deadline in the database.
     const deadline = Deadline.after(this.config.provider.timeoutMs);
     const claim = randomUUID();
     let batch: ClaimedBatch | null;
@@ -185,7 +185,7 @@ export class DispatcherService {
     return inSharedSpan('orders.send', attributes, this.waiters.origins(ids), this.background, work);
   }
 
-  /** A claim is never sent if the reply to its statement was lost. */
+  /** Cancels the orders of a claim whose reply was lost: they are never sent. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
       await this.waiters.recordCanceled(await this.claims.undoClaim(claim, error));

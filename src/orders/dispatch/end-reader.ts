@@ -17,25 +17,25 @@ import { EndReadClaims, type EndToRead, type StoredEnd } from '../transitions/en
 import { OrderCancellations } from '../transitions/order-cancellations';
 import { OrderWaiters } from './order-waiters';
 
-/** The provider's largest page. */
+/** Maximum page size of the provider. */
 const PAGE_SIZE = 1000;
-/** From this many purchases on, listing everything may take fewer calls. */
+/** Number of purchases from which on listing everything may take fewer calls. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
   /**
-   * The treatment of proxies that the listing omits: a listing of their own, or this reason cancels the
-   * order.
+   * Treatment of proxies that the listing omits: each is listed alone, or its order is canceled for this
+   * reason.
    */
   readonly missing: 'listed-alone' | FailureReason;
 }
 
-/** Ends to be read from one listing. */
+/** Prolongations whose ends are read from one listing. */
 interface ClaimedEnds {
   readonly ends: readonly EndToRead[];
   readonly list: () => Promise<Listing>;
-  /** Is called when prolongations wait for their calls. */
+  /** Called when the ends are stored, so that the prolongations can be sent. */
   readonly whenRead: () => void;
 }
 
@@ -43,12 +43,12 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
   ends.map(({ orderId }) => orderId);
 
 /**
- * Reads when rentals end at the provider before they are prolonged, which shows afterwards whether the
- * prolongation succeeded, unless a sweep has confirmed the end. The orders wait in the queue, and the replica
- * that has a rate permit reads the next ends: in one listing, those of proxies that were bought together, or
- * all, when that takes fewer calls. A listing counts only for orders that were claimed before it was sent: an
- * older one may miss an earlier prolongation. When an end cannot be read, the order is canceled: no call that
- * costs money has been sent.
+ * Reads when rentals end at the provider before they are prolonged, unless a sweep has confirmed the end. The
+ * end shows afterwards whether the prolongation succeeded. The orders wait in the queue, and the replica that
+ * has a rate permit reads the next ends from one listing: of one purchase, or of everything if that takes
+ * fewer calls. A listing counts only for orders that were claimed before it was sent: an older one may miss
+ * an earlier prolongation. If an end cannot be read, the order is canceled, because no call that costs money
+ * has been sent.
  */
 @Injectable()
 export class EndReader {
@@ -67,7 +67,7 @@ export class EndReader {
   /**
    * Claims the ends that the next listing shows.
    *
-   * @returns the listing, if there is one, and whether others may be left
+   * @returns the listing to make, if there is one, and whether other ends may be left
    */
   async claim(permit: RatePermit, whenRead: () => void): Promise<Claimed<() => Promise<void>>> {
     try {
@@ -89,7 +89,7 @@ export class EndReader {
   private async isFullListingShorter(purchases: number): Promise<boolean> {
     if (purchases < PURCHASES_WORTH_A_FULL_LISTING) return false;
     const listed = await this.readings.lastListedCount();
-    // Plus one: only an empty page ends the listing.
+    // One more, because only an empty page ends the listing.
     return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < purchases;
   }
 
@@ -161,8 +161,8 @@ export class EndReader {
   }
 
   /**
-   * A full listing is no snapshot and may contain unreadable rows, so a missing proxy counts as gone only
-   * after a listing by its order reference.
+   * Lists missing proxies alone. A full listing is no snapshot and may contain unreadable rows, so a proxy
+   * counts as gone only after a listing by its order reference.
    */
   private async listAlone(missing: readonly EndToRead[], whenRead: () => void): Promise<void> {
     for (const end of missing) {

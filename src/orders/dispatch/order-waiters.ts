@@ -16,18 +16,18 @@ interface WaitingRequest {
   readonly origin: Origin;
   /** Whether its order is in the queue, as last known. */
   isQueued: boolean;
-  /** Whether its order was sent a second time, or is queued for it. */
+  /** Whether its order was sent a second time, or is queued for a second call. */
   isResent: boolean;
   /** Whether its order has been in the queue for longer than allowed, as last known. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
-  /** Set during the wait in the queue. */
+  /** Span of the wait in the queue; undefined after it. */
   queueSpan: OpenSpan | undefined;
   /** Ends the wait. */
   readonly end: (order?: OrderProgress) => void;
 }
 
-/** The requests of this process whose orders are queued or under way on any replica. */
+/** Requests of this process whose orders are queued or in progress on any replica. */
 @Injectable()
 export class OrderWaiters {
   private readonly logger = new Logger(OrderWaiters.name);
@@ -40,7 +40,7 @@ export class OrderWaiters {
     private readonly config: AppConfig,
   ) {}
 
-  /** The number of orders that wait for their call, or for the listing before it. */
+  /** Counts the requests whose orders wait for their call, or for the listing before it. */
   countQueued(): number {
     return [...this.requests.values()].filter(({ isQueued }) => isQueued).length;
   }
@@ -49,15 +49,15 @@ export class OrderWaiters {
     return [...this.requests.values()].some(({ kind, isQueued }) => isQueued && kind === ofKind);
   }
 
-  /** The requests of this process that wait for these orders. */
+  /** Returns the origins of the requests of this process that wait for these orders. */
   origins(orderIds: readonly number[]): Origin[] {
     return orderIds.flatMap((id) => this.requests.get(id)?.origin ?? []);
   }
 
   /**
-   * Waits until a reserved order has an outcome, or until none can be expected now. At the deadline of its
-   * row, an order leaves the queue: after PURCHASE_WAIT_MS for its call, and before it for a listing. Never
-   * rejects.
+   * Waits until a reserved order has an outcome, or until none can be expected now. An order leaves the queue
+   * at the deadline in its row, which allows PURCHASE_WAIT_MS for the call, and as much for a listing before
+   * it. Never rejects.
    *
    * @returns undefined when the outcome must be read from the order
    */
@@ -87,7 +87,7 @@ export class OrderWaiters {
     });
   }
 
-  /** Records that this process has claimed their batch. */
+  /** Records that this process has claimed the batch of these orders. */
   recordSent(orderIds: readonly number[]): void {
     for (const id of orderIds) {
       const request = this.requests.get(id);
@@ -95,16 +95,16 @@ export class OrderWaiters {
     }
   }
 
-  /** Records that this process has canceled their queued orders. */
+  /** Records that this process has canceled these queued orders. */
   async recordCanceled(orderIds: readonly number[]): Promise<void> {
     await this.recordChanged(orderIds);
     for (const id of orderIds) this.requests.get(id)?.end();
   }
 
   /**
-   * The call of a batch is over. Requests without an outcome end without one: reconciliation takes over their
-   * orders. Members of a refused batch that are sent once more keep waiting, also if any replica has begun
-   * their second call already.
+   * Records that the call of a batch is over. Requests without an outcome end without one, because
+   * reconciliation takes over their orders. Members of a refused batch that are sent once more keep waiting,
+   * even if a replica has already begun their second call.
    *
    * @param outcomes those that are known without a query
    */
@@ -118,7 +118,7 @@ export class OrderWaiters {
     }
   }
 
-  /** While the provider accepts no orders, those queued here are canceled, so that no request waits. */
+  /** Cancels the orders queued here while the provider accepts no orders, so that no request waits. */
   async emptyQueueIfClosed(): Promise<void> {
     try {
       this.provider.assertTakesOrders();
@@ -128,7 +128,9 @@ export class OrderWaiters {
     }
   }
 
-  /** Each order has one waiting request, on one replica. */
+  /**
+   * Notifies the requests that wait for changed orders. Each order has one waiting request, on one replica.
+   */
   private recordChanged(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
     const elsewhere = orderIds.filter((id) => !this.requests.has(id));
     return this.queries.awaited.changed(orderIds, outcomes, elsewhere);
@@ -147,7 +149,9 @@ export class OrderWaiters {
     else void this.leaveQueue(id, 'busy');
   }
 
-  /** The deadline of the row may move meanwhile, when the end of the rental is read. */
+  /**
+   * Looks at the order after the wait, because its deadline moves if the end of the rental is read meanwhile.
+   */
   private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;
     request.timer = setTimeout(() => {
@@ -167,7 +171,7 @@ export class OrderWaiters {
       if (await this.cancellations.leaveQueue({ orderId, reason })) this.requests.get(orderId)?.end();
       else await this.queries.awaited.look([orderId]);
     } catch (error) {
-      // Reconciliation cancels it, because it was never sent.
+      // Reconciliation cancels the order, because it was never sent.
       this.logger.error(`order ${orderId}: it could not leave the queue: ${messageOf(error)}`);
       this.requests.get(orderId)?.end();
     }

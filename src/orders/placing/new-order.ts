@@ -10,13 +10,13 @@ export interface OrderedItem {
   readonly kind: OrderKind;
   readonly country: string;
   readonly version: IpVersion;
-  /** Days. */
+  /** Rental period, in days. */
   readonly period: number;
   readonly count: number;
   readonly proxyType: ProxyType;
-  /** For a prolongation. */
+  /** Prolonged proxy; `null` for a purchase. */
   readonly proxyId: number | null;
-  /** The order is refused when its total is above this; `null` accepts any price. */
+  /** Highest total at which the order is placed; `null` accepts any price. */
   readonly maxPrice: Money | null;
   /** The label of the proxies that a purchase delivers. */
   readonly descr?: string | null;
@@ -35,7 +35,7 @@ export interface NewOrder extends OrderedItem, Quote, Payer {
   readonly requestId: string | null;
 }
 
-/** The only way to make an order. Fields that follow a spread take V8 thirty times as long. */
+/** Creates every order. The spreads come last, because fields after a spread take V8 thirty times as long. */
 export const newOrder = (
   item: OrderedItem,
   quote: Quote,
@@ -43,12 +43,13 @@ export const newOrder = (
   request: Pick<NewOrder, 'provider' | 'idempotency' | 'requestId'>,
 ): NewOrder => ({ userId, tokenId, dailyLimit, limitedBy, ...request, ...quote, ...item });
 
-/** The tokens whose daily limits an order counts against; `null` without limits. */
+/** Returns the tokens whose daily limits apply to an order; `null` without limits. */
 export const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): number[] | null =>
   dailyLimit === null || tokenId === null ? null : [tokenId, ...limitedBy];
 
 /**
- * An order as `place_orders.sql` reads it, with the column names of `orders`. Other fields are not stored.
+ * Converts an order into the row that `place_orders.sql` reads, with the column names of `orders`. Other
+ * fields are not stored.
  *
  * @param more further columns, and parameters of the function
  */

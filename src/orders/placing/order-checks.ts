@@ -27,14 +27,14 @@ import { newOrder, type NewOrder, type OrderedItem } from './new-order';
 import { OrderPlacement, type PlacementRefusal } from './order-placement';
 import type { OrderRequest } from './order-request';
 
-/** An order that can be placed, unless a check has refused it. */
+/** A priced order, which can be placed unless a check has refused it. */
 export interface PreparedOrder {
   readonly order: NewOrder;
   /** The balance of the account; `null` if it was not read. */
   readonly available: Money | null;
 }
 
-/** The error that a caller gets for each reason not to place an order. */
+/** Error that a caller gets for each reason not to place an order. */
 export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
   'closed-for-maintenance': closedForMaintenance,
   'key-in-use': () => new IdempotencyKeyInProgress(),
@@ -45,13 +45,13 @@ export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOr
   'daily-limit': () => new DailyLimitExceeded(),
 };
 
-/** The error of a caller when placing failed: the cause, or that the order may have been placed. */
+/** Returns a caller's error when placing failed: the cause, or that the order may have been placed. */
 export const placementFailure = (error: unknown, { requestId: id }: NewOrder): unknown =>
   error instanceof StatementOutcomeUnknown ? new OrderBeingConfirmed({ requestId: id }) : error;
 
 const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
 
-/** Any positive balance may cover a price that is unknown. */
+/** Quote for an unknown price, which any positive balance may cover. */
 const UNKNOWN_QUOTE: Quote = {
   unitPrice: Money.zero,
   total: Money.zero,
@@ -59,7 +59,7 @@ const UNKNOWN_QUOTE: Quote = {
   markup: { percent: '0', ruleId: null },
 };
 
-/** The result of work, or why it is refused. */
+/** Returns the result of work, or the error that refuses it. */
 async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | DomainError> {
   try {
     return await work();
@@ -70,8 +70,8 @@ async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | 
 }
 
 /**
- * Why an order cannot be placed, also in a dry run. The refusals write nothing, and make no call to the
- * provider that costs money.
+ * Checks whether an order can be placed, for orders and dry runs. The checks write nothing, and make no call
+ * to the provider that costs money.
  */
 @Injectable()
 export class OrderChecks {
@@ -86,11 +86,11 @@ export class OrderChecks {
   ) {}
 
   /**
-   * Prices an order, and yields what refuses it, in the order in which callers see it: an order ends with the
-   * first refusal, a dry run collects all. A refusal without which there is no price is thrown.
+   * Prices an order, and yields the refusals in the order in which callers see them. An order ends with the
+   * first refusal; a dry run collects all. Throws if no price can be determined.
    *
-   * Placing checks again. Only previews, orders without partial delivery, and orders that our own balance may
-   * not cover are assessed here.
+   * Placing checks again. This method assesses only previews, orders without partial delivery, and orders
+   * that our own balance may not cover.
    *
    * @throws DomainError
    */
@@ -109,7 +109,7 @@ export class OrderChecks {
     const buyer = { userId, country: item.country };
 
     const isWhole = request.kind === 'purchase' && !request.allowPartial;
-    // For a whole purchase the current stock decides, which may be more than that of the copy.
+    // The current stock decides about a whole purchase, because it may exceed the stored copy.
     const short =
       item.kind === 'purchase'
         ? await orRefusal(() =>
@@ -148,8 +148,8 @@ export class OrderChecks {
   }
 
   /**
-   * Assesses an order by its last known price, so that one that cannot be paid delays no others with its read
-   * of an unknown stock. The caller never sees the result.
+   * Chooses the priority of reading an unknown stock. It assesses the order by its last known price, so that
+   * an order that cannot be paid delays no others. The caller never sees the result.
    */
   private async firstRead(toOrder: (quote: Quote) => NewOrder, known?: Quote): Promise<FirstRead> {
     const { available, refusals } = await this.placement.assess(toOrder(known ?? UNKNOWN_QUOTE));
@@ -157,7 +157,7 @@ export class OrderChecks {
     return known ? { priority: 'order' } : { priority: 'order', line: 'unpriced' };
   }
 
-  /** The ordered item, by the checks that need no price. @throws DomainError */
+  /** Finds the ordered item with the checks that need no price. @throws DomainError */
   private async findItem(request: OrderRequest): Promise<OrderedItem> {
     const { kind, period, maxPrice } = request;
     if (kind === 'purchase') {
@@ -177,7 +177,7 @@ export class OrderChecks {
   }
 
   /**
-   * For an order without partial delivery, the provider's stock is read, less the proxies of the queue before
+   * Checks the provider's stock for an order without partial delivery, less the proxies of the queue before
    * it. Running orders may be subtracted twice: an unnecessary refusal is better than a short delivery.
    *
    * @throws NotEnoughProxies, ServiceUnavailable
@@ -189,7 +189,7 @@ export class OrderChecks {
     }
   }
 
-  /** The reason why the provider accepts no orders now, or not this one; `null` if it accepts them. */
+  /** Returns why the provider accepts no orders now, or not this one; `null` if it accepts them. */
   providerRefusal(quoted?: string): ServiceUnavailable | null {
     try {
       this.provider.assertTakesOrders(quoted);

@@ -15,7 +15,7 @@ import { longestQueueSeconds } from '../longest-order';
 import { OrderQueries } from '../order-queries';
 import { limitingTokens, type NewOrder, toRow } from './new-order';
 
-/** Why an order was not placed: `order_refusals.sql` decides. */
+/** Reason why `order_refusals.sql` did not allow an order to be placed. */
 export type PlacementRefusal =
   | 'closed-for-maintenance'
   | 'key-in-use'
@@ -26,53 +26,55 @@ export type PlacementRefusal =
   | 'daily-limit';
 
 /**
- * The outcome of placing an order. After a `StatementOutcomeUnknown` it may have been placed, or may be
- * later; after any other error it was not.
+ * Outcome of placing an order. After a `StatementOutcomeUnknown` the order may have been placed, or may be
+ * later; after any other error it was not placed.
  */
 export type Placement =
   | { readonly outcome: 'placed'; readonly id: number }
   | { readonly outcome: 'refused'; readonly refusal: PlacementRefusal }
   | { readonly outcome: 'failed'; readonly error: unknown };
 
-/** As `place_orders.sql` returns it. */
+/** Row that `place_orders.sql` returns for an order. */
 type PlacedRow = { readonly position: number } & (
   | { readonly id: number; readonly refusal: null }
   | { readonly id: null; readonly refusal: PlacementRefusal }
 );
 
 export interface RenewalOrder extends NewOrder {
-  /** The row of `renewals` with the end to move: the order is placed only while that is the current end. */
+  /**
+   * Row of `renewals` with the end to move. The order is placed only while this is the rental's current end.
+   */
   readonly renewalId: number;
-  /** The rule that decided it: the order is not placed when another rule now applies to its proxy. */
+  /** Rule that decided the renewal. The order is not placed when another rule now applies to its proxy. */
   readonly ruleId: number;
-  /** How long the order may wait until it is claimed. */
+  /** Maximum time until the order is claimed, in seconds. */
   readonly waitSeconds: number;
 }
 
 export interface RenewalPlacement {
-  /** `null` when it was not placed. */
+  /** `null` when the order was not placed. */
   readonly id: number | null;
-  /** As `place_renewals.sql` returns it, or `not-now`: a row that it locks is locked. */
+  /** Refusal of `place_renewals.sql`, or `not-now` when a row that it must lock is already locked. */
   readonly refusal: string | null;
 }
 
-/** An order with the client-generated id by which it is found when the reply to its statement was lost. */
+/** An order with a client-generated id, which finds the order when the reply to its statement was lost. */
 interface Attempt {
   readonly order: NewOrder;
   readonly id: string;
 }
 
 /**
- * How long a statement that orders share waits for an account. A longer lock of an account delays only its
- * own user.
+ * Maximum time that a shared statement waits for an account, in milliseconds. A longer lock of an account
+ * delays only its own user.
  */
 const SHARED_PATIENCE_MS = 100;
 
-/** Few enough that no order waits long for the others of its statement. */
+/** Limits of a shared statement, low enough that no order waits long for the others. */
 const GROUP = { maxItems: 100, maxWaitMs: 500 };
 
 /**
- * Places orders: the first step of their life. Orders that come together are placed by one statement, which
+ * Places orders, the first step of their life. One statement places the orders that come together, and
  * returns the outcome of each.
  */
 @Injectable()
@@ -86,9 +88,9 @@ export class OrderPlacement {
   ) {}
 
   /**
-   * Places orders of one user in their sequence, so that the balance pays for the first ones, and holds their
-   * money. An order that is not claimed until its deadline is canceled. Placed orders remain placed when
-   * others fail. Never rejects.
+   * Places orders of one user in their sequence and holds their money, so that a low balance pays for the
+   * first ones. An order that is not claimed before its deadline is canceled. Placed orders remain placed
+   * when others fail. Never rejects.
    */
   async place(orders: readonly NewOrder[]): Promise<Placement[]> {
     const [first] = orders;
@@ -107,8 +109,8 @@ export class OrderPlacement {
   }
 
   /**
-   * Every reason why an order would not be placed now, in the order in which callers get them, and the
-   * available balance of its user. Nothing is placed or locked.
+   * Returns every reason why an order would not be placed now, in the order in which callers get them, and
+   * the available balance of its user. Places and locks nothing.
    */
   async assess(order: NewOrder): Promise<{ available: Money; refusals: readonly PlacementRefusal[] }> {
     const found = await preparedRow<{ available: string; refusals: PlacementRefusal[] }>(
@@ -128,14 +130,14 @@ export class OrderPlacement {
   }
 
   /**
-   * Places the orders of renewals by one statement, in their order, and marks the renewals as placed. When
-   * its reply is lost, the rows of the renewals show their outcomes.
+   * Places the orders of renewals by one statement, in their order, and marks the renewals as placed. If the
+   * reply is lost, the rows of the renewals show the outcomes.
    */
   placeRenewals(orders: readonly RenewalOrder[]): Promise<RenewalPlacement[]> {
     return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
       const rows = await preparedRows<RenewalPlacement & { position: number }>(
         this.dataSource,
-        // Only the wait for accounts is shorter than the session's.
+        // Shortens the session's lock timeout, but only for the wait for accounts.
         `WITH usual AS MATERIALIZED (SELECT current_setting('lock_timeout') AS patience),
               shared AS MATERIALIZED (
                 SELECT set_config('lock_timeout', '${SHARED_PATIENCE_MS}ms', true) FROM usual),
@@ -162,7 +164,7 @@ export class OrderPlacement {
     }
   }
 
-  /** A single order shares its statement with all that come at the same time. */
+  /** Places orders. A single order shares its statement with all that come at the same time. */
   private async insertSharing(attempts: readonly Attempt[]): Promise<Placement[]> {
     const [attempt, ...others] = attempts;
     if (attempt && others.length === 0) {
@@ -171,7 +173,7 @@ export class OrderPlacement {
       } catch (error) {
         // There was no connection for the statement, so there would be none for others.
         if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
-        // One of them made the statement fail and nothing was placed: each is now placed separately.
+        // One order made the shared statement fail and nothing was placed, so each is now placed separately.
       }
     }
     return this.insert(attempts, null);
@@ -199,7 +201,10 @@ export class OrderPlacement {
     );
   }
 
-  /** The reply was lost: orders that were not placed were refused or failed, with an error that is lost. */
+  /**
+   * Finds the placed orders after a lost reply. All others were refused or failed, with an error that is
+   * lost.
+   */
   private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
     try {
       const ids = await resolveCommitOutcome(this.dataSource, error, () =>

@@ -7,7 +7,7 @@ import type { ProlongRequest, PurchaseRequest } from './dto/orders.dto';
 interface AnyRequest {
   readonly caller: Caller;
   readonly idempotency: Idempotency | null;
-  /** Days. */
+  /** Rental period, in days. */
   readonly period: number;
   readonly maxPrice: Money | null;
 }
@@ -17,7 +17,7 @@ interface RequestedPurchase extends AnyRequest {
   readonly country: string;
   readonly version: IpVersion;
   readonly count: number;
-  /** Any text. */
+  /** Any text: a later check refuses unsupported types. */
   readonly proxyType: string;
   readonly allowPartial: boolean;
   /** The label of the delivered proxies, normalised. */
@@ -26,7 +26,7 @@ interface RequestedPurchase extends AnyRequest {
 
 interface RequestedProlongation extends AnyRequest {
   readonly kind: 'prolongation';
-  /** Any text. */
+  /** Any text: a later check looks up the proxy. */
   readonly proxyId: string;
 }
 
@@ -42,7 +42,7 @@ export function readPurchase(
 ): OrderRequest {
   const { count, period, proxy_type: proxyType, max_price: maxPrice, allow_partial: allowPartial } = body;
   const version = toIpVersion(body.version);
-  // Guards and the label are not part of the key's request: with others it is still the same order.
+  // The key's request omits guards and the label: with other values it is still the same order.
   const item = {
     kind: 'purchase',
     country: body.country.toLowerCase(),

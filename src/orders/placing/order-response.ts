@@ -42,7 +42,7 @@ const WOULD_BE_REFUSED = {
   ],
 };
 
-/** Describes the header in which a script sees that it misspelt a guard. */
+/** Describes the header that shows a script whether it misspelt a guard. */
 const GUARDS_HEADER = {
   'Order-Guards': {
     description:
@@ -52,7 +52,7 @@ const GUARDS_HEADER = {
   },
 };
 
-/** Describes the response of a successful order, and that of a dry run. */
+/** Describes the response of a successful order, and of a dry run. */
 export const orderResponse = (type: Type<PurchaseResponse | ProlongResponse>, delivered: object) => ({
   description: 'Successful Response',
   headers: GUARDS_HEADER,

@@ -27,7 +27,7 @@ export interface OrderResult {
   readonly replayed: boolean;
 }
 
-/** The description of a proxy in a replay after the replay window. */
+/** `descr` of a proxy in a replay after the replay window. */
 const CREDENTIALS_GONE = 'The login and the password are no longer kept';
 
 /** Whether an order was certainly not placed, for a reason that its caller gets. */
@@ -35,8 +35,8 @@ const isRefusal = (error: unknown): boolean =>
   error instanceof DomainError && !(error instanceof OrderBeingConfirmed);
 
 /**
- * Buying and prolonging, from the request to its response: hold the money, wait in the queue, and return the
- * outcome of the order. No transaction is open and no connection is held while the request waits.
+ * Buys and prolongs proxies, from the request to its response: holds the money, waits in the queue, and
+ * returns the outcome of the order. No transaction is open and no connection is held while the request waits.
  * `docs/reliability.md` lists the recovery after each crash.
  */
 @Injectable()
@@ -62,7 +62,7 @@ export class OrdersService {
   }
 
   /**
-   * Stops sending orders of other replicas, and waits for all orders of this process, also those whose
+   * Stops sending orders of other replicas, and waits for all orders of this process, including those whose
    * callers have disconnected.
    */
   async untilIdle(): Promise<void> {
@@ -88,7 +88,7 @@ export class OrdersService {
     if (overLimit) throw overLimit;
 
     const placed = await this.checkAndPlace(request).catch(async (error: unknown) => {
-      // A request with the same key was faster, and what it took may be what this one lacks.
+      // A faster request with the same key may have taken the money or stock that this request lacks.
       const faster = isRefusal(error) ? await this.findEarlierOrder(userId, request.idempotency) : null;
       if (faster) return faster;
       this.countRefusal(request.kind, error);
@@ -97,7 +97,7 @@ export class OrdersService {
     return typeof placed === 'number' ? this.settle(placed, request.kind) : this.replay(placed);
   }
 
-  /** The id of the new order, or the earlier request with its idempotency key. @throws DomainError */
+  /** Returns the id of the new order, or the earlier request with its idempotency key. @throws DomainError */
   private async checkAndPlace(request: OrderRequest): Promise<number | EarlierRequest> {
     const { done, value } = await this.checks.of(request, 'order').next();
     if (!done) throw value;
@@ -120,19 +120,19 @@ export class OrdersService {
       return await this.toResult(outcome ?? (await this.queries.getOutcome(orderId)));
     } catch (error) {
       if (error instanceof DomainError) throw error;
-      // After any failure once an order is placed, its caller gets the order's id, with which its outcome can
-      // be read.
+      // After an order is placed, any failure gives its caller the order's id, with which the outcome can be
+      // read.
       this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
       throw new OrderBeingConfirmed({ orderId });
     }
   }
 
-  /** Runs all checks of an order, and places nothing. */
+  /** Runs all checks of an order for a dry run, and places nothing. */
   async rehearse(request: OrderRequest): Promise<DryRunResponse> {
     const { userId, overLimit } = request.caller;
     if (overLimit) throw overLimit;
     const earlier = await this.findEarlierOrder(userId, request.idempotency);
-    // Each once, in the order of the checks.
+    // Contains each refusal once, in the order of the checks.
     const refusals = new Map<string, DomainError>();
     let prepared: PreparedOrder | undefined;
     try {
@@ -170,8 +170,9 @@ export class OrdersService {
         return placement.id;
       case 'refused': {
         const { refusal } = placement;
-        // Another request with the key was faster, or it was taken for one that a restore has forgotten. If
-        // its order has been canceled since, the caller's next attempt finds the key free.
+        // Another request with the key was faster, or this request was matched with one that a restore has
+        // forgotten. If the order of the key has been canceled since, the caller's next attempt finds the key
+        // free.
         const { userId, idempotency } = order;
         const earlier = refusal === 'key-in-use' ? await this.findEarlierOrder(userId, idempotency) : null;
         if (earlier) return earlier;
@@ -195,7 +196,7 @@ export class OrdersService {
     return this.toResult(earlier, true);
   }
 
-  /** The result of an order. Throws the reason if nothing was delivered. @throws DomainError */
+  /** Returns the result of an order, or throws the reason why nothing was delivered. @throws DomainError */
   async toResult(order: OrderOutcome, replayed = false): Promise<OrderResult> {
     switch (order.state) {
       case 'completed':
@@ -221,13 +222,14 @@ export class OrdersService {
     if (!order.response) {
       const proxies = await this.proxies.ofOrder(order);
       if (!replayed) return proxies;
-      // Logins and passwords are removed from the stored response long before the response itself, after the
-      // end of the rental. Earlier versions stored none for an order that was put back after a restore.
+      // A response is removed after the end of the rental, long after its logins and passwords. Earlier
+      // versions stored none for an order that was put back after a restore.
       const gone = { login: '', password: '', descr: CREDENTIALS_GONE };
       return proxies.map((proxy) => (proxy.active ? proxy : Object.assign(proxy, gone)));
     }
     const withdrawals = replayed ? await this.proxies.withdrawals(order.response.map(({ id }) => id)) : null;
-    // This runs a thousand times: fields that are added to a spread object take ten times as long.
+    // Builds each object at once, because this runs a thousand times: fields that are added to a spread
+    // object take ten times as long.
     return order.response.map(
       ({ id, host, port, login, password, descr, date_start: start, date_end: end }) =>
         toProxyOut(

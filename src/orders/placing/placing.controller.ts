@@ -208,8 +208,8 @@ interface Guards {
 }
 
 /**
- * States in the response which guards were read, so that a script notices a misspelt one: the specified
- * bodies ignore unknown fields.
+ * Lists the guards that were read in a response header, so that a script notices a misspelt one: the
+ * specified bodies ignore unknown fields.
  */
 function nameGuards(response: Response, guards: Guards): void {
   const named = [

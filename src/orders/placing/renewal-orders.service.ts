@@ -28,36 +28,38 @@ export interface WantedRenewal extends RenewalOffer {
   readonly renewalId: number;
   readonly dateEndBefore: Date;
   readonly ruleId: number;
-  /** The order is not placed above this price. */
+  /** Highest price at which the order is placed. */
   readonly maxPrice: Money | null;
-  /** Whether the last sweep has confirmed the end, so that no listing is needed before the call. */
+  /** Whether the last sweep has confirmed the end of the rental, so that the call needs no listing first. */
   readonly isConfirmed: boolean;
-  /** The provider lists the proxy under this order reference, with all proxies of the same purchase. */
+  /** Order reference under which the provider lists all proxies of the same purchase. */
   readonly purchaseReference: string;
   readonly quote: Quote;
 }
 
 /**
- * The maximum of renewals in the queue, in calls: more than one, so that the provider's rate is used, and
- * few, so that little money is held and customers' changes of their renewals apply soon.
+ * Maximum number of calls for which renewals are queued: more than one, so that the provider's rate is used,
+ * and few, so that little money is held and customers' changes of their renewals apply soon.
  */
 const CALLS_QUEUED = 3;
-/** The provider takes no more in one call. */
+/** Maximum number of proxies that the provider takes in one call. */
 const PROXIES_PER_CALL = 200;
 /**
- * How many purchases with ends that no sweep has confirmed are in the queue at once: each requires a listing,
- * which shows the ends of all its proxies.
+ * Maximum number of queued purchases with ends that no sweep has confirmed. Each requires a listing, which
+ * shows the ends of all its proxies.
  */
 const PURCHASES_TO_LIST = 10;
 
-/** The room in the queue in addition to the orders of renewals that have no outcome yet. */
+/** Room for renewals in the queue, in addition to the orders of renewals that have no outcome yet. */
 export class RenewalRoom {
   constructor(
-    /** How many are queued or under way. */
+    /** Number of renewals that are queued or in progress. */
     readonly underWay: number,
-    /** How many more may be queued. */
+    /** Number of renewals that may still be queued. */
     private free: number,
-    /** The known limit of their cost at the provider, in roubles; `null` when it is unknown. */
+    /**
+     * Known limit of what further renewals may cost at the provider, in roubles; `null` when it is unknown.
+     */
     private spendable: string | null,
     /** The order references of purchases that must be listed before the call. */
     private readonly toList: Set<string>,
@@ -67,7 +69,9 @@ export class RenewalRoom {
     return this.free <= 0;
   }
 
-  /** Whether our balance at the provider covers it in addition to queued orders and room already taken. */
+  /**
+   * Whether our balance at the provider covers a cost in addition to queued orders and room already taken.
+   */
   covers(cost: string): boolean {
     return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
   }
@@ -85,9 +89,9 @@ export class RenewalRoom {
 }
 
 /**
- * The orders of renewals. They are ordinary prolongations, which pass the same checks as a customer's and
- * wait in the same queue, behind all others. No request waits for their outcomes, which are in the rows of
- * the orders.
+ * Places the orders of renewals. They are ordinary prolongations, which pass the same checks as a customer's
+ * and wait in the same queue, behind all others. No request waits for their outcomes, which are stored in the
+ * rows of the orders.
  */
 @Injectable()
 export class RenewalOrders {
@@ -132,8 +136,8 @@ export class RenewalOrders {
   }
 
   /**
-   * Places the orders by one statement, in their sequence, while the balances of their users suffice. They
-   * wait in the queue as long as a renewal is useful. When the statement fails, or would wait for a locked
+   * Places the orders by one statement, in their sequence, while the balances of their users cover them. They
+   * wait in the queue as long as a renewal is useful. If the statement fails, or would wait for a locked
    * account, the orders of each user are placed separately, if possible.
    */
   async place(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
@@ -178,7 +182,7 @@ export class RenewalOrders {
     );
   }
 
-  /** Cancels queued renewals: while the provider accepts no orders, no money is held for them. */
+  /** Cancels queued renewals, so that no money is held for them while the provider accepts no orders. */
   async withdraw(): Promise<void> {
     const queued = await queryRows<{ id: number }>(
       this.dataSource,
@@ -201,10 +205,10 @@ export class RenewalOrders {
 
 const NOT_NOW: RenewalPlacement = { id: null, refusal: 'not-now' };
 
-/** Throws when the outcome is unknown, or when without a database another statement would fail, too. */
+/** Throws when the outcome is unknown, or when another statement would fail too, without a database. */
 function throwUnlessRefused(error: unknown): void {
   if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
 }
 
-/** The service itself orders for a user, regardless of the limits of the user's tokens. */
+/** Returns the payer for an order of the service itself, which ignores the limits of the user's tokens. */
 const serviceFor = (userId: number): Payer => ({ userId, tokenId: null, dailyLimit: null, limitedBy: [] });

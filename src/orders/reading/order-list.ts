@@ -4,26 +4,26 @@ import { bulkOrderKeySql } from '../order-keys';
 import { ORDER_KINDS, ORDER_STATES, statesShownAs } from '../order-states';
 import type { OrdersQuery } from './dto/orders.query';
 
-/** The columns of a `ListedOrder`. Both ids of proxies are text, as in all responses to customers. */
+/** Columns of a `ListedOrder`. Ids of proxies are text, as in all responses to customers. */
 export const LISTED_COLUMNS = `id, kind, state, country, version, period, count, proxy_type,
   proxy_id::text AS proxy_id, (captured / unit_price)::integer AS delivered, unit_price, held AS price,
   max_price, CASE WHEN closed_at IS NULL THEN held ELSE 0.00 END AS held, captured AS charged, released,
   refunded, 'RUB' AS currency, failure, idempotency_key, request_id, created_at, closed_at`;
 
 /**
- * The orders of one user get their ids one after the other, under the lock of the account, but are dated by
- * the moment at which their statement began. It cannot have waited for the lock for longer than this.
+ * Maximum time for which a statement can have waited for the lock of an account. The orders of one user get
+ * their ids one after the other under that lock, but are dated by the moment at which their statement began.
  */
 const LONGEST_WAIT = `interval '1 minute'`;
 
 const GREATEST_ID = '9223372036854775807';
 
 /**
- * The statement that finds a page of a user's orders, by their ids. Orders of one user become visible in the
- * order of their ids, so that pages neither skip nor repeat orders while others are placed.
+ * Returns the statement that finds a page of a user's orders by their ids. Orders of one user become visible
+ * in the order of their ids, so that pages neither skip nor repeat orders while others are placed.
  *
- * Every state and kind is read separately, up to the size of the page: with any filter, a page costs some
- * index look-ups and its own orders.
+ * The statement reads every state and kind separately, up to the size of the page: with any filter, a page
+ * costs some index look-ups and its own orders.
  */
 export function toListStatement(
   userId: number,
@@ -34,7 +34,7 @@ export function toListStatement(
   const given = (value: unknown): string => values.given(value);
   const user = given(userId);
   const direction = sort === 'newest' ? 'DESC' : 'ASC';
-  // Ids between which the wanted ones are.
+  // Exclusive bounds of the wanted ids.
   const lowerBounds = [sort === 'oldest' && cursor !== null ? `${given(cursor)}::bigint` : '0'];
   const upperBounds = [sort === 'newest' && cursor !== null ? `${given(cursor)}::bigint` : GREATEST_ID];
   const placed: string[] = [];
@@ -52,7 +52,7 @@ export function toListStatement(
       WHERE (user_id, created_at) >= (${user}, ${time} + ${LONGEST_WAIT}) AND user_id <= ${user}
       ORDER BY user_id, created_at, id LIMIT 1)`);
   }
-  // Both functions ignore null.
+  // `greatest` and `least` ignore null.
   const lower = `greatest(${lowerBounds.join(', ')})`;
   const upper = `least(${upperBounds.join(', ')})`;
   const order = `ORDER BY id ${direction}`;
@@ -60,8 +60,8 @@ export function toListStatement(
   const kinds = `${given(kind ? [kind] : ORDER_KINDS)}::text[]`;
 
   /**
-   * Whole rows are compared, as `orders_listed_idx` has them. With `user_id = …` the planner may read orders
-   * of all customers by their ids, where it expects to find a page soon, and reads all of them if it is
+   * Compares whole rows, in the column order of `orders_listed_idx`. With `user_id = …` the planner may read
+   * the orders of all customers by id, because it expects to fill a page soon, and reads all of them if it is
    * wrong.
    */
   function ofStates(): string {
@@ -77,11 +77,11 @@ export function toListStatement(
   }
 
   /**
-   * At most one order that is not canceled has a key; any number of canceled orders may have it. The keys of
-   * a bulk's orders contain its key.
+   * Finds orders by their key, which at most one order that is not canceled and any number of canceled orders
+   * share. The keys of a bulk's orders contain the bulk's key.
    */
   function ofKey(text: string): string {
-    // The planner assumes that few orders have a value that it does not know.
+    // The planner assumes that few orders match a value that it does not know.
     const sought = `(SELECT ${given(text)}::text)`;
     const keysOfBulk = `SELECT ${bulkOrderKeySql('bulk', 'proxy_id')}
       FROM bulk_prolongations bulk, unnest(proxy_ids) AS proxy_id

@@ -26,10 +26,10 @@ type EqualItem =
   | { readonly proxyIds: readonly number[] };
 
 const NO_PURCHASE = { country: null, version: null, period: null, count: null, proxyType: null };
-/** Enough to see that something was ordered again. */
+/** Maximum number of equal orders, enough to see that something was ordered again. */
 const MAX_EQUAL = 20;
 
-/** An id of ours: digits, few enough for a bigint column. */
+/** Digits of an order's id, few enough for a bigint column. */
 const ORDER_ID = /^[1-9]\d{0,14}$/;
 
 @Injectable()
@@ -53,7 +53,10 @@ export class OrderReadingService {
     return page;
   }
 
-  /** Readers follow new orders from a cursor. @throws CursorUnknown if orders up to it are still to come */
+  /**
+   * Checks a cursor from which readers follow new orders. @throws CursorUnknown if orders up to it are still
+   * to come
+   */
   private async assertGiven(cursor: number): Promise<void> {
     const { last } = await preparedRow<{ last: number | null }>(
       this.dataSource,
@@ -63,10 +66,10 @@ export class OrderReadingService {
   }
 
   /**
-   * An order of the user. While the order is open, the response waits for its end.
+   * Returns an order of the user. While the order is open, the response waits for its end.
    *
-   * @throws OrderNotFound unless it is the id of an order of the user, also when it is not a number;
-   *   TooManyUnderWay; after a wait, the guard's error when the caller may no longer read
+   * @throws OrderNotFound unless the user has an order with this id, which may be any text; TooManyUnderWay;
+   * after a wait, the guard's error when the caller may no longer read
    */
   async read(userId: number, orderId: string, wait: RequestWait): Promise<OrderDetails> {
     const order = await this.find(userId, orderId);
@@ -79,7 +82,7 @@ export class OrderReadingService {
     return toSummary(await this.find(userId, orderId));
   }
 
-  /** The user's orders of the last hour for the same as another one, newest first. */
+  /** Finds the user's orders of the last hour for the same item, newest first. */
   async findEqual(userId: number, item: EqualItem): Promise<OrderSummary[]> {
     const { country, version, period, count, proxyType } = 'country' in item ? item : NO_PURCHASE;
     const rows = await preparedRows<ListedOrder>(

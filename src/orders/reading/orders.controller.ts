@@ -46,7 +46,7 @@ export class OrdersController {
   @ApiParam({
     name: 'order_id',
     description: 'The `id` of an order of the user; any other text returns 404',
-    // It is an integer in responses, but clients wrote it into the path as text.
+    // Ids are integers in responses, but clients have written them into the path as text.
     schema: { anyOf: [{ type: 'integer' }, { type: 'string' }], title: 'Order Id', example: 1 },
   })
   getOrder(

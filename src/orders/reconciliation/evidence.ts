@@ -4,7 +4,7 @@ import { type BatchMember, type OrderBatch, sizeOf } from '../order-batch';
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * An end within this of the expected one counts as that: providers count days, not hours.
+ * Tolerance around an expected end, within which an end counts as expected: providers count days, not hours.
  * `is_prolonged()` in the database uses the same hours.
  */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
@@ -34,7 +34,7 @@ export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy
   return { kind: 'bought', whole: listed.length === size };
 }
 
-/** @param listed the proxy as the provider lists it now; undefined when it does not list it */
+/** @param listed the proxy as the provider lists it now; undefined when the provider does not list it */
 export function prolongationEvidence(
   { period, submittedAt }: Pick<OrderBatch, 'period' | 'submittedAt'>,
   { dateEndBefore: before }: Pick<BatchMember, 'dateEndBefore'>,
@@ -48,7 +48,7 @@ export function prolongationEvidence(
   if (movedTo(before, 0)) return { kind: 'nothing' };
   if (end < before) return { kind: 'inconclusive', why: 'the listing has an end from before an earlier one' };
   if (movedTo(before, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };
-  // An expired proxy may be prolonged from the moment of the call.
+  // The provider may prolong an expired proxy from the moment of the call.
   if (before < submittedAt && movedTo(submittedAt, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };
   if (movedTo(before, 2)) return { kind: 'prolonged', dateEnd: end, times: 2 };
   return { kind: 'contradictory', why: 'the end of the rental moved by something other than the period' };

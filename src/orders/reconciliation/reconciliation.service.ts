@@ -33,9 +33,9 @@ import { Settlement } from '../transitions/settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
 /**
- * Determines the outcome of orders whose call has an unknown one, after every crash and every lost response.
- * One search at the provider serves all members of a batch. Any number of replicas may run it at once, and it
- * never buys.
+ * Determines the unknown outcomes of orders after every crash and every lost response. One search at the
+ * provider serves all members of a batch. Any number of replicas may search at once, and no search buys
+ * anything.
  */
 @Injectable()
 export class ReconciliationService {
@@ -52,7 +52,7 @@ export class ReconciliationService {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Settles due batches, one after the other. Returns how many batches and unsent orders there were. */
+  /** Settles due batches, one after the other. Returns the number of batches and unsent orders. */
   async settleDue(limit: number): Promise<number> {
     const { unsent, batches } = await this.searches.claimDueSearches(limit);
     for (const id of await this.cancellations.releaseHolds(unsent, 'not-sent', ['reserved'])) {
@@ -106,7 +106,10 @@ export class ReconciliationService {
     return foundNothing;
   }
 
-  /** `null` when the listing failed: that proves nothing, least of all that nothing was bought. */
+  /**
+   * Lists the evidence; `null` when the listing failed: that proves nothing, least of all that nothing was
+   * bought.
+   */
   private async listEvidence(
     batch: OrderBatch,
     reference: string,

@@ -26,9 +26,10 @@ export class ReviewService {
   ) {}
 
   /**
-   * Queries the provider for the delivery of an order in review. Call it outside a transaction.
+   * Searches at the provider for the delivery of an order in review. Call it outside a transaction.
    *
-   * @returns delivers it, and charges for it. It throws OrderNotInReview, ProxyBelongsToAnother
+   * @returns a function that delivers and charges the order, or throws OrderNotInReview or
+   * ProxyBelongsToAnother
    * @throws OrderNotFound, OrderNotInReview, NothingToDeliver, ServiceUnavailable
    */
   async findDelivery(orderId: number): Promise<(manager: EntityManager) => Promise<void>> {
@@ -49,7 +50,8 @@ export class ReviewService {
   }
 
   /**
-   * Releases the hold. If the provider did deliver, the next sweep finds unmatched proxies.
+   * Cancels an order in review and releases its hold. If the provider did deliver, the next sweep finds
+   * unmatched proxies.
    *
    * @throws OrderNotInReview
    */

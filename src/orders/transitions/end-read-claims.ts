@@ -11,10 +11,10 @@ import { CANCELED_WITHOUT_PROOF } from '../order-states';
 /** A prolongation whose rental's end this replica must read. */
 export interface EndToRead {
   readonly orderId: number;
-  /** The provider lists the proxy under this order reference, with all proxies of the same purchase. */
+  /** Order reference under which the provider lists all proxies of the same purchase. */
   readonly reference: string;
   readonly providerProxyId: string;
-  /** Identifies the reading replica: another one begins at another time. */
+  /** Start of reading, which identifies the reading replica: another one begins at another time. */
   readonly readAt: string;
 }
 
@@ -24,7 +24,7 @@ export interface StoredEnd {
   readonly outcome: 'queued' | 'possibly-bought' | 'not-needed';
 }
 
-/** Claims prolongations whose proxy's current end must be read first, for one of all replicas. */
+/** Claims prolongations whose proxies' current ends must be read first, each for one of all replicas. */
 @Injectable()
 export class EndReadClaims {
   constructor(
@@ -44,7 +44,7 @@ export class EndReadClaims {
     return purchases;
   }
 
-  /** How many proxies the last complete sweep listed; `null` before the first. */
+  /** Returns how many proxies the last complete sweep listed; `null` before the first. */
   async lastListedCount(): Promise<number | null> {
     const [last] = await queryRows<{ listed: number }>(
       this.dataSource,
@@ -54,9 +54,9 @@ export class EndReadClaims {
   }
 
   /**
-   * Claims the ends that one listing shows: those of a purchase, for the user who was served longest ago by a
-   * call or a listing; or all ends. Other replicas read them only after the time that this one has for it,
-   * also when it dies, and the orders wait in the queue until then and as long as any other.
+   * Claims the ends that one listing shows: those of a purchase, for the user whom a call or a listing served
+   * longest ago; or all ends. Other replicas may claim them only after this replica's time for reading is
+   * over, even if it dies. The orders may wait in the queue until then, and after that as long as any other.
    */
   claim(what: 'a purchase' | 'everything'): Promise<EndToRead[]> {
     return preparedRows<EndToRead>(
@@ -97,13 +97,13 @@ export class EndReadClaims {
 
   /**
    * Stores when rentals end at the provider, in one statement, so that their prolongations are queued
-   * together and can become one batch. Only that date shows later whether one succeeded. A listing may lag
-   * behind a response that we have: an earlier end than the known one is not trusted, or the former
+   * together and can become one batch. Only that date shows later whether a prolongation succeeded. A listing
+   * may lag behind a response that we have: an earlier end than the known one is not trusted, or the previous
    * prolongation would later be taken for this one. A replica that has taken too long stores nothing.
    *
-   * A later end than the known one may be the effect of a call whose order was canceled because nothing was
-   * found. An order for the same is then not sent: it counts as possibly bought by that call, and
-   * reconciliation judges it by its end. Without such an order, a renewal is no longer needed.
+   * A later end than the known one may be the effect of a call whose order was canceled without proof. A new
+   * order for the same prolongation is then not sent: it counts as possibly bought by that call, and
+   * reconciliation judges it by its end. If there is no such canceled order, a renewal is no longer needed.
    */
   store(ends: readonly (EndToRead & { readonly dateEnd: Date })[]): Promise<StoredEnd[]> {
     return preparedRows<StoredEnd>(

@@ -8,26 +8,26 @@ import type { OrderKind } from '../order-states';
 
 /** An order that a restore of the database has forgotten, as known from the provider and staff. */
 export interface ForgottenOrder {
-  /** `null` for a new one. */
+  /** `null` for a new id. */
   readonly id: number | null;
-  /** The leader's id; `null` for a leader. */
+  /** Id of the leader; `null` for a leader. */
   readonly batchId: number | null;
   readonly userId: number;
   readonly kind: OrderKind;
-  /** `null` derives it from the id. */
+  /** `null` to derive the reference from the id. */
   readonly orderReference: string | null;
   readonly country: string;
   readonly version: string;
-  /** Days. */
+  /** Rental period, in days. */
   readonly period: number;
   readonly count: number;
-  /** The most proxies that it may have been for: those that were found of it. */
+  /** Number of proxies that were found of the order, which is the most that it may have been for. */
   readonly foundCount: number;
   readonly proxyType: string;
-  /** For a prolongation, and so is the former end of its rental. */
+  /** Prolonged proxy, and the end of its rental before; both `null` for a purchase. */
   readonly proxyId: number | null;
   readonly dateEndBefore: Date | null;
-  /** The customer's and the provider's price of each proxy. */
+  /** Prices of each proxy, for the customer and at the provider. */
   readonly unitPrice: Money;
   readonly unitCost: Money;
   readonly provider: string;
@@ -36,22 +36,22 @@ export interface ForgottenOrder {
 /** The known fields of an order that a restore of the database has forgotten and staff have written off. */
 export interface WrittenOffRequest {
   readonly userId: number;
-  /** The longest possible period. */
+  /** Longest possible rental period, in days. */
   readonly days: number;
-  /** For a purchase; its country and version are `null` when the provider does not report them. */
+  /** Reference of a purchase. Country and version are `null` when the provider does not report them. */
   readonly orderReference?: string;
   readonly country?: string | null;
   readonly version?: string | null;
-  /** For a prolongation. */
+  /** Proxy of a prolongation. */
   readonly proxyId?: number;
 }
 
-/** Orders that a restore of the database has forgotten, with their keys. */
+/** Puts back or writes off orders that a restore of the database has forgotten, with their keys. */
 @Injectable()
 export class ForgottenOrderRecords {
   /**
-   * Puts back an order that a restore of the database has forgotten, and holds its money: it was sent, and
-   * its delivery is known, but not its idempotency key.
+   * Puts back an order that a restore of the database has forgotten, and holds its money. The order was sent,
+   * and its delivery is known, but not its idempotency key.
    *
    * @throws QueryFailedError by `accounts_available_check` when the balance of the user is below its price
    */
@@ -98,15 +98,17 @@ export class ForgottenOrderRecords {
         order.foundCount,
       ],
     );
-    // It was written off before. The lock of the account keeps it from being bought in between.
+    // The order may have been written off before. The lock of the account prevents a retry from buying it in
+    // between.
     const { orderReference } = order;
     await queryRows(manager, 'DELETE FROM written_off_requests WHERE order_reference = $1', [orderReference]);
     return placed.id;
   }
 
   /**
-   * Makes `take_forgotten_key.sql` refuse a retry of the order. If the order of the reference exists, its key
-   * is known. The account is locked, so that a retry at this moment comes afterwards.
+   * Makes `take_forgotten_key.sql` refuse a retry of the order. If an order with the reference exists, its
+   * key is known and nothing is written. The account is locked, so that a retry at this moment comes
+   * afterwards.
    */
   async writeOff(request: WrittenOffRequest, manager: EntityManager): Promise<void> {
     const { userId, days, orderReference = null, country = null, version = null, proxyId = null } = request;
@@ -121,7 +123,7 @@ export class ForgottenOrderRecords {
     );
   }
 
-  /** The order no longer counts as written off. A key that was taken for it keeps its response. */
+  /** Withdraws the write-off of an order. A key that was matched with the order keeps its response. */
   async withdrawWriteOff(orderReference: string, manager: EntityManager): Promise<void> {
     const untaken = 'order_reference = $1 AND idempotency_key IS NULL';
     await queryRows(manager, `DELETE FROM written_off_requests WHERE ${untaken}`, [orderReference]);

@@ -7,18 +7,18 @@ import { Metrics } from '../../metrics';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
 import type { FailureReason, OpenState } from '../order-states';
 
-/** A statement for this many takes some tens of milliseconds. */
+/** Maximum number of orders that leave the queue in one statement, which takes some tens of milliseconds. */
 const LEAVING_TOGETHER = 200;
 /**
- * The day, in UTC, on which an order counts for its token's limit. Later releases are subtracted from that
+ * SQL for the UTC day on which an order counts for its token's limit. Later releases are subtracted from that
  * day.
  */
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 
 /**
- * Subtracts releases from the days on which the orders were counted. It comes after the entries, as in
- * `place_orders.sql`: accounts are locked before days of tokens, and those by their ids, so that no two
- * statements deadlock.
+ * SQL that subtracts releases from the days on which the orders were counted. It comes after the entries, as
+ * in `place_orders.sql`: accounts are locked before days of tokens, and these days by their ids, so that no
+ * two statements deadlock.
  */
 export const UNCOUNT_SPENDING = `
        taken_off AS (
@@ -45,7 +45,7 @@ export class OrderCancellations {
   ) {}
 
   /**
-   * Cancels orders without a delivery: the whole hold is released.
+   * Cancels orders without a delivery and releases their whole holds.
    *
    * @param from the states in which it is certain, or was decided, that nothing was bought
    * @returns the orders that were canceled
@@ -80,9 +80,10 @@ export class OrderCancellations {
   }
 
   /**
-   * Cancels an order that was never sent, with all others that leave the queue at the same moment.
+   * Cancels an order that was never sent, in one statement with all others that leave the queue at the same
+   * moment.
    *
-   * @returns false when it no longer waits there
+   * @returns false when the order no longer waits in the queue
    */
   readonly leaveQueue = groupedStatement<{ orderId: number; reason: FailureReason }, boolean>(
     async (leaving) => {

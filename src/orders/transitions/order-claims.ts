@@ -11,13 +11,19 @@ import { GIVES_WAY, IN_QUEUE, IS_READY, isUnread, servedAt, WAS_REFUSED_LATELY }
 import { statesBefore } from '../order-states';
 import { OrderCancellations } from './order-cancellations';
 
-/** The key of the advisory lock of a claim. Any constant does. */
+/** Key of the advisory lock for claims, an arbitrary constant. */
 export const CLAIM_LOCK = 7_283_002;
 
-/** Of the same kind. With more, a lost response would only affect more customers. */
+/**
+ * Maximum number of orders in a call, all of the same kind. With more, a lost response would only affect more
+ * customers.
+ */
 export const ORDERS_PER_CALL = 100;
 
-/** One page of a listing confirms a purchase, and every server accepts a URL with this many proxies. */
+/**
+ * Maximum numbers of proxies in one call: one page of a listing confirms a purchase, and every server accepts
+ * a URL with this many prolonged proxies.
+ */
 const PROXIES_PER_PURCHASE = 1000;
 const PROXIES_PER_PROLONGATION = 200;
 
@@ -31,11 +37,11 @@ export interface QueueLook {
 export type ClaimedBatch = OrderBatch & {
   /** Whether the queue had other orders that were ready for a call. */
   readonly leavesOthers: boolean;
-  /** Whether it had prolongations that wait for a listing. */
+  /** Whether the queue had prolongations that wait for a listing. */
   readonly leavesUnread: boolean;
 };
 
-/** Claims orders from the queue, each for one call, and requeues those that the provider refused. */
+/** Claims orders from the queue, each for one call, and requeues orders that the provider refused. */
 @Injectable()
 export class OrderClaims {
   constructor(
@@ -44,7 +50,7 @@ export class OrderClaims {
     private readonly config: AppConfig,
   ) {}
 
-  /** Looks for what any replica has left in the queue. */
+  /** Looks for orders that any replica has left in the queue. */
   look(): Promise<QueueLook> {
     return preparedRow<QueueLook>(
       this.dataSource,
@@ -55,16 +61,17 @@ export class OrderClaims {
   }
 
   /**
-   * Claims the next orders of the queue, which all replicas share, as one batch: from this commit on they
-   * count as possibly bought. The first is the oldest order of the user who was served longest ago; renewals
-   * come last. The other orders of the same kind join, one of each user before the second of any. Members of
-   * a refused batch that are sent again join no others, and a prolongation of a proxy that the provider has
-   * refused to prolong within the hour goes alone: it would have theirs refused. `null` when the queue is
-   * empty, or when another replica is claiming from it.
+   * Claims the next orders of the shared queue as one batch: from this commit on they count as possibly
+   * bought. Returns `null` when the queue is empty, or when another replica is claiming from it.
+   *
+   * The first is the oldest order of the user who was served longest ago; renewals come last. The other
+   * orders of the same kind join, one of each user before the second of any. Members of a refused batch that
+   * are sent again join no others. A prolongation goes alone if the provider refused to prolong its proxy
+   * within the hour, because it would get the others refused.
    *
    * @param claim client-generated id, which finds the batch when the reply is lost
-   * @param affordable roubles that the batch may cost together with the running calls, except that its first
-   *   order is always sent; null when unknown
+   * @param affordable roubles that the batch may cost together with the running calls; null when unknown. The
+   * first order is always sent
    */
   async claimNextBatch(claim: string, affordable: string | null): Promise<ClaimedBatch | null> {
     const rows = await preparedRows<BatchRow & { readonly queued: number; readonly leavesUnread: boolean }>(
@@ -148,8 +155,8 @@ export class OrderClaims {
   }
 
   /**
-   * Cancels the batch of a claim whose reply was lost, if the claim was committed: it is never sent. Returns
-   * the ids of its orders.
+   * Cancels the batch of a claim whose reply was lost, if the claim was committed, so that it is never sent.
+   * Returns the ids of its orders.
    *
    * @param error of the claim
    * @throws StatementOutcomeUnknown
@@ -167,11 +174,11 @@ export class OrderClaims {
   }
 
   /**
-   * Puts members of a batch that the provider refused as a whole back into the queue, for one more call.
-   * Their users count as served, so that users who have not been served since come first. A renewal keeps the
-   * rest of its two hours, and waits no longer than its rental runs.
+   * Puts members of a batch that the provider refused back into the queue, for one more call. Their users
+   * count as served, so that users who have not been served since come first. A renewal keeps the rest of its
+   * two hours, and waits no longer than its rental runs.
    *
-   * @param together the ids of those that share a call
+   * @param together the ids of the orders that share each call
    * @returns the orders that are queued again
    */
   async requeueRefused(batchId: number, together: readonly (readonly number[])[]): Promise<number[]> {

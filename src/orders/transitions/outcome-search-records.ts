@@ -10,35 +10,37 @@ import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
 /**
- * When the outcome of an order is searched for: seconds after its deadline, for the ordinary settlement
- * delay.
+ * Times at which the outcome of an order is searched for, in seconds after its deadline, for the ordinary
+ * settlement delay.
  */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
 
-/** After this time an order moves to review. */
+/** Seconds after which an order moves to review. */
 export const SEARCHES_END_AFTER_SECONDS = 24 * 3600;
 
-/** The longest pause between two searches. The deadline of a call may be ahead, too. */
+/**
+ * Returns the longest pause between two searches, in seconds. It allows for a deadline that is still ahead.
+ */
 const longestPauseSeconds = (settlementDelaySeconds: number): number =>
   Math.max(ORDINARY_SETTLEMENT_DELAY_SECONDS, settlementDelaySeconds) * 2;
 
-/** The schedule of searches, scaled with the settlement delay. The last offset is the settlement delay. */
+/** Returns the schedule of searches, scaled so that the last offset is the settlement delay. */
 function searchOffsetsSeconds(settlementDelaySeconds: number): number[] {
   return OFFSETS_SECONDS.map(
     (offset) => (offset * settlementDelaySeconds) / ORDINARY_SETTLEMENT_DELAY_SECONDS,
   );
 }
 
-/** How far apart two searches that find nothing must be to count as two. */
+/** Returns how many seconds apart two searches that find nothing must be to count as two. */
 export function spacingOfEmptySearchesSeconds(settlementDelaySeconds: number): number {
   return Math.min(60, settlementDelaySeconds / 10);
 }
 
 /**
  * Restarts reconciliation for every open order, because the database was restored to an earlier moment and
- * their state is outdated. An order that waited may have been sent since. The end of its rental at that
- * moment replaces the one that is read before a call.
+ * the orders' states are outdated. An order that waited may have been sent since. The end of its rental at
+ * that moment replaces the end that is read before a call.
  */
 export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Promise<void> {
   await queryRows(
@@ -54,7 +56,7 @@ export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Pro
   );
 }
 
-/** The searches for the outcomes of orders: their times and results, and the move to review. */
+/** Records the searches for the outcomes of orders: their times and results, and the move to review. */
 @Injectable()
 export class OutcomeSearchRecords {
   constructor(
@@ -73,7 +75,7 @@ export class OutcomeSearchRecords {
     });
   }
 
-  /** Starts the reconciliation of a batch: the outcome of its call is unknown. */
+  /** Starts the reconciliation of a batch whose call has an unknown outcome. */
   async beginConfirming(batchId: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -87,9 +89,9 @@ export class OutcomeSearchRecords {
 
   /**
    * Claims orders that are due for a search until their next one: no other replica takes them meanwhile. A
-   * lock on the leader's row claims the batch. The next search is the first future one of the schedule;
-   * after the last, searches continue at the interval of the last two. A deadline from before the database's
-   * clock was set back delays no search.
+   * lock on the leader's row claims the batch. The next search is the first future one of the schedule; after
+   * the last, searches continue after one to two settlement delays each. If the database's clock is set back,
+   * an old deadline delays no search beyond the longest pause.
    *
    * @param limit of batches and of orders that were never sent
    */
@@ -137,7 +139,7 @@ export class OutcomeSearchRecords {
 
   /**
    * Records the result of a complete search. After the first that finds nothing, the search that may prove it
-   * does not wait for a late slot of the schedule: the money is released as soon as possible.
+   * comes before a late slot of the schedule, so that the money is released as soon as possible.
    *
    * @param startedAt the database's time before the search began
    * @returns since when nothing has been found; null when something was found

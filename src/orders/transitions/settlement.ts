@@ -11,9 +11,9 @@ import { UNCOUNT_SPENDING } from './order-cancellations';
 
 export interface DeliveredPurchases {
   readonly proxies: readonly ProviderProxy[];
-  /** Unknown after a lost response, and so is the charge. */
+  /** Provider's id of the purchase. After a lost response, it is unknown, and so is the charge. */
   readonly providerOrderId?: string | null;
-  /** The provider's charge for all of them, roubles. The quote replaces an unknown one. */
+  /** Provider's charge for all proxies, in roubles. The quote replaces an unknown charge. */
   readonly charge?: string | null;
 }
 
@@ -34,7 +34,7 @@ type ClosedProlongation = Omit<OrderOutcome, 'response'> & { readonly proxy: Del
 
 const unixSeconds = (date: Date): number => date.getTime() / 1000;
 
-/** Closes the orders that got what they ordered. */
+/** Delivers what was bought, and closes the orders. */
 @Injectable()
 export class Settlement {
   constructor(
@@ -43,15 +43,15 @@ export class Settlement {
   ) {}
 
   /**
-   * Hands the proxies of a purchase to the members of its batch, to one order of each user before the second
-   * of any and otherwise in order of arrival, captures their price and releases the rest of each hold.
-   * Proxies that the batch has already received are skipped.
+   * Distributes the proxies of a purchase among the members of its batch, captures their price and releases
+   * the rest of each hold. The first order of each user comes before the second of any, otherwise in order of
+   * arrival. Proxies that the batch has already received are skipped.
    *
    * @param only the members that receive something; if omitted, all open ones
    * @param call is recorded in the same transaction
    * @returns the orders that were closed
    * @throws QueryFailedError by `proxies_provider_proxy_id_key` when a proxy belongs to an order of another
-   *   batch
+   * batch
    */
   async deliverPurchases(
     batchId: number,
