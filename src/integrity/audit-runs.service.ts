@@ -12,15 +12,15 @@ import type { AuditScope } from './scopes';
 
 const DAY_SECONDS = 24 * 3600;
 const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
-/** The audit of all data takes longest, so it runs on the day on which offices are closed. */
+/** Day of the audit of all data, which takes longest: offices are closed then. */
 const ALL_ON = SUNDAY;
-/** Far more than an invariant takes with a hundred million orders. */
+/** Maximum time for one invariant, far more than one takes with a hundred million orders. */
 const INVARIANT_SECONDS = 1800;
-/** A failed run is not retried at once, because an audit reads all orders. */
+/** Lease of a run. A failed run is not retried before its end, because an audit reads all orders. */
 const LEASE_SECONDS = 600;
-/** How many runs of a scope are kept: about a year of nights. */
+/** Number of runs that are kept of each scope: about a year of nights. */
 const STORED_RUNS = 400;
-/** Clocks of replicas may differ by this much without a second run for the same time. */
+/** Difference between clocks of replicas that causes no second run for the same time. */
 const CLOCKS_APART_SECONDS = 60;
 
 /** Runs the audit at the configured times, on one replica, and stores the result of each run. */
@@ -50,7 +50,7 @@ export class AuditRuns {
     }
   }
 
-  /** The seconds since this time of day, plus the possible difference between clocks of replicas. */
+  /** Returns the seconds since this time of day, plus the possible difference between clocks of replicas. */
   private secondsSince(minutes: number, weekday?: number): number {
     const now = this.clock.now();
     return (now.getTime() - lastMoment(now, minutes, weekday).getTime()) / 1000 + CLOCKS_APART_SECONDS;
@@ -83,7 +83,10 @@ export class AuditRuns {
     return { checked: invariants.length, violated: violated.length };
   }
 
-  /** Payments of some days are listed each day; of three years, only by `cli audit --payments`. */
+  /**
+   * Returns the provider of payments if this audit compares them. Each day it lists the payments of some
+   * days; `cli audit --payments` lists those of three years.
+   */
   private paymentsOf(scope: AuditScope): PaymentProvider | undefined {
     if (scope === 'all' || this.config.payments.provider === 'off') return undefined;
     return this.modules.get(PaymentProvider, { strict: false });

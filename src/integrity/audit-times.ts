@@ -4,7 +4,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
- * The last moment at or before `now` with this time of day (UTC) and, if given, on this weekday.
+ * Returns the last moment at or before `now` with this time of day (UTC) and, if given, on this weekday.
  *
  * @param minutes after midnight
  * @param weekday in JavaScript's numbering

@@ -10,9 +10,9 @@ import { type AuditScope, SCOPE_SQL } from './scopes';
 
 export interface InvariantResult {
   readonly name: string;
-  /** The number of rows that break it. */
+  /** Number of rows that violate the invariant. */
   readonly violations: number;
-  /** The first of them. */
+  /** First of these rows. */
   readonly rows: readonly unknown[];
 }
 
@@ -22,26 +22,26 @@ export interface IntegrityReport {
 }
 
 export interface AuditOptions {
-  /** All by default. */
+  /** Audited data, everything by default. */
   readonly scope?: AuditScope;
-  /** Also compares the database with the provider's complete listing. */
+  /** Whether the database is also compared with the provider's complete listing. */
   readonly withProvider?: boolean;
-  /** Also compares payments and refunds with all that this provider lists. */
+  /** Provider whose listed payments and refunds are also compared with the database. */
   readonly payments?: PaymentProvider;
-  /** Ends the audit, including its running statement. */
+  /** Signal that ends the audit, including its running statement. */
   readonly signal?: AbortSignal;
   readonly beforeEach?: (checked: number) => Promise<void>;
-  /** How long one invariant may take; 0 for no limit. */
+  /** Maximum time for one invariant, in seconds; 0 for no limit. */
   readonly invariantSeconds?: number;
 }
 
 const SHOWN_ROWS = 20;
 
-/** The provider's listing of this audit, for the statements of the invariants. */
+/** Provider's listing of this audit, as a table for the statements of the invariants. */
 const PROVIDER_LISTING = `provider_listing AS (
   SELECT provider_proxy_id, listed_as, date_end FROM provider_listings WHERE audit = $2)`;
 
-/** The list of the provider of payments, stored like the other listing. */
+/** Payments and refunds of this audit, stored like the provider's listing. */
 const PAYMENT_LISTING = `payment_listing AS (
   SELECT provider_proxy_id AS id, part[1] AS kind, part[2]::numeric AS value, part[3] AS currency,
          part[4] AS payment_id, date_end AS at
@@ -49,7 +49,10 @@ const PAYMENT_LISTING = `payment_listing AS (
 limits AS (SELECT $1::timestamptz AS listed_at, $3::text AS provider, $4::timestamptz AS since)`;
 
 const DAY_MS = 24 * 3600 * 1000;
-/** The provider's lists go three years back. A refund may be recorded long after its creation. */
+/**
+ * Number of days for which payments and refunds are listed: the provider's lists go three years back. A
+ * refund may be recorded long after its creation.
+ */
 const LISTED_DAYS = {
   day: { payments: 3, refunds: 33, recorded: 2 },
   all: { payments: 3 * 365, refunds: 3 * 365, recorded: 3 * 365 - 1 },
@@ -64,7 +67,8 @@ export class IntegrityService {
   ) {}
 
   /**
-   * Uses no connection of the pool and at most one core of the database, so that requests continue.
+   * Runs an audit. It uses no connection of the pool and at most one core of the database, so that requests
+   * continue.
    *
    * @throws ProviderError, PaymentError when a listing could not be read completely
    */
@@ -87,7 +91,7 @@ export class IntegrityService {
     try {
       signal?.throwIfAborted();
       await session.connect();
-      // The server ends the statement of a dead process. Not every system can detect that.
+      // The server ends the statement of a dead process where the operating system can detect its death.
       await session.query(`SET client_connection_check_interval = '5s'`).catch(() => undefined);
       await session.query(
         `SET statement_timeout = '${invariantSeconds}s'; SET idle_in_transaction_session_timeout = '5min';
@@ -121,15 +125,15 @@ export class IntegrityService {
   }
 
   /**
-   * Stores the provider's listing. The service's role may not create temporary tables, so the rows have the
-   * id of their audit.
+   * Stores the provider's listing. The service's role may not create temporary tables, so the rows contain
+   * the id of their audit.
    *
    * @returns the database's time before the first page was read
    */
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
     for await (const { proxies, unread } of this.provider.allProxies()) {
-      // Unread rows are at the provider, although their ends are unknown.
+      // Proxies in unread rows are at the provider, although their ends are unknown.
       const rows = [...proxies, ...unread.map((row) => ({ ...row, dateEnd: null }))];
       const listed = rows.map(({ orderReference, ...row }) => ({ ...row, listedAs: orderReference }));
       await this.store(audit, listed);
@@ -147,7 +151,7 @@ export class IntegrityService {
     const days = LISTED_DAYS[scope];
     const since = (count: number) => new Date(listedAt.getTime() - count * DAY_MS);
     const hasSucceeded = ({ state }: { readonly state: string }) => state === 'succeeded';
-    // By the time of the payment: one may be paid days after its creation.
+    // Lists by the time of the payment, because a deposit may be paid days after its creation.
     for await (const page of provider.paymentsSince(since(days.payments), 'captured_at')) {
       await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({
@@ -182,7 +186,7 @@ export class IntegrityService {
     );
   }
 
-  /** Deletes the listings of an audit, and those of audits that were killed. */
+  /** Deletes the listings of these audits, and those left by audits that were killed. */
   private async forgetListings(audits: readonly string[]): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -192,7 +196,7 @@ export class IntegrityService {
   }
 }
 
-/** @param source the tables of the statement: `WITH …` */
+/** Measures one invariant. @param source the tables of the statement: `WITH …` */
 async function measure(
   session: Client,
   name: string,

@@ -11,19 +11,19 @@ import {
   UNATTENDED_STATES,
 } from '../orders';
 
-/** Orders placed before this had their last check some minutes ago. */
+/** SQL for a time: orders placed before it had their last check some minutes ago. */
 const CHECKS_ARE_OVER = `now() - interval '${SEARCHES_END_AFTER_SECONDS} seconds 15 minutes'`;
 
 export interface Invariant {
-  /** The output of `audit`. */
+  /** Name in the output of `audit`. */
   readonly name: string;
-  /** A query for the rows that break it, over the tables of `scopes.ts`. */
+  /** Query for the rows that violate the invariant, over the tables of `scopes.ts`. */
   readonly violations: string;
-  /** A different query for the changes of a day; `null` if only all data is audited. */
+  /** Different query for the changes of a day; `null` if the invariant is checked only for all data. */
   readonly ofDay?: string | null;
 }
 
-/** The invariants of users, money, orders and proxies that only require the database. */
+/** Invariants of users, money, orders and proxies that only require the database. */
 export const INVARIANTS: readonly Invariant[] = [
   {
     // An account is the sum of its ledger entries.
@@ -39,7 +39,7 @@ export const INVARIANTS: readonly Invariant[] = [
                      FROM ledger_entries GROUP BY user_id) s USING (user_id)
        WHERE (a.available, a.held, a.spent, a.seq) IS DISTINCT FROM
              (coalesce(s.available, 0), coalesce(s.held, 0), coalesce(s.spent, 0), coalesce(s.last_seq, 0))`,
-    // A sum would read all entries of a customer. If the entries are chained, the last one has the sum.
+    // A sum would read all entries of a customer. If the entries are chained, the last one contains the sum.
     ofDay: `
       SELECT a.user_id, a.available, a.held, a.seq, last.available_after AS entries_available,
              last.held_after AS entries_held, last.seq AS last_seq
@@ -96,8 +96,8 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE a.held <> coalesce(o.held, 0) + coalesce(r.held, 0)`,
   },
   {
-    // A succeeded deposit has one payment, which is credited to its user with its amount, and other deposits
-    // have none. The schema ensures that a payment is posted only once, with its amount.
+    // A succeeded deposit belongs to one payment, which is credited to its user with its amount; any other
+    // deposit belongs to none. The schema ensures that a payment is posted only once, with its amount.
     name: 'deposits-have-their-payments',
     violations: `
       SELECT d.id AS deposit_id, d.user_id, d.state, d.amount, p.id AS payment_id, p.amount AS paid,
@@ -109,7 +109,7 @@ export const INVARIANTS: readonly Invariant[] = [
                           ELSE p.id IS NOT NULL END`,
   },
   {
-    // A payment that is credited has its entry.
+    // A credited payment has a ledger entry.
     name: 'payments-have-their-entries',
     violations: `
       SELECT p.id AS payment_id, p.provider, p.user_id, p.amount, e.id AS entry_id, e.available_delta
@@ -162,8 +162,8 @@ export const INVARIANTS: readonly Invariant[] = [
         FROM audited_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
   },
   {
-    // A purchase has captured its unit price for each proxy that it delivered. Proxies that staff assigned
-    // later do not count.
+    // A purchase has captured its unit price for each proxy that it delivered, apart from proxies that staff
+    // assigned later.
     name: 'charged-equals-delivered',
     violations: `
       SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured,
@@ -199,7 +199,7 @@ export const INVARIANTS: readonly Invariant[] = [
        GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    // An idempotency key has at most one order that was not refunded.
+    // At most one order under an idempotency key is not canceled.
     name: 'one-order-per-key',
     violations: `
       SELECT user_id, idempotency_key, count(*) AS orders FROM orders
@@ -211,8 +211,8 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE state <> 'canceled' GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    // A prolongation of a bulk is for one of the bulk's proxies, with the guard that the bulk set. None is
-    // charged twice: `one-order-per-key`. Keys with two spaces are those of renewals.
+    // A prolongation of a bulk is for one of the bulk's proxies, with the guard that the bulk set.
+    // `one-order-per-key` ensures that none is charged twice. Keys with two spaces are those of renewals.
     name: 'orders-of-bulks-as-accepted',
     violations: `
       SELECT o.id AS order_id, o.user_id, o.idempotency_key, o.proxy_id, o.max_price, bulk.max_price AS given
@@ -226,9 +226,9 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (bulk.proxy_id IS DISTINCT FROM o.proxy_id OR bulk.max_price IS DISTINCT FROM o.max_price)`,
   },
   {
-    // A renewal that was placed has its order: a prolongation of its proxy, under the key made from the proxy
-    // and its old end. An order under such a key has its renewal. As a key has one order at most
-    // (`one-order-per-key`), a rental is renewed once.
+    // A placed renewal has an order: a prolongation of its proxy, under the key made from the proxy and its
+    // old end. An order under such a key has a renewal. A key has at most one order (`one-order-per-key`), so
+    // a rental is renewed once.
     name: 'renewals-have-their-orders',
     violations: `
       SELECT r.id AS renewal_id, r.state, r.order_id, o.idempotency_key
@@ -271,7 +271,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE held > max_price OR captured > max_price`,
   },
   {
-    // A proxy is refunded once, with its entries: their sum is the amount of the refund.
+    // A proxy is refunded once, and the sum of its entries is the amount of the refund.
     name: 'refunds-of-proxies-agree-with-entries',
     violations: `
       SELECT r.id AS refund_id, r.proxy_id, r.state, r.amount, e.sum AS entries, p.refunded_at
@@ -287,8 +287,8 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (SELECT count(*) FROM proxy_refunds WHERE proxy_id = p.id AND state = 'refunded') <> 1`,
   },
   {
-    // For its days after the request, an order gives back no more than it captured for them; by the rule,
-    // only an order up to the request does.
+    // An order refunds no more than it captured for its days after the request. By the rule, only orders up
+    // to the request are refunded.
     name: 'refunds-of-proxies-are-for-days-that-were-left',
     violations: `
       SELECT r.id AS refund_id, o.id AS order_id, e.available_delta, o.unit_price, o.period, r.requested_at
@@ -311,8 +311,8 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE refunded < 0 OR refunded > captured`,
   },
   {
-    // The spending of a token on a day is the sum held or captured by its orders of that day, and by those of
-    // its descendants.
+    // A token's spending on a day is the sum held or captured by the orders of that day, including orders of
+    // the token's descendants.
     name: 'token-spending-equals-orders',
     violations: `
       SELECT s.token_id, s.day, s.spent, coalesce(o.taken, 0) AS orders_taken
@@ -326,7 +326,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE s.spent <> coalesce(o.taken, 0)`,
   },
   {
-    // The daily sums are those of the orders and refunds. The sums are defined a second time here, so that an
+    // The daily sums agree with the orders and refunds. The sums are defined a second time here, so that an
     // error in the roll-up's statement is found.
     name: 'sales-days-equal-orders',
     violations: `
@@ -359,7 +359,7 @@ export const INVARIANTS: readonly Invariant[] = [
              (s.purchases, s.prolongations, s.proxies, s.sales, s.refunds, s.refunds_by_rule, s.cost)`,
   },
   {
-    // The orders of one call are for the same item; an order that waits is in no batch.
+    // The orders of one call are for the same item; a waiting order is in no batch.
     name: 'batches-are-of-one-kind',
     violations: `
       SELECT o.id AS order_id, o.batch_id, o.state
@@ -370,7 +370,7 @@ export const INVARIANTS: readonly Invariant[] = [
           OR (o.kind = 'purchase' AND (o.country, o.proxy_type) <> (lead.country, lead.proxy_type))`,
   },
   {
-    // The price rule of an order applies to it, and set its markup.
+    // The price rule of an order applies to the order, and set its markup.
     name: 'orders-have-the-markup-of-their-rule',
     violations: `
       SELECT o.id AS order_id, o.markup_percent, o.price_rule_id
@@ -389,8 +389,8 @@ export const INVARIANTS: readonly Invariant[] = [
          AND created_at < ${CHECKS_ARE_OVER}`,
   },
   {
-    // Each public state of an order has its event, once and in sequence, and no event lacks its order. For an
-    // order from before the log, or with a pruned history, only the end is checked.
+    // Each public state of an order has one event, in sequence, and each event has an order. For an order
+    // from before the log, or with a pruned history, only the end is checked.
     name: 'orders-agree-with-their-events',
     violations: `
       SELECT coalesce(o.id, logged.order_id) AS order_id, coalesce(o.user_id, logged.user_id) AS user_id,
@@ -417,7 +417,7 @@ export const INVARIANTS: readonly Invariant[] = [
        END`,
   },
   {
-    // A credit to a balance has its event, once, and no event lacks its entry.
+    // A credit to a balance has one event, and each event has an entry.
     name: 'credits-agree-with-their-events',
     violations: `
       SELECT coalesce(e.user_id, logged.user_id) AS user_id, coalesce(e.seq, logged.seq) AS seq, e.amount,
@@ -439,8 +439,8 @@ export const INVARIANTS: readonly Invariant[] = [
        END`,
   },
   {
-    // A change of a proxy has its event, once, and no event lacks its change. Changes in the hour before the
-    // log, or before its retained part, may or may not have events.
+    // A change of a proxy has one event, and each event has a change. Changes in the hour before the log, or
+    // before its retained part, may or may not have events.
     name: 'proxy-changes-agree-with-their-events',
     violations: `
       SELECT coalesce(logged.proxy_id, changed.proxy_id) AS proxy_id,
@@ -463,12 +463,12 @@ export const INVARIANTS: readonly Invariant[] = [
              = (logged.proxy_id, logged.user_id, logged.type)
        WHERE coalesce(logged.events, 0) < coalesce(changed.changes, 0)
           OR coalesce(logged.events, 0) > coalesce(changed.about, 0)`,
-    // No index finds the changes of a day.
+    // No index finds the changes of a single day.
     ofDay: null,
   },
   {
-    // Ended tokens by customers are removed when the next one is issued: none of them has a higher id than an
-    // existing token.
+    // Ended tokens that customers issued are removed when the next one is issued, so every removed token has
+    // a lower id than the newest existing token.
     name: 'tokens-agree-with-their-events',
     violations: `
       SELECT coalesce(token.id, logged.token_id) AS token_id, logged.types AS events
@@ -494,8 +494,8 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE position IS NULL AND at < now() - interval '1 hour'`,
   },
   {
-    // An enabled webhook gets every event of its types after the position at which it was enabled, and none
-    // of another user or of another webhook's test. A unique key prevents duplicates.
+    // An enabled webhook gets every event of its types after the position at which it was enabled, but no
+    // event of another user or of another webhook's test. A unique key prevents duplicates.
     name: 'events-reach-their-webhooks',
     violations: `
       SELECT event.id AS event_id, event.user_id, event.type, webhook.id AS webhook_id, delivery.state
@@ -518,13 +518,13 @@ export const INVARIANTS: readonly Invariant[] = [
 ];
 
 /**
- * The invariants between the database and the provider. `provider_listing` is the provider's listing; it was
- * read from the moment `$1` on, before the snapshot of the database. Proxies for which an order may account
- * that is open, or was closed since that moment, are excluded.
+ * Invariants between the database and the provider. `provider_listing` is the provider's listing, which was
+ * read after the moment `$1` and before the snapshot of the database. Proxies are excluded if they may belong
+ * to an order that is open or was closed after that moment.
  */
 export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   {
-    // A proxy under a reference of this installation was delivered to an order, or is known as unmatched.
+    // A proxy under a reference of this installation was delivered to an order, or is recorded as unmatched.
     name: 'provider-proxies-have-an-order-or-are-known-as-unmatched',
     violations: `
       SELECT l.provider_proxy_id, l.listed_as
@@ -567,10 +567,13 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   },
 ];
 
-/** A check of a deposit is at most ten minutes late. */
+/** Time after which a payment is settled: a deposit is checked at most ten minutes late. */
 const PAYMENT_SETTLES_WITHIN = `interval '15 minutes'`;
 
-/** The invariants of what the provider of payments lists: `payment_listing`, with the audit's `limits`. */
+/**
+ * Invariants of the payments and refunds that their provider lists, in `payment_listing`, with the audit's
+ * `limits`.
+ */
 export const PAYMENT_INVARIANTS: readonly Invariant[] = [
   {
     // Received money is credited, or left to staff.
@@ -591,7 +594,7 @@ export const PAYMENT_INVARIANTS: readonly Invariant[] = [
          AND (l.value, l.currency) IS DISTINCT FROM (p.paid_amount, p.currency)`,
   },
   {
-    // A refund that was made at the provider is found by the comparison.
+    // The comparison with the provider's list finds refunds that were made at the provider.
     name: 'listed-refunds-are-recorded',
     violations: `
       SELECT l.id AS refund_id, l.payment_id, l.value, d.id AS deposit_id

@@ -1,21 +1,21 @@
 import { sqlList } from '../database';
 import { OPEN_STATES } from '../orders';
 
-/** The data that an audit reads: changes since the beginning of yesterday (UTC), or everything. */
+/** Data that an audit reads: changes since the beginning of yesterday (UTC), or everything. */
 export type AuditScope = 'day' | 'all';
 
 const YESTERDAY = `(date_trunc('day', now() AT TIME ZONE 'UTC') - interval '1 day') AT TIME ZONE 'UTC'`;
 
 /**
- * Since when every change has its events: since the log exists, within its retained part. Events are removed
- * in the order of their age, within an hour of clock difference.
+ * SQL for the time since which every change has events, which is the retained part of the log. Events are
+ * removed in the order of their age, within an hour of clock difference.
  */
 const EVENTS_SINCE = `
   SELECT greatest(events_began_at, CASE WHEN EXISTS (SELECT FROM retention_marks WHERE name = 'events')
            THEN coalesce((SELECT min(at) FROM events) + interval '1 hour', now()) END) AS since
     FROM installation`;
 
-/** The rows on which the invariants are checked. Other rows are looked up by an index. */
+/** Rows on which the invariants are checked. Indexes find the other rows that a check needs. */
 const ALL = {
   audited_orders: 'SELECT * FROM orders',
   entries_of_orders: 'SELECT * FROM ledger_entries WHERE order_id IS NOT NULL',
@@ -38,8 +38,8 @@ const ALL = {
 };
 
 /**
- * An order has changed when it was placed or money moved for it; open ones are always included. An index
- * finds every part, so that a long history costs nothing.
+ * Rows that changed since yesterday. An order changed when it was placed or money moved for it; open orders
+ * are always included. An index finds every part, so that a long history costs nothing.
  */
 const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   changed_orders: `SELECT id FROM orders WHERE created_at >= ${YESTERDAY}
@@ -52,7 +52,7 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   audited_bulks: `SELECT bulk.* FROM bulk_prolongations bulk
     JOIN (SELECT DISTINCT user_id, split_part(idempotency_key, ' ', 1) AS idempotency_key
             FROM audited_orders WHERE idempotency_key LIKE '% %') AS keys USING (user_id, idempotency_key)`,
-  // A renewal without its order is found by its time.
+  // The due time also finds a renewal without its order.
   audited_renewals: `SELECT * FROM renewals
     WHERE order_id = ANY (ARRAY(SELECT id FROM changed_orders)) OR due_at >= ${YESTERDAY}`,
   audited_entries: `SELECT * FROM ledger_entries WHERE created_at >= ${YESTERDAY}`,
@@ -70,13 +70,13 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
     UNION SELECT * FROM deposits WHERE id = ANY (ARRAY(
       SELECT deposit_id FROM audited_payments UNION SELECT deposit_id FROM audited_refunds))`,
   event_log: `SELECT greatest(since, ${YESTERDAY}) AS since FROM (${EVENTS_SINCE}) AS log`,
-  // The time of a change is the beginning of its transaction, and its event is written later.
+  // A change is dated by the beginning of its transaction, and its event is written later.
   audited_events: `SELECT * FROM events WHERE at >= ${YESTERDAY} - interval '1 hour'`,
 };
 
-/** The tables of a scope as the beginning of a query: `WITH …`. */
+/** Tables of a scope as the beginning of a query: `WITH …`. */
 export const SCOPE_SQL: Readonly<Record<AuditScope, string>> = {
-  // Inlined, the statements are planned as if they used the tables directly.
+  // Inlined tables are planned as if the statements used the original tables directly.
   all: withList(ALL, 'NOT MATERIALIZED'),
   day: withList(DAY, 'MATERIALIZED'),
 };
