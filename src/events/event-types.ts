@@ -1,7 +1,7 @@
 export interface EventTypeDefinition {
-  /** When it happens, for customers. */
+  /** Description for customers of when the event happens. */
   readonly description: string;
-  /** The fields of its `data`, for customers. */
+  /** Fields of the event's `data`, described for customers. */
   readonly data: Readonly<Record<string, string>>;
   /** An example of `data` with exactly these fields. */
   readonly example: Readonly<Record<string, unknown>>;
@@ -55,8 +55,8 @@ const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] 
 
 /**
  * All types of events and their data. Validation, the descriptions and docs/events.md are generated from this
- * or compared with it. Triggers write events of `order`, `proxy` (except `proxy.expiring`), `balance` and
- * `token`; the service writes the others.
+ * list or compared with it. Triggers write the events of `order`, `proxy` (except `proxy.expiring`),
+ * `balance` and `token`; the service writes the others.
  */
 export const EVENT_TYPES = {
   'order.being_confirmed': {
@@ -208,7 +208,7 @@ export interface EventOut {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** @param event must be published */
+/** Converts an event for responses and webhooks. @param event must be published */
 export const toEventOut = (event: {
   readonly position: number | null;
   readonly type: EventType;
@@ -219,10 +219,10 @@ export const toEventOut = (event: {
   return { id: eventIdOf(event.position), type: event.type, at: event.at, data: event.data };
 };
 
-/** The id of a published event, which is also the cursor for the events after it. */
+/** Returns the id of a published event, which is also the cursor for the events after it. */
 export const eventIdOf = (position: number): string => `${ID}${position}`;
 
-/** The position of an event's id; null for any other text. */
+/** Returns the position of an event from its id; null for any other text. */
 export function positionOf(id: string): number | null {
   const digits = /^evt_([1-9]\d{0,14})$/.exec(id)?.[1];
   return digits === undefined ? null : Number(digits);

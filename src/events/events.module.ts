@@ -17,7 +17,8 @@ import { EventSettingsController } from './settings/event-settings.controller';
 })
 export class EventsModule {
   constructor(retention: Retention, { retention: { eventDays } }: AppConfig) {
-    // In the order of their positions: the mark shows which cursors are too old. Unpublished events stay.
+    // Removes events in the order of their positions, because the mark shows which cursors are too old.
+    // Unpublished events stay.
     retention.addOldRows({
       name: REMOVED_EVENTS,
       table: 'events',

@@ -3,16 +3,16 @@ import { DataSource } from 'typeorm';
 import { Notifier, preparedRows } from '../database';
 import { PAUSE_AFTER_FAILURE_MS, Jobs } from '../jobs';
 
-/** The name of published events in notifications, whose ids are those of their users. */
+/** Name of published events in notifications, which contain the ids of their users. */
 export const EVENTS = 'events';
-/** How often each replica looks for events to publish, which usually reads an empty index. */
+/** Interval at which each replica looks for events to publish, usually in an empty index. */
 const INTERVAL_MS = 200;
 const AT_ONCE = 500;
 
 /**
- * Publishes events soon after the commits of their changes, on one replica at a time; the others do not wait,
- * and neither do the writers of events. It is not due work, whose rows several replicas claim at once: the
- * lock of `publish_events` gives events one order.
+ * Publishes events soon after the commits of their changes, on one replica at a time. Neither the other
+ * replicas nor the writers of events wait. It is not due work, whose rows several replicas claim at once: the
+ * lock of `publish_events` puts all events into one order.
  */
 @Injectable()
 export class Publisher {
@@ -27,7 +27,7 @@ export class Publisher {
     });
   }
 
-  /** @returns whether there may be more; false while another replica publishes */
+  /** Publishes the next events. @returns whether there may be more; false while another replica publishes */
   private async publish(): Promise<boolean> {
     const events = await preparedRows<{ userId: number }>(
       this.dataSource,

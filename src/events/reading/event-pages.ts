@@ -14,14 +14,14 @@ import { EVENTS } from '../publisher';
 import type { Beginning } from './events.query';
 import { EventsGone } from './reading.errors';
 
-/** The name of the mark with the position up to which events were removed. */
+/** Name of the retention mark with the position up to which events were removed. */
 export const REMOVED_EVENTS = 'events';
 
 /** A request for events. `types` is null for all types. */
 export interface EventRequest {
   readonly userId: number;
   readonly after: Beginning;
-  /** The location of `after` in the request. */
+  /** Location of `after` in the request. */
   readonly afterLoc: readonly string[];
   readonly types: readonly EventType[] | null;
   readonly limit: number;
@@ -29,7 +29,7 @@ export interface EventRequest {
 
 export interface EventPage {
   readonly items: readonly EventOut[];
-  /** The position to continue from: all events up to it were read. */
+  /** Position to continue from: all events up to it were read. */
   readonly next: number;
   /** Whether more events may be available now. */
   readonly isFull: boolean;
@@ -37,34 +37,34 @@ export interface EventPage {
 
 interface FoundPage {
   readonly newest: number;
-  /** No later event gets this position or a smaller one. */
+  /** Last position that was assigned: no later event gets this one or a smaller one. */
   readonly given: number;
   readonly removedTo: number;
-  /** The first events of the wanted types; null if there are none. */
+  /** First events of the wanted types; null if there are none. */
   readonly items: readonly [position: number, type: EventType, at: string, data: EventOut['data']][] | null;
   readonly wanted: number;
   readonly looked: number;
   readonly last: number | null;
 }
 
-/** The newest position of a user's events, and of the log. */
+/** Newest position of a user's events, and of the log. */
 export interface NewestEvents {
-  /** The user. */
+  /** Id of the user. */
   readonly id: number;
   readonly own: number | null;
   readonly newest: number;
 }
 
-/** How many events of a user one search for types reads, so that rare types cost no more. */
+/** Number of a user's events that one search for types reads, so that rare types cost no more. */
 const WINDOW = 1000;
-/** How many windows without an event of the wanted types one request reads. */
+/** Maximum number of windows without an event of the wanted types that one request reads. */
 const MAX_WINDOWS = 20;
 
 const GROUP = { maxItems: 100, maxWaitMs: 20 };
 
 /**
- * Reads one snapshot: because positions become visible in their order, none is missing up to the newest one.
- * `removed_to` is the position up to which old events were removed. Test events go to webhooks only.
+ * Finds pages in one snapshot: positions become visible in their order, so none is missing up to the newest
+ * one. `removed_to` is the position up to which old events were removed. Test events go to webhooks only.
  */
 const FIND_PAGES = `
   WITH log AS MATERIALIZED (
@@ -96,7 +96,7 @@ const FIND_PAGES = `
 /** Reads customers' events in the order of their positions. Simultaneous requests share a statement. */
 @Injectable()
 export class EventPages {
-  /** The users for whose events requests of this process wait. */
+  /** Users for whose events requests of this process wait. */
   readonly awaited: RowWaiters<NewestEvents>;
 
   constructor(
@@ -139,7 +139,7 @@ export class EventPages {
       requests.map(({ limit }) => limit),
       requests.map(windowOf),
     ]);
-    // A failover could undo visible positions, and give them to other events.
+    // A failover could undo visible positions, and assign them to other events.
     const isNew = requests.some(
       ({ after }, n) => (pages[n]?.newest ?? 0) > (typeof after === 'number' ? after : 0),
     );
@@ -147,7 +147,7 @@ export class EventPages {
     return pages;
   }, GROUP);
 
-  /** Reads nothing for users whose waits have seen the newest position of the log. */
+  /** Finds the newest positions, except for users whose waits have seen the newest position of the log. */
   private async findNewest(waits: Waits<NewestEvents>): Promise<NewestEvents[]> {
     const seen = [...waits.values()].map((ofUser) =>
       Math.min(...[...ofUser].map(({ row }) => row?.newest ?? -1)),
@@ -165,5 +165,5 @@ export class EventPages {
   }
 }
 
-/** One more than the limit, which shows whether there are more. */
+/** Returns how many events to read: one more than the limit shows whether there are more. */
 const windowOf = ({ types, limit }: EventRequest): number => (types ? WINDOW : limit + 1);

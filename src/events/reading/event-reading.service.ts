@@ -8,7 +8,7 @@ import { Metrics } from '../../metrics';
 import { type EventPage, EventPages, type EventRequest, type NewestEvents } from './event-pages';
 import { writeEventStream } from './event-stream';
 
-/** How often the access of all readers of streams is rechecked, in a few statements. */
+/** Interval at which the access of all stream readers is rechecked, in a few statements. */
 const RECHECK_MS = 5000;
 
 interface OpenStream {
@@ -46,10 +46,10 @@ export class EventReadingService implements OnModuleDestroy {
   }
 
   /**
-   * A page of events. If there are none, it waits for the first.
+   * Returns a page of events. If there are none, it waits for the first.
    *
    * @throws EventsGone, CursorUnknown, TooManyUnderWay, and after a wait the guard's errors if the caller
-   *   lost access
+   * lost access
    */
   async poll(request: Request, query: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
     if (waitMs === 0) return this.pages.read(query);
@@ -93,7 +93,7 @@ export class EventReadingService implements OnModuleDestroy {
       });
     } catch (error) {
       if (!response.headersSent) throw error;
-      // The status was sent. A reader whose stream ends reconnects, and then gets the error.
+      // The status was already sent. A reader whose stream ends reconnects, and then gets the error.
       if (!(error instanceof DomainError)) this.logger.warn(`a stream was ended: ${messageOf(error)}`);
       response.end();
     } finally {
@@ -120,7 +120,9 @@ export class EventReadingService implements OnModuleDestroy {
     );
   }
 
-  /** Events that are published between two waits of the request end the next one at once. */
+  /**
+   * Runs work with one wait, so that events published between two of its pauses end the next pause at once.
+   */
   private withWait<Result>(
     userId: number,
     work: (wait: RowWait<NewestEvents>) => Promise<Result>,
@@ -135,7 +137,10 @@ export class EventReadingService implements OnModuleDestroy {
     });
   }
 
-  /** The next page, once there may be events. Without any nothing is read, but the position moves on. */
+  /**
+   * Reads the next page once there may be events. Without events, it reads nothing and only advances the
+   * position.
+   */
   private async readAfter(
     { next: after, isFull }: EventPage,
     query: EventRequest,

@@ -3,20 +3,20 @@ import type { Response } from 'express';
 import { eventIdOf, type EventOut } from '../event-types';
 import type { EventPage } from './event-pages';
 
-/** Shows proxies on the way, and the reader, that the connection is alive. */
+/** Pause after which a heartbeat shows the reader, and proxies on the way, that the connection is alive. */
 const HEARTBEAT_MS = 15_000;
-/** When a client should reconnect. */
+/** Pause after which a client should reconnect. */
 const RETRY_MS = 2000;
 
 const HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-store',
-  // nginx would buffer some kilobytes of events.
+  // Without this header, nginx would buffer some kilobytes of events.
   'X-Accel-Buffering': 'no',
 };
 
 export interface StreamSource {
-  /** Reads the page after another one. If there are no events, it waits for them, no longer than the time. */
+  /** Reads the page after another one. If there are no events, it waits for them, at most `timeoutMs`. */
   readonly readAfter: (page: EventPage, timeoutMs: number) => Promise<EventPage>;
   /** Whether the stream should end: the caller lost access, or the replica is stopping. */
   readonly isOver: () => boolean;
@@ -26,7 +26,7 @@ export interface StreamSource {
 
 /**
  * Writes events as they are published (`text/event-stream`), until the caller leaves or the stream is over.
- * For a slow reader, one page waits in memory, and no more is read.
+ * For a slow reader, one page waits in memory, and no other is read.
  *
  * @param first is read before the status is sent, so that its errors have their own status
  */

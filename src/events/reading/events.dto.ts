@@ -8,7 +8,7 @@ export class EventDto implements EventOut {
   id!: string;
 
   @ApiProperty({
-    // Open: a closed enum would make generated clients fail on newer types.
+    // The enum is open, because a closed one would make generated clients fail on newer types.
     anyOf: [{ type: 'string', enum: [...ALL_EVENT_TYPES, 'test'] }, { type: 'string' }],
     description: 'Types may be added: ignore those that you do not know. `test` is sent to webhooks only',
     example: 'order.completed',

@@ -1,6 +1,6 @@
 import { domainError } from '../../common';
 
-/** Events after the cursor were removed, so that continuing from it would skip them. */
+/** Thrown when events after the cursor were removed, so that continuing from it would skip them. */
 export class EventsGone extends domainError(
   'gone',
   'Events after this cursor were removed: read the current state of orders and proxies, and continue ' +
