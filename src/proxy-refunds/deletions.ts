@@ -6,13 +6,13 @@ import { Jobs, type LeasedRun, Retries } from '../jobs';
 import { ProviderError, ProviderRefused, ProxyProvider } from '../provider';
 
 const EVERY_SECONDS = 15;
-/** However wrong anything else is: no more proxies are deleted in 24 hours. */
+/** Maximum number of proxies that are deleted in 24 hours, however wrong anything else is. */
 const MOST_IN_A_DAY = 200;
 const CLAIMED_AT_ONCE = 20;
 
 /**
- * Deletes refunded proxies at the provider: its credentials cannot be changed, so that a customer could still
- * use a proxy that works again. This is the only caller of `deleteProxy`, and its claim admits nothing but
+ * Deletes refunded proxies at the provider, whose credentials cannot be changed: otherwise a customer could
+ * still use a proxy that works again. This is the only caller of `deleteProxy`, and its claim admits only
  * refunded proxies.
  */
 @Injectable()
@@ -56,7 +56,7 @@ export class Deletions {
     }
   }
 
-  /** Two complete listings without the proxy are a proof, too. */
+  /** Records proxies that two complete listings omit, which also proves that they are gone. */
   private async recordUnlisted(): Promise<number> {
     const gone = await queryRows(
       this.dataSource,
@@ -69,7 +69,10 @@ export class Deletions {
     return gone.length;
   }
 
-  /** Claims refunded proxies, and says when they are deleted once more: until the provider denies them. */
+  /**
+   * Claims refunded proxies, and schedules the next deletion of each: deletions repeat until the provider no
+   * longer finds the proxy.
+   */
   private claim(): Promise<{ readonly id: number; readonly providerProxyId: string }[]> {
     return queryRows(
       this.dataSource,

@@ -21,20 +21,20 @@ export interface RefundRow {
   readonly failed_checks: number;
   readonly requested_at: Date;
   readonly closed_at: Date | null;
-  /** A refusal of the last hour stays; after that, a request begins anew. */
+  /** Whether the refund still counts. A refusal counts for an hour; after that, a request begins anew. */
   readonly stands: boolean;
 }
 
-/** The facts on which a refund of a proxy depends, in addition to the rule. */
+/** Facts on which a refund of a proxy depends, in addition to the rule. */
 export interface RefundFacts {
   readonly is_in_period: boolean;
   readonly amount: string;
   readonly is_within_quota: boolean;
-  /** An order or a change of type is open. */
+  /** Whether an order or a change of type is open. */
   readonly waits: boolean;
 }
 
-/** A refund to look at, with its proxy. */
+/** A refund that is due for a look, with its proxy. */
 export interface DueProxyRefund extends ProxyToCheck {
   readonly id: number;
   readonly proxyId: number;
@@ -44,13 +44,13 @@ export interface DueProxyRefund extends ProxyToCheck {
   readonly providerProxyId: string;
   readonly failures: number;
   readonly isWithdrawn: boolean;
-  /** No checks have decided it in a day, or the rental has ended. */
+  /** Whether no checks have decided the refund in a day, or the rental has ended. */
   readonly isLate: boolean;
-  /** A listing has confirmed host, port, login and type, and nothing changes them. */
+  /** Whether a listing has confirmed host, port, login and type, and nothing changes them. */
   readonly isConfirmed: boolean;
 }
 
-/** Why nothing was refunded: the limits of the rule, and then see `refund_proxy.sql`. */
+/** Reason why nothing was refunded: a limit of the rule, or an obstacle of `refund_proxy.sql`. */
 export type RefundObstacle =
   | 'rule-off'
   | 'refund-quota-used'
@@ -62,13 +62,13 @@ export type RefundObstacle =
   | 'withdrawn'
   | 'prolonged';
 
-/** Failures right after the delivery may be those of a proxy that is not set up yet. */
+/** Minutes after the delivery in which failures may be those of a proxy that is not set up yet. */
 const MINUTES_AFTER_DELIVERY = 10;
-/** Between two checks. */
+/** Longest pause between two checks. */
 const LONGEST_PAUSE = `(SELECT make_interval(mins => greatest(${MINUTES_AFTER_DELIVERY}, 2 * minutes_between))
                           FROM refund_rule)`;
 
-/** The statements of refunds, each guarded by the state that it starts from. */
+/** Reads and changes refunds. Each statement is guarded by the state that it starts from. */
 @Injectable()
 export class ProxyRefundRecords {
   readonly awaited: RowWaiters<{ readonly id: number; readonly state: ProxyRefundState }>;
@@ -78,7 +78,7 @@ export class ProxyRefundRecords {
     notifier: Notifier,
     retries: Retries,
   ) {
-    // As far apart as before, because failures in a moment prove nothing.
+    // Checks keep their distance after a pause, because failures in one moment prove nothing.
     retries.add({
       table: 'proxy_refunds',
       column: 'next_check_at',
@@ -91,7 +91,7 @@ export class ProxyRefundRecords {
     );
   }
 
-  /** The last refund of a proxy. */
+  /** Finds the last refund of a proxy. */
   async find(proxyId: number): Promise<RefundRow | null> {
     const [row] = await queryRows<RefundRow>(
       this.dataSource,
@@ -104,7 +104,10 @@ export class ProxyRefundRecords {
     return row ?? null;
   }
 
-  /** A request that follows one that was refused as `prolonged` counts as made with it. */
+  /**
+   * Reads the facts of a proxy's refund. A request that follows one refused as `prolonged` counts as made
+   * with it.
+   */
   facts({ id, userId }: Proxy): Promise<RefundFacts> {
     return queryRow(
       this.dataSource,
@@ -122,8 +125,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Begins a refund, unless one is there that was not refused. Requests of one user at once occupy no more
-   * than one connection.
+   * Begins a refund, unless one that was not refused exists. Simultaneous requests of one user occupy at most
+   * one connection.
    *
    * @returns why none was begun
    */
@@ -158,8 +161,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Proxies of the same version, of other customers and at other hosts, to compare with: one of each customer
-   * before a second one of any, because all of a customer may be dead.
+   * Finds proxies of other customers to compare with, of the same version and at other hosts. One proxy of
+   * each customer comes before a second one of any, because all proxies of a customer may be dead.
    */
   findControls({ version, userId, host }: DueProxyRefund, count: number): Promise<ProxyToCheck[]> {
     return queryRows(
@@ -199,8 +202,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Refunds what the rule allows. One decision at a time has locked the rule: it counts those before, and
-   * follows each change of the rule that is confirmed.
+   * Refunds what the rule allows. The decision locks the rule, so that it counts all earlier decisions and
+   * follows each confirmed change of the rule.
    *
    * @returns the obstacle because of which nothing was changed
    */
@@ -214,7 +217,7 @@ export class ProxyRefundRecords {
     return obstacle;
   }
 
-  /** The limit of the rule that a refund would exceed. */
+  /** Returns the limit of the rule that a refund would exceed. */
   private async limitOf(id: number, manager: EntityManager): Promise<RefundObstacle | null> {
     const { limit } = await queryRow<{ limit: RefundObstacle | null }>(
       manager,
@@ -232,7 +235,7 @@ export class ProxyRefundRecords {
     return limit;
   }
 
-  /** Locks a refund until the transaction ends. @returns whether it has the state */
+  /** Locks a refund until the transaction ends. @returns whether it is in the state */
   async lock(id: number, state: ProxyRefundState, manager: EntityManager): Promise<boolean> {
     const locked = await queryRows(
       manager,
@@ -242,7 +245,10 @@ export class ProxyRefundRecords {
     return locked.length > 0;
   }
 
-  /** @param queryable a transaction that has locked the refund */
+  /**
+   * Refunds a proxy, unless an obstacle prevents it. @param queryable a transaction that has locked the
+   * refund
+   */
   async refund(id: number, byRule: boolean, queryable: Queryable): Promise<RefundObstacle | null> {
     const { obstacle, amount } = await queryRow<{ obstacle: RefundObstacle | null; amount: string | null }>(
       queryable,

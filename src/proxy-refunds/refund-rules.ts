@@ -10,7 +10,7 @@ export type NewRefundRule = Omit<RefundRule, 'quota_sum'> & { readonly quota_sum
 const SHOWN = 'enabled, hours, failed_checks, minutes_between, quota, quota_percent, quota_sum, versions';
 const ALL = `${SHOWN}, daily_sum`;
 
-/** The conditions of the shop, which staff set. */
+/** Reads and sets the shop's conditions, which staff decide. */
 @Injectable()
 export class RefundRules {
   constructor(private readonly dataSource: DataSource) {}
@@ -28,7 +28,7 @@ export class RefundRules {
     return queryRow(queryable, `SELECT ${ALL} FROM refund_rule FOR UPDATE`);
   }
 
-  /** A sum of the quota that is `null` stays as it is. */
+  /** Changes the rule. A `quota_sum` of `null` keeps the stored one. */
   set(rule: NewRefundRule, queryable: Queryable): Promise<RefundRule> {
     return queryRow(
       queryable,
@@ -51,7 +51,7 @@ export class RefundRules {
   }
 }
 
-/** How a missing condition is fulfilled. */
+/** Describes how a missing condition can be fulfilled. */
 export function fulfilmentOf(refusal: RefundRefusal, rule: RefundRuleOut): string {
   switch (refusal) {
     case 'proxy-works':

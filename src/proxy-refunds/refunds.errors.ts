@@ -1,6 +1,6 @@
 import { domainError } from '../common';
 
-/** Orders and changes of a type usually end soon. */
+/** `Retry-After` while an order or a change of type is open; they usually end soon. */
 const RETRY_AFTER_SECONDS = 5;
 
 export class RefundWaits extends domainError(
@@ -11,5 +11,7 @@ export class RefundWaits extends domainError(
 
 export class ProxyRefundNotFound extends domainError('not-found', 'Refund not found') {}
 
-/** Staff decide only refunds that the rule leaves to them, or a colleague was faster. */
+/**
+ * Thrown when staff decide about a refund that the rule does not leave to them, or a colleague was faster.
+ */
 export class RefundNotForStaff extends domainError('conflict', 'The refund is not left to staff') {}

@@ -16,17 +16,20 @@ import { type DueProxyRefund, ProxyRefundRecords } from './refund-records';
 import { type RefundRule, RefundRules } from './refund-rules';
 
 const EVERY_SECONDS = 15;
-/** Checks of the service, apart from those that customers request. */
+/** Maximum number of simultaneous checks of this job, apart from those that customers request. */
 const CHECKS_AT_ONCE = 20;
 const CONTROLS = 3;
-/** If fewer of them work, the round says nothing about the proxy. */
+/** Minimum number of working controls. With fewer, the round says nothing about the proxy. */
 const WORKING_CONTROLS = 2;
-/** When a refund is looked at again that something keeps from a check. */
+/** Pause before the next look at a refund that cannot be checked or decided now. */
 const POSTPONED_SECONDS = 60;
-/** A day without a decision leaves a refund to staff: random spacing adds nothing beyond this. */
+/**
+ * Maximum time for all checks of a refund. A refund that is undecided after a day goes to staff, so that
+ * longer random pauses add nothing.
+ */
 const MOST_MINUTES_OF_CHECKS = 20 * 60;
 
-/** The failures that only the proxy itself can cause. Others may be those of a target, or of the service. */
+/** Failures that only the proxy itself can cause. Others may be those of a target, or of the service. */
 const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 'closed'];
 
 /**
@@ -70,11 +73,11 @@ export class ProxyRefundsJob {
           if (await this.isProven(refund, rule)) toDecide.push(refund);
         }),
       );
-      // Their checks end in any order: what is left of a quota is for those that were requested first.
+      // Checks end in any order, so sorting gives the rest of a quota to the earliest requests.
       for (const refund of toDecide.sort((one, other) => one.id - other.id)) {
         await run.renew(report);
         await this.decide(refund).catch(async (error: unknown) => {
-          // One that fails keeps no other from being decided.
+          // A failed decision does not stop the other decisions.
           this.logger.error(`refund ${refund.id} could not be decided: ${messageOf(error)}`);
           await this.records.postpone(refund.id, POSTPONED_SECONDS);
         });
@@ -96,7 +99,7 @@ export class ProxyRefundsJob {
     return false;
   }
 
-  /** A round of checks: the proxy, and, if it fails, others to compare with. */
+  /** Runs a round of checks: the proxy, and, if it fails, others to compare with. */
   private async check(refund: DueProxyRefund, rule: RefundRule): Promise<void> {
     const { id, failures } = refund;
     const found = await this.probe(refund);
@@ -119,8 +122,8 @@ export class ProxyRefundsJob {
   }
 
   /**
-   * Whether this service may have closed the connection between the proxy and the echo endpoint. Anybody can
-   * fill the bound of a network, and a customer that of their proxy's own exit.
+   * Whether this service may have closed the connection between the proxy and the echo endpoint, at a limit.
+   * Anybody can fill the limit of a network, and a customer can fill that of their proxy's own exit.
    */
   private async mayBeOurs({ reason, isAccepted }: Probe): Promise<boolean> {
     const closed = await this.limits.closedConnections();
@@ -137,7 +140,9 @@ export class ProxyRefundsJob {
     return this.turns.run('check', () => this.checks.probe(proxy));
   }
 
-  /** The provider's own check has the last word: it must say that the proxy does not work. */
+  /**
+   * Decides a refund. The provider's own check has the last word: it must say that the proxy does not work.
+   */
   private async decide(refund: DueProxyRefund): Promise<void> {
     const { id } = refund;
     let works: boolean;
@@ -167,7 +172,7 @@ export class ProxyRefundsJob {
   }
 }
 
-/** Random, because a customer could make a check fail whose moment they know. */
+/** Returns a random pause, because a customer could make a check fail at a known moment. */
 function secondsBetween({ minutes_between: least, failed_checks: checks }: RefundRule): number {
   const most = Math.max(least, Math.min(2 * least, MOST_MINUTES_OF_CHECKS / checks));
   return randomInt(60 * least, 60 * most + 1);

@@ -11,7 +11,7 @@ import { ProxyRefundsJob } from './refunds.job';
 import { ProxyRefundsService } from './refunds.service';
 import { StaffRefunds } from './staff-refunds';
 
-/** Refunds of proxies that do not work. */
+/** Refunds proxies that do not work. */
 @Module({
   imports: [AuthModule, OrdersModule, ProviderModule, ProxiesModule],
   controllers: [RefundsController],

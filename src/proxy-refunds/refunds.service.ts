@@ -10,7 +10,7 @@ import { type RefundFacts, ProxyRefundRecords, type RefundRow } from './refund-r
 import { fulfilmentOf, RefundRules } from './refund-rules';
 import { RefundWaits } from './refunds.errors';
 
-/** Refunds of proxies that do not work, as their customers request them. */
+/** Refunds proxies that do not work, as their customers request it. */
 @Injectable()
 export class ProxyRefundsService {
   constructor(
@@ -104,7 +104,7 @@ function toRefundOut(row: RefundRow, rule: RefundRuleOut): RefundOut {
   const { state, amount, requested_at, closed_at } = row;
   const refusal = REFUND_REFUSALS.find((code) => code === row.reason) ?? 'not-refundable';
   const code = state === 'refused' ? refusal : null;
-  // A customer who saw a check could make the next one fail.
+  // The number stays hidden, because a customer who saw a check could make the next one fail.
   const failedChecks = state === 'checking' ? 0 : row.failed_checks;
   return { state, ...toCode(code, rule), amount, failed_checks: failedChecks, requested_at, closed_at };
 }

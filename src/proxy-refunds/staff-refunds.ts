@@ -29,10 +29,10 @@ const SHOWN = `
          requested_at, closed_at, deleted_at
     FROM proxy_refunds refund JOIN proxies ON proxies.id = proxy_id`;
 
-/** The customers whose shares are shown. */
+/** Maximum number of customers whose shares are shown. */
 const MOST_CUSTOMERS = 100;
 
-/** Refunds for staff, and the decisions that the rule leaves to them. */
+/** Shows refunds to staff, and executes the decisions that the rule leaves to them. */
 @Injectable()
 export class StaffRefunds {
   constructor(
@@ -40,7 +40,7 @@ export class StaffRefunds {
     private readonly records: ProxyRefundRecords,
   ) {}
 
-  /** Newest first. */
+  /** Lists refunds, newest first. */
   list(
     { state, user_id: userId, from, to }: StaffRefundFilter,
     page: PageRequest,
@@ -55,7 +55,7 @@ export class StaffRefunds {
   }
 
   /**
-   * Sums up what the rule refunded since a day (UTC), over all and to the customers with the largest sums.
+   * Sums up what the rule refunded since a day (UTC): in total, and to the customers with the largest sums.
    *
    * @param paid roubles that all customers paid since then
    * @param userId the only customer to show

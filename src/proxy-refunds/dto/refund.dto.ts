@@ -13,11 +13,11 @@ import {
   StrictRequest,
 } from '../../http';
 
-/** The stored states: `refunds.sql` has the same. */
+/** Stored states, which `refunds.sql` also lists. */
 export const REFUND_STATES = ['checking', 'staff', 'refunded', 'refused'] as const;
 export type ProxyRefundState = (typeof REFUND_STATES)[number];
 
-/** Why a refund is refused, for customers. */
+/** Reasons for refusals that customers see. */
 export const REFUND_REFUSALS = [
   'proxy-works',
   'not-the-proxy',
@@ -151,7 +151,7 @@ export class StaffRefundOut {
   deleted_at!: Date | null;
 }
 
-/** The part of the payments of the last 30 days (UTC), with today, that the rule refunded. */
+/** Part of the payments of the last 30 days (UTC), including today, that the rule refunded. */
 export class RefundShareOut {
   @ApiRoubles('Roubles paid for orders', '8527.20')
   paid!: string;
