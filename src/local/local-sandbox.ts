@@ -7,18 +7,18 @@ import { z } from 'zod';
 import type { AppConfig } from '../config';
 import { isAlive } from './system';
 
-/** Without an extension: it is TypeScript for `npm run start:dev`. */
+/** Path without an extension, because the program is TypeScript for `npm run start:dev`. */
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main');
-/** The sandbox's exit code when another process already serves the directory. */
+/** Exit code of the sandbox when another process already serves the directory. */
 const EXIT_ALREADY_RUNNING = 3;
 
-/** The sandbox of a service that was killed a moment ago needs some time to end. */
+/** Maximum wait for the sandbox of a service that was killed a moment ago. */
 const IN_USE_TIMEOUT_MS = 5000;
 const END_TIMEOUT_MS = 2000;
 const POLL_MS = 50;
 const SUBSCRIBE_TIMEOUT_MS = 5000;
 
-/** The part of a running sandbox's address file that is read here. */
+/** Fields of a running sandbox's address file that are read here. */
 const addressSchema = z.object({
   pid: z.number(),
   baseUrl: z.string(),
@@ -27,24 +27,27 @@ const addressSchema = z.object({
 });
 type SandboxAddress = z.infer<typeof addressSchema>;
 
-/** The stand-in provider on this machine, in a separate process. */
+/** Sandbox of the provider on this machine, in a separate process. */
 export interface LocalSandbox extends SandboxAddress {
-  /** Ends it. */
+  /** Ends the sandbox. */
   release(): Promise<void>;
 }
 
 export interface LocalSandboxOptions {
-  /** The directory of the sandbox's state. */
+  /** Directory of the sandbox's state. */
   directory: string;
   /** Receives single lines for the user about problems. */
   onNote: (line: string) => void;
-  /** Ports on which the service will listen, after the sandbox has started. */
+  /** Ports to avoid, because the service will listen on them after the sandbox has started. */
   exceptPorts?: readonly number[];
-  /** The compiled program of the sandbox. */
+  /** Compiled program of the sandbox. */
   program?: string;
 }
 
-/** The address of the sandbox that runs in a directory, or null. A killed one leaves its address file. */
+/**
+ * Finds the address of the sandbox that runs in a directory, or null. A killed sandbox leaves its address
+ * file.
+ */
 export async function findLocalSandbox(directory: string): Promise<SandboxAddress | null> {
   try {
     const text = await readFile(join(directory, 'address.json'), 'utf8');
@@ -56,14 +59,15 @@ export async function findLocalSandbox(directory: string): Promise<SandboxAddres
 }
 
 /**
- * Starts the sandbox of a directory. It ends with this process, even when that is killed, because the system
- * then closes its input. It has its own session, so that Ctrl-C in a terminal does not reach it.
+ * Starts the sandbox of a directory. The sandbox ends with this process, even if this process is killed,
+ * because the system then closes the sandbox's input. The sandbox has its own session, so that Ctrl-C in a
+ * terminal does not reach it.
  *
  * @throws Error with one line for the user, without the key
  */
 export async function startLocalSandbox(options: LocalSandboxOptions): Promise<LocalSandbox> {
   const { directory, onNote } = options;
-  // Others use the parent directory, too: it must not get the sandbox's mode.
+  // Others also use the parent directory, so it must not get the sandbox's mode.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const deadlineMs = performance.now() + IN_USE_TIMEOUT_MS;
@@ -112,7 +116,7 @@ async function spawnSandbox({
   }
 }
 
-/** `null` when the sandbox has ended instead. */
+/** Waits until the sandbox listens. Returns `null` when the sandbox has ended instead. */
 async function untilListening(child: ChildProcess, directory: string): Promise<SandboxAddress | null> {
   for (;;) {
     const address = await findLocalSandbox(directory);
@@ -125,7 +129,7 @@ async function untilListening(child: ChildProcess, directory: string): Promise<S
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode !== null || signalCode !== null;
 
-/** Closes its input, and kills it when it hangs. */
+/** Closes the sandbox's input, and kills a sandbox that hangs. */
 async function stop(child: ChildProcess, end: AbortController): Promise<void> {
   end.abort();
   if (hasEnded(child)) return;
@@ -141,8 +145,8 @@ function logFileIn(directory: string): string {
 }
 
 /**
- * Has a sandbox of payments notify this service. At the real provider, an operator subscribes in the profile
- * of the shop. Without notifications, payments are found by the checks of their deposits.
+ * Subscribes this service to the notifications of a sandbox of payments. At the real provider, an operator
+ * subscribes in the profile of the shop. Without notifications, the checks of deposits find their payments.
  */
 export async function subscribeToSandbox({ payments }: AppConfig, serviceUrl: string): Promise<void> {
   const { provider, baseUrl, shopId = '', secretKey = '' } = payments;

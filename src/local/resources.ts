@@ -14,11 +14,11 @@ export interface Resources {
   readonly config: AppConfig;
   /** Rejects when the embedded database is lost. Never resolves. */
   readonly lost: Promise<never>;
-  /** Stops everything started for this process, unless another process uses the database. */
+  /** Stops everything that was started for this process, except a database that another process uses. */
   release(): Promise<void>;
 }
 
-/** The sandbox has a shop, too, where customers pay. */
+/** Address of the provider. The sandbox also contains a shop, where customers pay. */
 type Provider = ProviderAddress & { readonly payments?: PaymentsAddress };
 
 interface Acquired<Value> {
@@ -32,7 +32,7 @@ const nothingToRelease = async (): Promise<void> => undefined;
 
 export interface Needs {
   readonly provider: boolean;
-  /** Whether the sandbox of a running service is enough: for a command, which ends before it. */
+  /** Whether the sandbox of a running service is enough, as for a command, which ends before the sandbox. */
   readonly sharesSandbox?: boolean;
 }
 
@@ -74,13 +74,15 @@ export async function acquireResources(
   }
 }
 
-/** The shop of the sandbox, unless another one is configured. Without either there is no address to call. */
+/**
+ * Returns the sandbox's shop, unless another one is configured. Without either there is no address to call.
+ */
 function shopOf({ payments, server: { port } }: Environment, { payments: shop }: Provider) {
   if (payments.provider !== 'sandbox' || payments.shopId !== undefined) return {};
   return { baseUrl: '', ...shop, returnUrl: payments.returnUrl ?? `http://127.0.0.1:${port}/docs` };
 }
 
-/** The proxies of the sandbox reach only this machine, so their echo endpoint is this process. */
+/** Returns the echo endpoint: this process for the sandbox's proxies, which reach only this machine. */
 function echoUrlOf({ provider, server, proxyChecks }: Environment): string | undefined {
   const isOwn = provider.apiKey === undefined && server.port !== 0 && LISTENS_ON_LOOPBACK.has(server.host);
   return proxyChecks.echoUrl ?? (isOwn ? `http://127.0.0.1:${server.port}/echo` : undefined);

@@ -6,7 +6,7 @@ export function isErrorWithCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }
 
-/** Whether the process exists, also one of another user. */
+/** Whether the process exists, even if it belongs to another user. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

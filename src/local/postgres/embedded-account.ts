@@ -9,13 +9,13 @@ const run = promisify(execFile);
 const ROOT_UID = 0;
 const SERVER_USER = 'postgres';
 const UNPRIVILEGED_USER = 'nobody';
-/** The tools for accounts are in sbin, which is not in every user's PATH. */
+/** Search path of the tools for accounts, which are in sbin: not every user's PATH contains it. */
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The bit of a directory's mode that lets a user enter it. */
 const ENTER = 1;
 
-/** The operating system's user that owns the server's processes and files. */
+/** User of the operating system that owns the server's processes and files. */
 export interface ServerAccount {
   readonly uid: number;
   readonly gid: number;
@@ -24,8 +24,8 @@ export interface ServerAccount {
 }
 
 /**
- * PostgreSQL runs as the current user. It refuses to run as root: then it runs as the owner of the data or as
- * the user `postgres`, which is created when it does not exist.
+ * Returns the user that PostgreSQL runs as, usually the current one. PostgreSQL refuses to run as root: it
+ * then runs as the owner of the data or as the user `postgres`, which is created if missing.
  *
  * @param data the existing data, if there is any
  * @throws Error when this user cannot use the data
@@ -59,7 +59,7 @@ export async function getServerAccount(
   return { uid: data.owner.uid, gid: data.owner.gid, isSelf: false };
 }
 
-/** Options that make a child process run as that user. */
+/** Returns options that make a child process run as that user. */
 export function runAs(account: ServerAccount): { uid?: number; gid?: number } {
   return account.isSelf ? {} : { uid: account.uid, gid: account.gid };
 }
@@ -95,7 +95,7 @@ async function getUnprivilegedUser(onNote: (line: string) => void): Promise<{ ui
     await runSystemTool('useradd', ['--system', '--gid', SERVER_USER, ...home, SERVER_USER]);
     onNote(`Created the system user ${SERVER_USER}, because PostgreSQL does not run as root.`);
   } catch {
-    // The tools are missing or another start was faster. Either way, the user may exist now.
+    // The tools are missing, or another start was faster; the user may exist now in either case.
   }
   const user = (await findUser(SERVER_USER)) ?? (await findUser(UNPRIVILEGED_USER));
   if (user === null) {

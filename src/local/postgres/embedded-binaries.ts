@@ -7,8 +7,9 @@ import { createStagingDirectory, publish } from './embedded-staging';
 const NAME = 'postgresql';
 
 /**
- * PostgreSQL's bin, lib and share in the cluster's directory: hard links to the files of node_modules or, on
- * another disk, copies. A server loads libraries when it needs them, and `npm ci` deletes node_modules.
+ * Puts PostgreSQL's bin, lib and share into the cluster's directory, as hard links to the files of
+ * node_modules or, on another disk, as copies. A server loads libraries when it needs them, and `npm ci`
+ * deletes node_modules.
  */
 export async function getBinaries(directory: string, account: ServerAccount): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();
@@ -24,7 +25,7 @@ export async function getBinaries(directory: string, account: ServerAccount): Pr
   return place;
 }
 
-/** Where `initdb` runs: it passes its own path to a shell without quoting these characters. */
+/** Returns the path of `initdb`, which passes its own path to a shell without quoting these characters. */
 export async function getInitdb(binaries: string): Promise<string> {
   const parent = /["$`\\]/.test(binaries) ? (await getPlatformPackage()).native : binaries;
   return join(parent, 'bin', 'initdb');
@@ -45,7 +46,10 @@ async function getPlatformPackage(): Promise<{ platform: string; version: string
   return { platform, version, native: join(root, 'native') };
 }
 
-/** Gives every user access, because installations can lose modes. Symbolic links are omitted. */
+/**
+ * Links a tree of files, without its symbolic links. Gives every user access, because installations can lose
+ * modes.
+ */
 async function linkTree(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   await chmod(to, 0o755);
@@ -62,14 +66,16 @@ async function linkFile(source: string, target: string, mode: number): Promise<v
     await link(source, target);
     await chmod(target, mode);
   } catch {
-    // Another disk, or the file of another user.
+    // The file is on another disk, or belongs to another user.
     await rm(target, { force: true });
     await copyFile(source, target);
     await chmod(target, mode);
   }
 }
 
-/** Links that npm cannot pack: `source` and the link's own path `target` both start with `native/`. */
+/**
+ * Reads the links that npm cannot pack: `source` and the link's own path `target` both start with `native/`.
+ */
 async function readSymbolicLinks(native: string): Promise<{ source: string; target: string }[]> {
   const list = join(native, 'pg-symlinks.json');
   return (await exists(list)) ? JSON.parse(await readFile(list, 'utf8')) : [];

@@ -26,22 +26,22 @@ const run = promisify(execFile);
 
 export const SUPERUSER = 'postgres';
 
-/** For a database that the server's user could not reach in its proper place. */
+/** Directory for a database that the server's user could not reach in its proper place. */
 const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
 
-/** The environment of child processes, without anything that could point PostgreSQL elsewhere. */
+/** Environment of child processes, without anything that could point PostgreSQL elsewhere. */
 export const CHILD_ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 /** A database cluster on disk with everything required to run a server on it. */
 export interface Cluster {
-  /** Contains the data, the file with the password, the server's log and PostgreSQL itself. */
+  /** Directory that contains the data, the file with the password, the server's log and PostgreSQL itself. */
   readonly directory: string;
   readonly dataDirectory: string;
   readonly logFile: string;
-  /** PostgreSQL's bin, lib and share. */
+  /** Directory with PostgreSQL's bin, lib and share. */
   readonly binaries: string;
   readonly account: ServerAccount;
-  /** The password of the superuser. */
+  /** Password of the superuser. */
   readonly password: string;
   /** Receives single lines for the user. */
   readonly onNote: (line: string) => void;
@@ -49,13 +49,14 @@ export interface Cluster {
 
 export const SERVICE_ROLE = 'proxy_rental_service';
 
-/** The password of the service's role. It is derived one-way from the superuser's. */
+/** Derives the password of the service's role one-way from the superuser's. */
 export const servicePassword = ({ password }: Cluster): string =>
   createHmac('sha256', password).update(SERVICE_ROLE).digest('base64url');
 
 /**
- * The cluster of a data directory, created if missing. Any number of processes may call this at once. It is
- * in `<dataDir>/postgres` or, when the server's user cannot enter that, elsewhere with a symbolic link.
+ * Returns the cluster of a data directory, and creates it if missing. Any number of processes may call this
+ * at once. The cluster is in `<dataDir>/postgres` or, when the server's user cannot enter that, elsewhere
+ * with a symbolic link.
  */
 export async function getCluster(dataDir: string, onNote: (line: string) => void): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true });
@@ -116,7 +117,7 @@ async function createCluster({
     return;
   }
   await mkdir(SHARED_DIRECTORY, { recursive: true });
-  // Regardless of the umask.
+  // Sets the mode regardless of the umask.
   await chmod(SHARED_DIRECTORY, 0o755);
   const elsewhere = await mkdtemp(join(SHARED_DIRECTORY, 'data-'));
   await initialise(elsewhere, account);
@@ -152,7 +153,7 @@ async function initialise(directory: string, account: ServerAccount): Promise<vo
   }
 }
 
-/** The last lines that initdb wrote, joined to one. */
+/** Joins the last lines that initdb wrote. */
 function describeFailure(error: unknown): string {
   const said = typeof error === 'object' && error !== null && 'stderr' in error ? String(error.stderr) : '';
   const lines = said.split('\n').filter((line) => line.trim() !== '');
@@ -164,7 +165,7 @@ const CURES: readonly (readonly [text: string, cure: string])[] = [
   ['could not resize shared memory segment', 'mount a larger /dev/shm'],
 ];
 
-/** A sentence that says what to do about a failure, or nothing. */
+/** Returns a sentence that says what to do about a failure, or an empty text. */
 export function cureOf(said: string): string {
   const cure = CURES.find(([text]) => said.includes(text))?.[1];
   return cure === undefined ? '' : ` Set DATABASE_URL, or ${cure}.`;

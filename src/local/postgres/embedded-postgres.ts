@@ -7,8 +7,8 @@ import { type Cluster, getCluster, SERVICE_ROLE, servicePassword, SUPERUSER } fr
 import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server';
 
 /**
- * The life of the embedded server. A service and commands of the command line share one server, in any order:
- * the first starts it, the last stops it.
+ * Advisory lock that all users of the embedded server share. A service and commands of the command line share
+ * one server, in any order: the first starts it, the last stops it.
  *
  * | state    | how it is detected                        | who joins              | who leaves       |
  * | -------- | ----------------------------------------- | ---------------------- | ---------------- |
@@ -28,12 +28,12 @@ const USE_LOCK = 20_631_004;
 
 const USE_APPLICATION = 'embedded-postgres-use';
 const DATABASE = 'proxy_rental';
-/** The users take their lock in this database, because advisory locks are per database. */
+/** Database in which the users take their lock, because advisory locks are per database. */
 const MAINTENANCE_DATABASE = 'postgres';
 
 const JOIN_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Closed sessions disappear within this time. */
+/** Maximum time until closed sessions have disappeared. */
 const SESSIONS_END_MS = 2000;
 const RETRY_MS = 50;
 const POLL_MS = 20;
@@ -44,20 +44,20 @@ const DUPLICATE_DATABASE = '42P04';
 const UNIQUE_VIOLATION = '23505';
 
 export interface EmbeddedPostgres extends DatabaseAddress {
-  /** The URL of the service's database, for the service's role, with its password. */
+  /** URL of the service's database, for the service's role, with its password. */
   readonly url: string;
-  /** The same for the superuser, who owns the tables. */
+  /** URL for the superuser, who owns the tables. */
   readonly ownerUrl: string;
   /** Rejects when the server has ended and does not start again on its port. Never resolves. */
   readonly lost: Promise<never>;
-  /** Ends the use. The last user stops the server and waits until it has ended. */
+  /** Stops using the server. The last user stops the server and waits until it has ended. */
   release(): Promise<void>;
 }
 
 /**
- * The PostgreSQL of a data directory while it is in use.
+ * Acquires the PostgreSQL of a data directory until it is released.
  *
- * @param options.joinTimeoutMs how long a server may refuse connections that is not starting
+ * @param options.joinTimeoutMs how long a server that is not starting may refuse connections
  * @param options.onNote receives single lines for the user: problems, and where data outside `dataDir` is
  * @throws Error with one line for the user, without secrets
  */
@@ -90,7 +90,7 @@ export async function acquireEmbeddedPostgres({
     };
     follow();
   });
-  // Commands do not await it.
+  // Commands do not await it, so its rejection must not count as unhandled.
   lost.catch(() => undefined);
   return {
     url: serviceUrl(cluster, port),
@@ -106,7 +106,7 @@ const serviceUrl = (cluster: Cluster, port: number): string =>
 /**
  * Finds or starts the server, shares the lock, and creates the database and the service's role.
  *
- * @param usedPort the port in the URLs that this process uses already
+ * @param usedPort the port in the URLs that this process already uses
  */
 async function join(
   cluster: Cluster,
@@ -135,7 +135,7 @@ async function join(
       }
       // The server is starting or stopping: the next attempt finds it ready or gone.
       reason = messageOf(error);
-      // It may replay a long log.
+      // A starting server may replay a long log.
       const isStarting = isErrorWithCode(error, CANNOT_CONNECT_NOW) && !reason.includes('shutting down');
       if (isStarting) sinceMs = performance.now();
     }
@@ -191,9 +191,10 @@ async function release(cluster: Cluster, lock: Client): Promise<void> {
 }
 
 /**
- * Releases the shared lock first: otherwise two processes that leave at once would prevent each other from
- * being the last. A process that arrives while the exclusive lock is held waits for it, loses the connection
- * when the server stops, and starts the server again.
+ * Releases the shared lock, and stops the server if there are no other users. The shared lock must be
+ * released first: otherwise two processes that leave at once would prevent each other from being the last. A
+ * process that arrives while the exclusive lock is held waits for it, loses the connection when the server
+ * stops, and starts the server again.
  */
 async function leave(cluster: Cluster, lock: Client): Promise<void> {
   try {
@@ -207,7 +208,10 @@ async function leave(cluster: Cluster, lock: Client): Promise<void> {
   }
 }
 
-/** Whether a process uses the server that has lost its lock with its connection and not joined again yet. */
+/**
+ * Whether another process uses the server, even if it has lost its lock with its connection and not joined
+ * again yet.
+ */
 async function hasOtherUsers(lock: Client): Promise<boolean> {
   const sinceMs = performance.now();
   for (;;) {

@@ -15,9 +15,11 @@ const run = promisify(execFile);
 const STOP_TIMEOUT_SECONDS = 60;
 const POLL_MS = 20;
 const LOG_LINES_IN_ERROR = 5;
-/** A running server ends within a minute if it cannot read its postmaster.pid. */
+/**
+ * Time after which a postmaster.pid that stays unreadable can be removed: a running server would have ended.
+ */
 const UNREADABLE_MS = 60_000;
-/** PostgreSQL replays its log for as long as it takes. After this time the user learns about it. */
+/** Time after which the user learns that PostgreSQL is still replaying its log. */
 const REPLAY_NOTE_MS = 10_000;
 
 export const LOOPBACK = '127.0.0.1';
@@ -35,7 +37,9 @@ const SETTINGS: ServerSettings = {
   log_min_error_statement: 'panic',
 };
 
-/** A start that fails with these is retried: another was faster, or the last server is still stopping. */
+/**
+ * Messages of a failed start that is retried: another start was faster, or the last server is still stopping.
+ */
 const TRANSIENT = [
   'lock file "postmaster.pid" already exists',
   'pre-existing shared memory block',
@@ -48,7 +52,7 @@ export interface ServerProcess {
   readonly port: number;
 }
 
-/** The server in postmaster.pid, provided that it really runs. */
+/** Finds the server in postmaster.pid, provided that it really runs. */
 export async function findServer(cluster: Cluster): Promise<ServerProcess | null> {
   const recorded = await readPidFile(cluster);
   return recorded !== null && (await isServer(cluster, recorded.pid)) ? recorded : null;
@@ -59,14 +63,14 @@ export async function findServer(cluster: Cluster): Promise<ServerProcess | null
  *
  * `pg_ctl start` cannot be used: it passes the paths to a shell without quoting their `$` and `"`.
  *
- * @returns null when it accepts connections; otherwise why another attempt may succeed: the caller finds the
- *   server, and starts it again if there is none
+ * @returns null when the server accepts connections; otherwise why another attempt may succeed: the caller
+ * then finds the server, or starts it again
  */
 export async function startServer(
   cluster: Cluster,
   options: {
     settings?: ServerSettings;
-    /** Additional environment variables of its processes. */
+    /** Additional environment variables of the server's processes. */
     environment?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<string | null> {
@@ -107,7 +111,7 @@ export async function startServer(
   }
 }
 
-/** Stops the server: it rolls open transactions back, writes the data and ends. */
+/** Stops the server, which rolls back open transactions, writes the data and ends. */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const parameters = ['stop', '-D', cluster.dataDirectory, '-m', 'fast', '-t', String(STOP_TIMEOUT_SECONDS)];
   try {
@@ -141,7 +145,7 @@ async function settle(server: ChildProcess, cluster: Cluster): Promise<string | 
 
 const pidFileOf = (cluster: Cluster): string => join(cluster.dataDirectory, 'postmaster.pid');
 
-/** Null if there is none, or if it names no process. */
+/** Reads postmaster.pid. Returns null if the file does not exist, or if it names no process. */
 async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady: boolean }) | null> {
   let text: string;
   try {
@@ -156,12 +160,12 @@ async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady
 }
 
 /**
- * A power cut can leave a postmaster.pid that is empty or full of NULs, with which PostgreSQL does not start.
- * The file is removed if it has not changed for a minute and no process, such as a server's orphan, works in
- * the data directory. The lock keeps two starts from removing it at once: the second one would remove the
- * file of the first one's server.
+ * Removes an unreadable postmaster.pid: a power cut can leave one that is empty or full of NULs, with which
+ * PostgreSQL does not start. The file must not have changed for a minute, and no process, such as a server's
+ * orphan, may work in the data directory. The lock prevents a second start from removing the file of the
+ * first one's server.
  *
- * @returns why the file cannot be removed yet, or null if there is no such file
+ * @returns why the file cannot be removed yet, or null if it was removed or is readable
  */
 async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null> {
   const path = pidFileOf(cluster);
@@ -189,7 +193,10 @@ async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null>
   }
 }
 
-/** After a crash, and in a copy of the data, the process in postmaster.pid may be another one. */
+/**
+ * Whether the process is this cluster's server. After a crash, and in a copy of the data, postmaster.pid may
+ * name another process.
+ */
 async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   if (process.platform === 'linux') {
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
@@ -204,8 +211,8 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
 }
 
 /**
- * Whether the process works in the data directory, which can have several paths. Only on Linux. Undefined
- * if the system does not say it: root in a container may not look into processes of other users.
+ * Whether the process works in the data directory, which can have several paths. Only on Linux. Undefined if
+ * the system does not say, because root in a container may not look into processes of other users.
  */
 async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean | undefined> {
   const data = await stat(cluster.dataDirectory);
@@ -217,7 +224,7 @@ async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean 
   }
 }
 
-/** Whether the process may use the data: it works there, or the system does not say where it works. */
+/** Whether the process may use the data: it works there, or runs as the server's user in an unknown place. */
 async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
   const isOfServersUser = async (): Promise<boolean> =>
     (await stat(`/proc/${pid}`).catch(() => null))?.uid === cluster.account.uid;
@@ -225,9 +232,9 @@ async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
 }
 
 /**
- * PostgreSQL does not start while the process in postmaster.pid lives, even another program's, unless this
- * variable contains its id (as with pg_ctl). PostgreSQL itself takes the file over, so that only one of two
- * starts succeeds.
+ * Makes PostgreSQL ignore another program's process in postmaster.pid. PostgreSQL does not start while that
+ * process lives, unless this variable contains its id (as with pg_ctl). PostgreSQL itself takes the file
+ * over, so that only one of two starts succeeds.
  */
 async function disownRecordedPid(cluster: Cluster): Promise<Record<string, string>> {
   const recorded = await readPidFile(cluster);
@@ -235,7 +242,7 @@ async function disownRecordedPid(cluster: Cluster): Promise<Record<string, strin
   return isOther ? { PG_GRANDPARENT_PID: String(recorded.pid) } : {};
 }
 
-/** @param preferred is chosen if it is free */
+/** Chooses a free port. @param preferred is chosen if it is free */
 async function choosePort(preferred = 0): Promise<number> {
   const listener = createServer().listen(preferred, LOOPBACK);
   try {

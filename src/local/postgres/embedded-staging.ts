@@ -25,7 +25,7 @@ export async function publish(directory: string, place: string): Promise<void> {
   await unlessTaken(rename(directory, place), directory);
 }
 
-/** Awaits the publication. When the name is taken, the prepared directory is removed instead. */
+/** Awaits the publication. If the name is taken, removes the prepared directory instead. */
 export async function unlessTaken(publication: Promise<void>, directory: string): Promise<void> {
   try {
     await publication;
