@@ -1,20 +1,20 @@
 import { z } from 'zod';
 
 /**
- * Behaviour that the provider's documentation does not define, or in which its mirrors differ. The settings
- * are independent of each other.
+ * Settings for behaviour that the provider's documentation does not define, or in which its mirrors differ.
+ * The settings are independent of each other.
  */
 const dialectSchema = z.strictObject({
-  /** Which comments `getproxy?descr=…` finds. */
+  /** Comments that `getproxy?descr=…` finds. */
   descrFilter: z.enum(['exact', 'prefix', 'substring', 'ignored']),
-  /** The maximum of proxies on a page of getproxy, even with a higher `limit`. */
+  /** Maximum number of proxies on a page of getproxy, even with a higher `limit`. */
   pageLimit: z.int().min(1).max(1000),
   /**
-   * The order of getproxy: by id, another fixed order, or one that begins at another proxy with each request,
-   * so that a proxy can be on two pages or on none.
+   * Order of getproxy: by id, another fixed order, or an order that begins at another proxy with each
+   * request, so that a proxy can be on two pages or on none.
    */
   pageOrder: z.enum(['sorted', 'unsorted', 'moving']),
-  /** How numbers are written: as published, which differs by field and method, or all in the same way. */
+  /** Form of numbers: as published, which differs by field and method, or all in the same way. */
   numbers: z.enum(['published', 'strings', 'numbers']),
 });
 
@@ -28,6 +28,6 @@ export const DEFAULT_DIALECT: Dialect = {
   numbers: 'published',
 };
 
-/** Only the given settings. @throws ZodError */
+/** Reads the given settings only. @throws ZodError */
 export const readDialect = (values: unknown): Partial<Dialect> =>
   dialectSchema.partial().parse(values) as Partial<Dialect>;

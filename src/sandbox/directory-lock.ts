@@ -10,7 +10,7 @@ const PROBE_TIMEOUT_MS = 2000;
 const ownerSchema = z.object({
   pid: z.int(),
   controlUrl: z.string(),
-  /** Random for each start: distinguishes the owner from another program on a reused port. */
+  /** Random text of each start, which distinguishes the owner from another program on a reused port. */
   instance: z.string(),
 });
 type Owner = z.infer<typeof ownerSchema>;
@@ -23,16 +23,17 @@ export class DirectoryInUseError extends Error {
 }
 
 /**
- * Allows one sandbox in a directory, because two would write one journal. The lock file has the owner's
- * address. If no process listens there, the owner was killed and its lock is taken over. An owner that
- * listens without a response is suspended or hangs: it keeps the lock, and its process id is in the error.
+ * Allows one sandbox in a directory, because two would write to one journal. The lock file contains the
+ * owner's address. If no process listens there, the owner was killed and its lock is taken over. An owner
+ * that listens without responding is suspended or hangs: it keeps the lock, and its process id is in the
+ * error.
  *
- * A lock that is removed to be taken over could be that of a quicker start by then. So the successor is who
- * creates the one file that is named after the lock of the killed owner; only then does it replace the lock.
- * A successor that is killed in between has a successor in the same way.
+ * Removing the lock first could remove the lock of a quicker start. The successor is therefore the process
+ * that creates the one file that is named after the lock of the killed owner; only the successor replaces the
+ * lock. A successor that is killed in between is succeeded in the same way.
  *
- * No library replaces this: Node.js has no flock, and proper-lockfile trusts the age of a file, so the next
- * start waits after a SIGKILL, and a suspended owner later continues in parallel with its successor.
+ * No library replaces this: Node.js has no flock. proper-lockfile trusts the age of a file, so the next start
+ * waits after a SIGKILL, and a suspended owner later continues in parallel with its successor.
  */
 export class DirectoryLock {
   private readonly path: string;
@@ -41,7 +42,7 @@ export class DirectoryLock {
     this.path = join(directory, LOCK_FILE);
   }
 
-  /** The owner's control interface must already respond. @throws DirectoryInUseError */
+  /** Acquires the lock. The owner's control interface must already respond. @throws DirectoryInUseError */
   async acquire(owner: Owner): Promise<void> {
     const mine = temporaryNameFor(this.path);
     await writeFile(mine, JSON.stringify(owner), { mode: 0o600 });
@@ -56,13 +57,13 @@ export class DirectoryLock {
     if ((await findContent(this.path)) === JSON.stringify(owner)) await rm(this.path, { force: true });
   }
 
-  /** Returns whether the lock is that of the file. @throws DirectoryInUseError */
+  /** Returns whether the file has become the lock. @throws DirectoryInUseError */
   private async succeed(mine: string): Promise<boolean> {
     const { lock, successors, next } = await this.followSuccessors();
     if (!(await linkUnlessExists(mine, next))) return false;
     if (lock === null) return true;
     if ((await findContent(this.path)) !== lock) {
-      // It was replaced meanwhile, and the files of its successors were removed.
+      // Another process replaced the lock meanwhile, and removed the files of its successors.
       await rm(next, { force: true });
       return false;
     }
@@ -72,8 +73,8 @@ export class DirectoryLock {
   }
 
   /**
-   * Returns the content of the lock, the files of its successors, of whom none lives, and that of the next
-   * one, which is the lock itself when there is none.
+   * Returns the content of the lock, the files of its successors, all of them dead, and the file of the next
+   * successor, which is the lock itself when there is no lock.
    *
    * @throws DirectoryInUseError
    */
@@ -118,7 +119,7 @@ function readOwner(content: string): Owner | null {
   }
 }
 
-/** Whether a process listens at the owner's address, and is the owner or does not respond. */
+/** Whether a process listens at the owner's address that is the owner or does not respond. */
 async function isHeld({ controlUrl, instance }: Owner): Promise<boolean> {
   try {
     const response = await fetch(controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });

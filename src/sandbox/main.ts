@@ -60,7 +60,7 @@ function readPort(name: string, text: string): number {
   return port;
 }
 
-/** The key becomes part of a URL's path. */
+/** Reads the API key, which becomes part of a URL's path. */
 function readApiKey(text: string): string {
   if (!/^[\w.~-]+$/.test(text)) throw new UsageError('--api-key may hold letters, digits and . _ ~ - only');
   return text;
@@ -77,7 +77,7 @@ async function run(): Promise<void> {
   const ended = once(end.signal, 'abort');
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => end.abort());
   const sandbox = await startSandbox(options);
-  // A payment page that was opened before a restart is found again.
+  // The same port lets a payment page work that was opened before a restart.
   const ports = typeof options.port === 'object' ? options.port : [0];
   const payments = await PaymentsSandbox.start({ directory: options.directory, ports });
   payments.cashRegister = cashRegister;
@@ -90,14 +90,14 @@ async function run(): Promise<void> {
   await writePrivateFile(addressFile, `${JSON.stringify(address)}\n`);
   announce(sandbox, options.directory, addressFile);
   await ended;
-  // An input that is still open would keep this process.
+  // An open input would keep this process running.
   process.stdin.destroy();
   await rm(addressFile, { force: true });
   await payments.close();
   await sandbox.close();
 }
 
-/** Key and secret are shown only on a terminal, because other outputs may be logs. */
+/** Prints the addresses. Key and secret are shown only on a terminal, because other outputs may be logs. */
 function announce(sandbox: RunningSandbox, directory: string, addressFile: string): void {
   const { baseUrl, controlUrl, controlSecret, apiKey } = sandbox;
   const api = `${baseUrl}/api/${apiKey}`;

@@ -22,27 +22,27 @@ const RATE_PER_SECOND = 3;
 export interface SandboxOptions {
   /** Directory of the state. Default: in memory only. */
   directory?: string;
-  /** Of several, the first free one. Default 0: any free port. */
+  /** Port, or several of which the first free one is used. Default 0: any free port. */
   port?: number | readonly number[];
-  /** Default: generated and stored in the directory. */
+  /** Key of the account. Default: generated and stored in the directory. */
   apiKey?: string;
-  /** Default 3, as at the provider. `null` for no limit. */
+  /** Maximum requests per second. Default 3, as at the provider. `null` for no limit. */
   rateLimitPerSecond?: number | null;
 }
 
 export interface RunningSandbox {
-  /** `http://127.0.0.1:PORT`; a client appends `/api/{key}/{method}/?…`. */
+  /** Address like `http://127.0.0.1:PORT`, to which a client appends `/api/{key}/{method}/?…`. */
   readonly baseUrl: string;
   readonly controlUrl: string;
-  /** The bearer token of requests to the control interface. */
+  /** Bearer token of requests to the control interface. */
   readonly controlSecret: string;
   readonly apiKey: string;
   close(): Promise<void>;
 }
 
-/** @throws DirectoryInUseError when another sandbox uses the directory */
+/** Starts a sandbox. @throws DirectoryInUseError when another sandbox uses the directory */
 export async function startSandbox(options: SandboxOptions = {}): Promise<RunningSandbox> {
-  // Closed in reverse order.
+  // Closers run in reverse order.
   const closers: Array<() => Promise<void>> = [];
   try {
     return { ...(await start(options, closers)), close: () => closeAll(closers) };
@@ -53,7 +53,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Runnin
   }
 }
 
-/** Closes all of them, even if some fail. */
+/** Runs all closers, even if some fail. */
 async function closeAll(closers: Array<() => Promise<void>>): Promise<void> {
   const closer = closers.shift();
   if (!closer) return;
@@ -109,7 +109,7 @@ async function start(
   return { baseUrl: `http://${LOOPBACK}:${wirePort}`, controlUrl, controlSecret, apiKey };
 }
 
-/** The directory contains the key and the proxies' secret, so only its owner may enter it. */
+/** Creates the directory. It contains the key and the proxies' secret, so only its owner may enter it. */
 async function openLock(directory: string): Promise<DirectoryLock> {
   // Only the directory itself is private: other users may need to enter its parents.
   await mkdir(dirname(directory), { recursive: true });

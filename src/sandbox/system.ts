@@ -4,12 +4,12 @@ import { chmod, rename, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 
-/** Whether it is a system error with the code, such as `ENOENT`. */
+/** Whether this is a system error with the code, such as `ENOENT`. */
 export function hasErrorCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }
 
-/** Writes a file atomically; only its owner can read it. */
+/** Writes a file atomically, which only its owner can read. */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const temporary = temporaryNameFor(path);
   await writeFile(temporary, content, { mode: 0o600 });
@@ -22,7 +22,7 @@ export function temporaryNameFor(path: string): string {
   return `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
 }
 
-/** The text of a body. @throws tooLong above the limit, without reading the rest */
+/** Reads the text of a body. @throws tooLong above the limit, without reading the rest */
 export async function readText(request: IncomingMessage, maxBytes: number, tooLong: Error): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -57,7 +57,7 @@ export async function listenOnFirstFree(
   throw new RangeError('No port to listen on was given');
 }
 
-/** Stops listening; resolves at once when the server does not listen. */
+/** Stops listening. Resolves at once when the server does not listen. */
 export function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());

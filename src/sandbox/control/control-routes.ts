@@ -11,7 +11,7 @@ import { viewOf } from './views';
 const MAX_WAIT_MS = 60_000;
 const MAX_OFFSET_MS = 100 * 365 * 86_400_000;
 
-/** Roubles as a decimal string, parsed into kopecks. */
+/** Roubles as a decimal string, which is parsed into kopecks. */
 const kopecks = z
   .string()
   .regex(/^\d{1,12}(\.\d{1,2})?$/, 'must be roubles, such as "1234.50"')
@@ -55,10 +55,10 @@ export interface ControlResponse {
 
 type Response = ControlResponse | void;
 
-/** Without a response it is done. */
+/** Handles a request. A route without a response of its own gets the default response `done`. */
 type Route = (request: ControlRequest) => Response | Promise<Response>;
 
-/** Keyed by method and path; `:id` matches a number. */
+/** Returns the routes, keyed by method and path; `:id` matches a number. */
 export function controlRoutes(parts: WireServerParts): Readonly<Record<string, Route>> {
   const { provider, faults, gates, calls } = parts;
   const { store, dialect } = provider;
@@ -145,7 +145,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
   };
 }
 
-/** A refusal of a request, with the status of the response. */
+/** Refuses a request, with the status of the response. */
 export class ControlError extends Error {
   constructor(
     readonly status: number,

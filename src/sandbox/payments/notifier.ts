@@ -9,12 +9,12 @@ export interface NotificationFaults {
   readonly lost?: boolean;
   readonly times?: number;
   readonly delayMs?: number;
-  /** The customer pays, and the service is notified, before the response to the creation. */
+  /** Whether the customer pays, and the service is notified, before the response to the creation. */
   readonly beforeCreationResponds?: boolean;
 }
 
 const TIMEOUT_MS = 30_000;
-/** Fewer than at the provider, which retries for a day. */
+/** Number of attempts, fewer than at the provider, which retries for a day. */
 const ATTEMPTS = 3;
 const RETRY_AFTER_MS = 500;
 
@@ -25,7 +25,7 @@ export class Notifier {
   private readonly end = new AbortController();
 
   constructor() {
-    // Each notification under way listens to the end.
+    // Each notification in progress listens to this signal.
     setMaxListeners(0, this.end.signal);
   }
 
@@ -37,7 +37,7 @@ export class Notifier {
     this.faults = faults;
   }
 
-  /** Sends in the background. */
+  /** Sends a notification in the background. */
   send(event: string, object: Notified): void {
     const { lost = false, times = 1, delayMs = 0 } = this.faults;
     if (lost) return;
@@ -62,7 +62,7 @@ export class Notifier {
         await pause(RETRY_AFTER_MS, undefined, { signal: this.end.signal });
       }
     } catch {
-      // It ends with the sandbox.
+      // The notification ends with the sandbox.
     }
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Receipt } from './receipts';
 import { WireError } from './wire-error';
 
-/** An amount in the provider's format, in roubles or another currency. */
+/** Amount in the provider's format, in roubles or another currency. */
 export interface Amount {
   readonly value: string;
   readonly currency: string;
@@ -39,9 +39,9 @@ export interface SandboxRefund {
   readonly metadata: Record<string, string>;
 }
 
-/** The first request with a key. */
+/** First request with an idempotence key. */
 interface UsedKey {
-  /** Of the result. */
+  /** Id of the request's result. */
   readonly id: string;
   readonly request: string;
   readonly usedAtMs: number;
@@ -52,11 +52,11 @@ const KEY_MEMORY_MS = 24 * 3600 * 1000;
 const kopecks = (value: string): bigint => BigInt(value.replace('.', ''));
 const roubles = (amount: bigint): string => `${amount / 100n}.${String(amount % 100n).padStart(2, '0')}`;
 
-/** The payments and refunds of one shop at the payment provider. */
+/** Payments and refunds of one shop at the payment provider. */
 export class PaymentBook {
   readonly payments = new Map<string, SandboxPayment>();
   readonly refunds = new Map<string, SandboxRefund>();
-  /** The state of receipts after money has moved. */
+  /** State of receipts after money has moved. */
   receiptState: ReceiptState = 'succeeded';
   readonly keys = new Map<string, UsedKey>();
 
@@ -87,7 +87,7 @@ export class PaymentBook {
     return payment;
   }
 
-  /** The customer pays. @returns whether that changed anything */
+  /** Pays a payment, as its customer would. @returns whether that changed anything */
   pay(id: string): boolean {
     const payment = this.payment(id);
     if (payment.status !== 'pending') return false;
@@ -98,7 +98,7 @@ export class PaymentBook {
     return true;
   }
 
-  /** @param reason `expired_on_confirmation` when it was not paid in time */
+  /** Cancels a pending payment. @param reason `expired_on_confirmation` when it was not paid in time */
   cancel(id: string, reason = 'canceled_by_merchant'): boolean {
     const payment = this.payment(id);
     if (payment.status !== 'pending') return false;
@@ -139,7 +139,10 @@ export class PaymentBook {
     return payment;
   }
 
-  /** The result of the first request with a key. It is remembered for a day, and of the same request. */
+  /**
+   * Returns the result of the first request with a key, which must be the same request. A key is remembered
+   * for a day.
+   */
   private known<Item>(results: ReadonlyMap<string, Item>, key: string, wanted: object): Item | undefined {
     const used = this.keys.get(key);
     if (!used || used.usedAtMs < Date.now() - KEY_MEMORY_MS) return undefined;
@@ -151,7 +154,7 @@ export class PaymentBook {
     this.keys.set(key, { id, request: JSON.stringify(wanted), usedAtMs: Date.now() });
   }
 
-  /** For a file, and for the next start. */
+  /** Returns the content of the file for the next start. */
   toJSON(): object {
     return {
       payments: [...this.payments.values()],

@@ -17,12 +17,13 @@ const STATE_FILE = 'payments.json';
 export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
 /**
- * `lost`: executed without a response. `500-done`: executed with a 500 response. `late`: executed, and the
- * response is held until the end. `unread`: held likewise, and not executed, as are all others.
+ * Fault of a call. `lost`: executed without a response. `500-done`: executed with a 500 response. `late`:
+ * executed, and the response never comes. `unread`: not executed, and the response never comes. The others
+ * are responses without execution.
  */
 export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '403' | '401' | '400';
 
-/** The errors of responses after which nothing was done. */
+/** Error codes of responses after which nothing was done. */
 const REFUSALS: Readonly<Record<string, string>> = {
   400: 'invalid_request',
   401: 'invalid_credentials',
@@ -34,11 +35,11 @@ const REFUSALS: Readonly<Record<string, string>> = {
 export interface PaymentsSandboxOptions {
   /** Directory of the state. Default: in memory only. */
   readonly directory?: string;
-  /** The first free one is used. Default: any. */
+  /** Ports to try, of which the first free one is used. Default: any. */
   readonly ports?: readonly number[];
 }
 
-/** The relevant parts of a request: its method, key and JSON. */
+/** Relevant parts of a request: its method, key and JSON. */
 interface WireCall {
   readonly method: WireMethod;
   readonly key: string;
@@ -48,8 +49,8 @@ interface WireCall {
 }
 
 /**
- * A stand-in for a payment provider with the part of YooKassa's API v3 that the service uses: it creates,
- * returns, lists and refunds payments, notifies, and serves a page on which a person pays.
+ * Imitates a payment provider with the part of YooKassa's API v3 that the service uses. It creates, returns,
+ * lists and refunds payments, notifies, and serves a page on which a person pays.
  */
 export class PaymentsSandbox {
   readonly shopId = '100500';
@@ -57,12 +58,12 @@ export class PaymentsSandbox {
   readonly notifier: Notifier;
   readonly book: PaymentBook;
   readonly calls: Record<WireMethod, number> = { create: 0, read: 0, list: 0, refund: 0, refunds: 0 };
-  /** How often each payment was read, known or not. */
+  /** Number of reads of each payment, known or not. */
   readonly reads = new Map<string, number>();
   baseUrl = '';
-  /** `null` when the shop has none. Its payments need no receipts then. */
+  /** Cash register of the shop; `null` for a shop without one, whose payments need no receipts. */
   cashRegister: CashRegisterKind | null = null;
-  /** How far its clock is ahead in `Date`. */
+  /** Time by which the clock in `Date` is ahead, in milliseconds. */
   clockOffsetMs = 0;
   /** Changes results before they are returned. */
   alter: ((method: WireMethod, result: unknown) => unknown) | undefined;
@@ -92,7 +93,7 @@ export class PaymentsSandbox {
     await this.writing;
   }
 
-  /** The next calls of a method fail, each by its fault. */
+  /** Makes the next calls of a method fail, each by its fault. */
   fail(method: WireMethod, ...faults: readonly PaymentFault[]): void {
     this.faults.set(method, [...(this.faults.get(method) ?? []), ...faults]);
   }
@@ -107,12 +108,12 @@ export class PaymentsSandbox {
     this.book.receiptState = 'succeeded';
   }
 
-  /** The customer pays, and the service is notified. */
+  /** Pays a payment, as its customer would, and notifies the service. */
   pay(id: string): void {
     if (this.book.pay(id)) this.notifier.send('payment.succeeded', this.toWire(this.book.payment(id)));
   }
 
-  /** The customer cancels, or does not pay in time. */
+  /** Cancels a payment, as if its customer canceled it or did not pay in time, and notifies the service. */
   cancel(id: string, reason?: string): void {
     if (this.book.cancel(id, reason)) {
       this.notifier.send('payment.canceled', this.toWire(this.book.payment(id)));
@@ -212,7 +213,7 @@ export class PaymentsSandbox {
         const payment = this.book.payment(String(body['payment_id']));
         const amount = body['amount'] as Amount;
         const given = readReceipt(body['receipt'], amount, this.cashRegister);
-        // Of a whole payment, the provider takes the payment's.
+        // For a refund of the whole payment, the provider uses the payment's receipt.
         if (payment.receipt && !given && amount.value !== payment.amount.value) throw missingReceipt();
         const refund = this.book.refund(key, {
           payment_id: payment.id,
@@ -257,10 +258,10 @@ export class PaymentsSandbox {
   }
 }
 
-/** The provider shows the state of a receipt, not the receipt. */
+/** Removes the receipt: the provider shows only its state. */
 const withoutReceipt = <Item extends object>(item: Item) => ({ ...item, receipt: undefined });
 
-/** Newest first, at most a hundred, and a cursor for the rest. */
+/** Returns a page, newest first, of at most a hundred items, with a cursor for the rest. */
 function page(
   all: readonly {
     readonly created_at: string;

@@ -24,9 +24,9 @@ const register = (needs: Partial<CashRegister>): CashRegister => ({
   ...needs,
 });
 
-/** The kinds of cash registers of shops, by their requirements; `docs/payments.md` shows the sources. */
+/** Kinds of cash registers of shops, by their requirements. `docs/payments.md` lists the sources. */
 const CASH_REGISTERS = {
-  /** The provider's own, "Чеки от ЮKassa". */
+  /** Provider's own register, "Чеки от ЮKassa". */
   yookassa: register({ modes: ['full_prepayment', 'full_payment'], needsMeasure: true }),
   'ffd-1.05': register({}),
   'ffd-1.2': register({ needsMeasure: true }),
@@ -38,9 +38,9 @@ export type CashRegisterKind = keyof typeof CASH_REGISTERS;
 export const isCashRegisterKind = (text: string): text is CashRegisterKind =>
   Object.hasOwn(CASH_REGISTERS, text);
 
-/** The receipts that the provider accepts; of the words of 54-FZ, those that are of use here. */
+/** Receipts that the provider accepts, limited to the terms of 54-FZ that are useful here. */
 const schema = z.strictObject({
-  // Names of domains are ASCII on the wire.
+  // Domain names are ASCII on the wire.
   customer: z.strictObject({
     email: z
       .string()
@@ -86,7 +86,7 @@ const refused = (...parameter: readonly string[]): WireError =>
 /**
  * Reads a receipt. A shop without a register may omit it.
  *
- * @throws WireError if it is incomplete, of another amount, or not one that the register takes
+ * @throws WireError if the receipt is incomplete, shows another amount, or does not suit the register
  */
 export function readReceipt(
   given: unknown,

@@ -5,8 +5,8 @@ import { stopListening } from '../system';
 export type FindRefusal = (login: string, password: string) => string | null;
 
 /**
- * The faults of a proxy: it never responds; closes the connection; reports that it reaches no target; reveals
- * the client to targets (only plain requests of HTTP proxies); or uses another exit address (only on Linux).
+ * Faults of a proxy: it never responds; closes the connection; reports that it reaches no target; reveals the
+ * client to targets (only plain requests of HTTP proxies); or uses another exit address (only on Linux).
  */
 export const PROXY_FAULTS = ['hang', 'close', 'unreachable', 'forwarded-for', 'elsewhere'] as const;
 export type ProxyFault = (typeof PROXY_FAULTS)[number];
@@ -14,7 +14,7 @@ export type ProxyFault = (typeof PROXY_FAULTS)[number];
 /** Returns the fault of a login's proxy. */
 export type FindFault = (login: string) => ProxyFault | undefined;
 
-/** The wrong exit address of a proxy that should use 127.0.0.1. */
+/** Wrong exit address of a proxy that should use 127.0.0.1. */
 export const ELSEWHERE = '127.0.0.2';
 
 /** A proxy server that is not listening yet. */
@@ -28,7 +28,7 @@ export function endpointOf(server: Server) {
   });
   return {
     server,
-    /** Also closes the connections through it. */
+    /** Closes the server, and all connections through it. */
     async close(): Promise<void> {
       for (const socket of sockets) socket.destroy();
       await stopListening(server);

@@ -13,7 +13,9 @@ import { isLoopback, lookupLoopback, LOOPBACK_ONLY } from './loopback';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Fields for this connection only, which are not forwarded (RFC 9110, 7.6.1, and one of old clients). */
+/**
+ * Fields for one connection only, which are not forwarded (RFC 9110, 7.6.1, and one field of old clients).
+ */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -26,7 +28,7 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** A response of the proxy itself. */
+/** Response of the proxy itself. */
 class ProxyResponse extends Error {
   constructor(
     readonly status: number,
@@ -46,8 +48,8 @@ class ProxyResponse extends Error {
 }
 
 /**
- * An HTTP proxy (CONNECT and plain requests) for every login that `findRefusal` does not refuse. A target
- * that cannot be reached gives 502, one that does not accept the connection in time 504.
+ * Creates an HTTP proxy (CONNECT and plain requests), which admits the logins that `findRefusal` allows. A
+ * target that cannot be reached gives 502; a target that does not accept the connection in time gives 504.
  *
  * proxy-chain uses its own codes for these (590 to 599), or closes a tunnel without a response, and it
  * forwards Proxy-Connection.
@@ -80,7 +82,10 @@ export function createHttpEndpoint(
     return socket.once('connect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
   }
 
-  /** Whether the request gets no response, because the proxy of its login hangs or closes the connection. */
+  /**
+   * Whether the request gets no response, because the proxy of its login hangs or closes the connection.
+   * Closes the connection in the second case.
+   */
   function isLeftAlone(request: IncomingMessage): boolean {
     const fault = faultOf(request);
     if (fault === 'close') request.socket.destroy();
@@ -141,7 +146,7 @@ export function createHttpEndpoint(
         source.pipe(target).pipe(source);
       });
       source.once('close', () => target.destroy());
-      // Reads the rest of the client's data, so that its end is noticed.
+      // Reading the rest of the client's data lets the socket notice its end.
       target.once('close', () => source.resume());
     } catch (error) {
       fail(error);
@@ -162,18 +167,18 @@ function credentialsOf({ headers }: IncomingMessage): [login: string, password: 
   return [login, password];
 }
 
-/** The absolute URL of a plain request; null for anything else. */
+/** Returns the absolute URL of a plain request; null for anything else. */
 function plainUrl(text: string): URL | null {
   return /^http:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : null;
 }
 
-/** `host:port` of CONNECT; null for anything else. */
+/** Returns the `host:port` of CONNECT as a URL; null for anything else. */
 function tunnelUrl(text: string): URL | null {
   const url = `tunnel://${text}`;
   return /^[^/?#@]+:\d{1,5}$/.test(text) && URL.canParse(url) ? new URL(url) : null;
 }
 
-/** The header without the fields for this connection only, as alternating names and values. */
+/** Returns the header without the fields for this connection only, as alternating names and values. */
 function endToEnd({ rawHeaders, headers }: IncomingMessage): string[] {
   const named = (headers.connection ?? '').toLowerCase().split(/\s*,\s*/);
   return rawHeaders.filter((_, index) => {

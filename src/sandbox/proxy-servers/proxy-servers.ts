@@ -10,10 +10,13 @@ import { createSocksEndpoint } from './socks-endpoint';
 
 const PROXY_HOST = '127.0.0.1';
 
-/** The working proxies behind the sold ones: one port for each protocol; the login identifies the proxy. */
+/**
+ * Runs the working proxies behind the sold ones, on one port for each protocol. The login identifies the
+ * proxy.
+ */
 export class ProxyServers {
   private readonly endpoints: Record<ProxyType, Endpoint>;
-  /** The faults of proxies by their ids. They are not stored. */
+  /** Faults of proxies, by proxy id. They are not stored. */
   readonly faults = new Map<number, ProxyFault>();
 
   constructor(
@@ -28,7 +31,7 @@ export class ProxyServers {
   }
 
   /**
-   * Listens on the ports of the last run if they are free; otherwise on others, which getproxy then shows.
+   * Listens on the ports of the last run if they are free, otherwise on others, which getproxy then shows.
    */
   async listen(): Promise<void> {
     const previous = this.store.state.ports;
@@ -45,12 +48,12 @@ export class ProxyServers {
     await Promise.all([this.endpoints.http.close(), this.endpoints.socks.close()]);
   }
 
-  /** The address that a client connects to. */
+  /** Returns the address that a client connects to. */
   addressOf(proxy: SoldProxy): { host: string; port: number } {
     return { host: proxy.host ?? PROXY_HOST, port: proxy.port ?? this.portOf(proxy.type) };
   }
 
-  /** Whether a proxy connects: it is active, listed where the proxy servers listen, and has no fault. */
+  /** Whether a proxy works: it is active, listed where the proxy servers listen, and without a fault. */
   serves(proxy: SoldProxy): boolean {
     const isHere = proxy.host === null && proxy.port === null;
     return isHere && !this.faults.has(proxy.id) && isActive(proxy, this.store.state.nowMs());

@@ -52,8 +52,8 @@ export class Journal {
 }
 
 /**
- * Reads the lines of a journal; none when the file does not exist. A last line without a newline was being
- * written when the process died. No response depended on it, so it is cut off.
+ * Reads the lines of a journal; none when the file does not exist. The process died while it wrote a last
+ * line without a newline. No response depended on that line, so it is cut off.
  */
 export async function readJournal(path: string): Promise<string[]> {
   let content: Buffer;
@@ -72,7 +72,7 @@ export async function readJournal(path: string): Promise<string[]> {
     .filter((line) => line !== '');
 }
 
-/** A new file survives a power failure only after its directory is synced. */
+/** Syncs a directory, so that a new file in it survives a power failure. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

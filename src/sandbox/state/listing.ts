@@ -3,9 +3,12 @@ import type { Dialect } from '../dialect';
 import type { SaleRecord, SoldProxy } from './sale-record';
 
 const DAY_S = 86_400;
-/** An expired proxy is listed and can be prolonged for a week; after that the provider does not know it. */
+/**
+ * Time for which an expired proxy is still listed and can be prolonged. After that, the provider does not
+ * know it.
+ */
 const GRACE_S = 7 * DAY_S;
-/** `state=expiring` lists active proxies that end within this time. */
+/** Time to the end within which `state=expiring` lists active proxies. */
 const EXPIRING_S = 3 * DAY_S;
 
 export const LISTING_STATES = ['active', 'expired', 'expiring', 'all'] as const;
@@ -13,13 +16,13 @@ export type ListingState = (typeof LISTING_STATES)[number];
 
 export interface ListingQuery {
   state: ListingState;
-  /** `null` for any comment. */
+  /** Wanted comment; `null` for any. */
   descr: string | null;
   page: number;
   limit: number;
 }
 
-/** Where the order begins when rows move between pages: the same sequence in every run. */
+/** Random start of the order when rows move between pages, in the same sequence in every run. */
 const randomStart = seededRandom(1);
 
 const IS_IN: Record<ListingState, (remainingS: number) => boolean> = {
@@ -39,7 +42,8 @@ export function isActive(proxy: SoldProxy, nowMs: number): boolean {
 }
 
 /**
- * The end that getproxy shows: the earlier one for a time after a prolongation under the late-listing fault.
+ * Returns the end that getproxy shows: the earlier end for a time after a prolongation under the late-listing
+ * fault.
  */
 export function shownEndS({ shownEarlier, endsAtS }: SoldProxy, nowMs: number): number {
   return shownEarlier && shownEarlier.untilMs > nowMs ? shownEarlier.endsAtS : endsAtS;
@@ -52,7 +56,7 @@ const MATCHES: Record<Dialect['descrFilter'], (descr: string, filter: string) =>
   ignored: () => true,
 };
 
-/** One page of getproxy; `records` are in ascending order of proxy ids. */
+/** Returns one page of getproxy. `records` are in ascending order of proxy ids. */
 export function listPage(
   records: Iterable<SaleRecord>,
   query: ListingQuery,
@@ -104,7 +108,7 @@ function* listed(
   }
 }
 
-/** The place of a proxy in a fixed order that is independent of the ids. */
+/** Returns the place of a proxy in a fixed order that is independent of the ids. */
 function ownPlace(id: number): number {
   return seededRandom(id)();
 }

@@ -10,13 +10,13 @@ const FIRST_PROXY_ID = 31_250_001;
 
 export interface Account {
   apiKey: string;
-  /** The proxies' logins and passwords are derived from it. */
+  /** Secret from which the proxies' logins and passwords are derived. */
   secret: string;
   userId: string;
 }
 
 /**
- * The provider's whole state, in memory. It changes only through {@link apply}, so events can be replayed.
+ * State of the provider, in memory. It changes only through {@link apply}, so that events can be replayed.
  */
 export class ProviderState {
   account: Account | null = null;
@@ -26,14 +26,16 @@ export class ProviderState {
   readonly prolongations: ProlongationEvent[] = [];
   readonly stock = new Map(VERSIONS.map((version) => [version, CATALOG.initialStockOf(version)]));
   readonly prices = new Map(VERSIONS.map((version) => [version, CATALOG.pricesOf(version)]));
-  /** In ascending order of proxy ids. */
+  /** Sales in ascending order of proxy ids. */
   private readonly records: SaleRecord[] = [];
-  /** Batches that have, or had, proxies with a comment. */
+  /** Sales that contain, or contained, proxies with a comment. */
   private readonly recordsByDescr = new Map<string, Set<SaleRecord>>();
   private lastOrderId = FIRST_ORDER_ID - 1;
   private lastProxyId = FIRST_PROXY_ID - 1;
 
-  /** The provider's clock: this machine's, shifted by the offset set through the control interface. */
+  /**
+   * Returns the time of the provider's clock: this machine's, shifted by the offset of the control interface.
+   */
   nowMs(): number {
     return Date.now() + this.clockOffsetMs;
   }
@@ -58,12 +60,12 @@ export class ProviderState {
     return this.stock.get(version)?.get(country) ?? 0;
   }
 
-  /** Kopecks for one proxy, or `null` when the provider does not sell that period. */
+  /** Returns the kopecks for one proxy, or `null` when the provider does not sell that period. */
   findPrice(version: Version, periodDays: number): number | null {
     return this.prices.get(version)?.get(periodDays) ?? null;
   }
 
-  /** `null` also for a deleted proxy and for one that expired more than a week ago. */
+  /** Finds a known proxy. Returns `null` for a deleted proxy, or one that expired more than a week ago. */
   findProxy(id: number): SoldProxy | null {
     const proxy = this.findRecord(id)?.getProxy(id);
     return proxy && isKnown(proxy, this.nowMs()) ? proxy : null;
@@ -83,7 +85,7 @@ export class ProviderState {
     return listPage(records, query, dialect, this.nowMs());
   }
 
-  /** Proxies that have changed since their sale, including deleted ones. */
+  /** Yields the proxies that have changed since their sale, including deleted ones. */
   *changedProxies(): Generator<SoldProxy> {
     for (const record of this.records) yield* record.changedProxies();
   }
@@ -177,7 +179,7 @@ export class ProviderState {
     return records.sort((a, b) => a.sale.firstProxyId - b.sale.firstProxyId);
   }
 
-  /** Binary search: ids ascend with the records. */
+  /** Finds a sale by binary search, because ids ascend with the records. */
   private findRecord(id: number): SaleRecord | null {
     let low = 0;
     let high = this.records.length;

@@ -6,12 +6,12 @@ export interface SoldProxy {
   readonly type: ProxyType;
   readonly descr: string;
   readonly endsAtS: number;
-  /** Set through the control interface; `null` for the actual address. */
+  /** Host that was set through the control interface; `null` for the actual address. */
   readonly host: string | null;
   readonly port: number | null;
-  /** When it was deleted or withdrawn; `null` if it was not. */
+  /** Time at which the proxy was deleted or withdrawn; `null` if it was not. */
   readonly goneAtMs: number | null;
-  /** The end that getproxy still shows after a prolongation under the late-listing fault. */
+  /** End that getproxy still shows after a prolongation under the late-listing fault. */
   readonly shownEarlier: { endsAtS: number; untilMs: number } | null;
 }
 
@@ -23,7 +23,7 @@ export class SaleRecord {
 
   constructor(readonly sale: SaleEvent) {}
 
-  /** True while no proxy has changed: all are then listed or none. */
+  /** Whether no proxy has changed, so that all of them are listed or none. */
   get isUniform(): boolean {
     return this.changed.size === 0;
   }

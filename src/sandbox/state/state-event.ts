@@ -11,14 +11,14 @@ export interface SaleEvent {
   version: Version;
   type: ProxyType;
   periodDays: number;
-  /** Requested; `delivered` is lower only under the short-list fault. */
+  /** Number of requested proxies; `delivered` is lower only under the short-list fault. */
   count: number;
   delivered: number;
-  /** The ids of a sale are consecutive. */
+  /** First of the consecutive ids of a sale. */
   firstProxyId: number;
   priceKopecks: number;
   endsAtS: number;
-  /** getproxy hides the proxies until then. */
+  /** Time until which getproxy hides the proxies. */
   hiddenUntilMs?: number;
 }
 
@@ -29,11 +29,11 @@ export interface ProlongationEvent {
   periodDays: number;
   priceKopecks: number;
   proxies: Array<{ id: number; fromS: number; toS: number; priceKopecks: number }>;
-  /** getproxy shows the earlier ends until then. */
+  /** Time until which getproxy shows the earlier ends. */
   hiddenUntilMs?: number;
 }
 
-/** One line of the journal. Replaying all lines in order reproduces the state. */
+/** Line of the journal. Replaying all lines in order reproduces the state. */
 export type StateEvent =
   | { kind: 'account'; apiKey: string; secret: string; userId: string }
   | { kind: 'ports'; http: number; socks: number }

@@ -1,19 +1,19 @@
 const MAX_LOGGED_CALLS = 100_000;
 
-/** One request, without the key, in the response of GET /calls of the control interface. */
+/** One request, without the key, as `GET /calls` of the control interface returns it. */
 export interface Call {
   seq: number;
-  /** A method's name, `account` for the URL without a method, or the unknown name. */
+  /** Name of the method, `account` for the URL without a method, or the unknown name. */
   method: string;
   parameters: Record<string, string>;
-  /** Milliseconds since 1970 with fractions, on this machine's clock. */
+  /** Milliseconds since 1970, with fractions, on this machine's clock. */
   receivedAtMs: number;
-  /** `null` until a response was sent. */
+  /** Time of the response; `null` until it was sent. */
   respondedAtMs: number | null;
-  /** The HTTP status of the response; null until it was sent. */
+  /** HTTP status of the response; `null` until it was sent. */
   status: number | null;
   errorId: number | null;
-  /** The id of the fault that hit the request; `null` without one. */
+  /** Id of the fault that hit the request; `null` without one. */
   fault: number | null;
 }
 

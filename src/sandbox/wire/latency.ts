@@ -10,7 +10,7 @@ const latencySchema = z.union([
     .refine(({ minMs, maxMs }) => minMs <= maxMs, 'minMs must not be above maxMs'),
 ]);
 
-/** By method; `any` applies to all others. */
+/** Latencies by method; `any` applies to all other methods. */
 export const latenciesSchema = z.partialRecord(methodSchema, latencySchema);
 
 export type Latencies = z.output<typeof latenciesSchema>;

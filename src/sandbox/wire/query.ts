@@ -5,8 +5,8 @@ import { WireError, type WireErrorId } from './wire-error';
 const MAX_DESCR_LENGTH = 50;
 
 /**
- * The parameters of a request. The last value of a repeated one applies; invalid values cause the provider's
- * errors.
+ * Reads the parameters of a request. The last value of a repeated parameter applies; invalid values cause the
+ * provider's errors.
  */
 export class Query {
   private readonly values: ReadonlyMap<string, string>;
@@ -15,12 +15,12 @@ export class Query {
     this.values = new Map(new URLSearchParams(queryString));
   }
 
-  /** Flags are set by their presence, regardless of their value. */
+  /** Whether a flag is set, which its presence decides, regardless of its value. */
   has(name: string): boolean {
     return this.values.has(name);
   }
 
-  /** `null` when the parameter is missing or empty. */
+  /** Returns a value; `null` when the parameter is missing or empty. */
   find(name: string): string | null {
     return this.values.get(name) || null;
   }
@@ -54,7 +54,7 @@ export class Query {
     return country;
   }
 
-  /** `undefined` when the parameter is missing. */
+  /** Returns the type; `undefined` when the parameter is missing. */
   findType(): ProxyType | undefined {
     const type = this.find('type');
     if (type === null) return undefined;
@@ -68,7 +68,7 @@ export class Query {
     return descr;
   }
 
-  /** Distinct ids in the given order. */
+  /** Returns distinct ids in the given order. */
   findIds(): number[] | null {
     const ids = this.find('ids');
     if (ids === null) return null;

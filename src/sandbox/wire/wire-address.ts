@@ -11,14 +11,14 @@ export function findWireAddress(url: string) {
   const isComplete = rest.length === 0 || (rest.length === 1 && rest[0] === '');
   return {
     key,
-    /** As written, for the call log. */
+    /** Method as written, for the call log. */
     methodText: methodText.slice(0, 40),
     query,
     method: isComplete ? methodNamed(methodText) : null,
   };
 }
 
-/** `null` for an unknown method. */
+/** Returns the method; `null` for an unknown one. */
 function methodNamed(text: string): WireMethodName | null {
   if (text === '') return 'account';
   return text !== 'account' && isWireMethodName(text) ? text : null;

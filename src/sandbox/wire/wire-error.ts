@@ -21,7 +21,7 @@ export const WIRE_ERRORS = {
 
 export type WireErrorId = keyof typeof WIRE_ERRORS;
 
-/** A refusal in the provider's own effect: HTTP 200 with `"status":"no"`. */
+/** Refuses a call in the provider's own way: HTTP 200 with `"status":"no"`. */
 export class WireError extends Error {
   constructor(readonly id: WireErrorId) {
     super(WIRE_ERRORS[id]);

@@ -2,12 +2,14 @@ import type { Dialect } from '../dialect';
 
 const MOSCOW_OFFSET_S = 3 * 3600;
 
-/** `2016-06-19 16:32:39`: Moscow time without a zone. */
+/** Formats a time like `2016-06-19 16:32:39`: Moscow time without a zone. */
 export function moscowTime(unixS: number): string {
   return new Date((unixS + MOSCOW_OFFSET_S) * 1000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Amounts are numbers in roubles; the balance is a string with two decimals, except after a charge. */
+/**
+ * Returns an amount as a number in roubles. The balance is a string with two decimals, except after a charge.
+ */
 export function roubles(kopecks: number): number {
   return kopecks / 100;
 }
@@ -16,15 +18,15 @@ export function balanceText(kopecks: number): string {
   return roubles(kopecks).toFixed(2);
 }
 
-/** Roubles for one proxy and day, as in the documented examples. */
+/** Returns the roubles for one proxy and day, as in the documented examples. */
 export function priceSingle(kopecks: number, periodDays: number): number {
   return Number((roubles(kopecks) / periodDays).toFixed(4));
 }
 
-/** Fields with strings that are numbers in the dialect `numbers`. */
+/** Fields whose strings become numbers in the dialect `numbers`. */
 const NUMERIC_FIELDS = new Set(['user_id', 'balance', 'id', 'port', 'version', 'active']);
 
-/** The JSON of a response, with numbers as in the dialect. */
+/** Returns the JSON of a response, with numbers as in the dialect. */
 export function wireJson(response: Readonly<Record<string, unknown>>, { numbers }: Dialect): string {
   if (numbers === 'published') return JSON.stringify(response);
   return JSON.stringify(response, (name, value: unknown) => {
@@ -33,7 +35,9 @@ export function wireJson(response: Readonly<Record<string, unknown>>, { numbers 
   });
 }
 
-/** A list as the provider sends it: an object keyed by id, an array with `nokey`, and `[]` when empty. */
+/**
+ * Returns a list as the provider sends it: an object keyed by id, an array with `nokey`, and `[]` when empty.
+ */
 export function wireList<T extends { id: string | number }>(
   items: readonly T[],
   withoutKeys: boolean,

@@ -16,17 +16,20 @@ import { findWireAddress } from './wire-address';
 import { WIRE_ERRORS, WireError, type WireErrorId } from './wire-error';
 import { balanceText, roubles, wireJson } from './wire-formats';
 
-/** The default of nginx. A shorter time would close connections that a client is about to reuse. */
+/**
+ * Keep-alive time, the default of nginx. A shorter time would close connections that a client is about to
+ * reuse.
+ */
 const KEEP_ALIVE_MS = 75_000;
-/** Enough for `prolong` with a thousand ids. */
+/** Maximum size of the header, enough for `prolong` with a thousand ids. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** The methods after which the balance is a number. */
+/** Methods after which the balance is a number. */
 const CHARGING: ReadonlySet<WireMethodName> = new Set(['buy', 'prolong']);
 
 export interface WireServerParts {
   provider: Provider;
-  /** The accepted keys with their accounts. */
+  /** Accepted keys, with their accounts. */
   keys: Map<string, string>;
   rateLimit: SlidingRateLimit;
   latencies: { current: Latencies };
@@ -35,7 +38,7 @@ export interface WireServerParts {
   calls: CallLog;
 }
 
-/** Closes the connection without a response. */
+/** Thrown to close the connection without a response. */
 class ConnectionDropped extends Error {}
 
 interface Exchange {
@@ -62,7 +65,7 @@ export class WireServer {
     this.server.keepAliveTimeout = KEEP_ALIVE_MS;
   }
 
-  /** Executed calls still get their response; waiting ones are aborted. */
+  /** Stops the server. Executed calls still get their response; waiting calls are aborted. */
   async close(): Promise<void> {
     const stopped = stopListening(this.server);
     this.closing.abort();
@@ -141,7 +144,7 @@ export class WireServer {
         response.socket?.resetAndDestroy();
         return;
       case 'hang':
-        // Until the client disconnects or the sandbox closes.
+        // Waits until the client disconnects or the sandbox closes.
         return this.waitForEnd(response);
       case 'http-status':
         return sendText(response, fault.status, `HTTP ${fault.status}`);
@@ -192,7 +195,9 @@ export class WireServer {
     throw new ConnectionDropped();
   }
 
-  /** A failing journal or a bug gives 500, as at the provider: the outcome is unknown. */
+  /**
+   * Responds with 500 when the journal fails or there is a bug, as the provider does: the outcome is unknown.
+   */
   private giveUp(response: ServerResponse, error: unknown): void {
     const isDropped = error instanceof ConnectionDropped || this.closing.signal.aborted;
     if (isDropped || response.headersSent) response.destroy();

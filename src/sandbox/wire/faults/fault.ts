@@ -3,8 +3,8 @@ import { WIRE_METHOD_NAMES, type WireMethodName } from '../methods/wire-methods'
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
 /**
- * The kinds of faults, and whether the call takes effect unless the fault's `effect` says otherwise. It
- * always does where the call's own response is sent, which does not exist without the effect.
+ * Kinds of faults, and whether the call takes effect unless the fault's `effect` says otherwise. `always`
+ * marks faults that send the call's own response, which does not exist without the effect.
  */
 export const FAULT_KINDS = {
   /** Closes the connection instead of responding. */
@@ -13,25 +13,25 @@ export const FAULT_KINDS = {
   reset: false,
   /** Never responds. */
   hang: true,
-  /** The regular response, delayed by `beforeMs` and `afterMs`. */
+  /** Sends the regular response, delayed by `beforeMs` and `afterMs`. */
   late: 'always',
-  /** HTTP `status` with a plain text. */
+  /** Sends HTTP `status` with a plain text. */
   'http-status': false,
-  /** `"status":"no"` with `errorId`. */
+  /** Sends `"status":"no"` with `errorId`. */
   error: false,
-  /** HTTP 200 with a web page. */
+  /** Sends HTTP 200 with a web page. */
   html: false,
-  /** HTTP 200 with half of the JSON; with `disconnect` Content-Length promises all of it. */
+  /** Sends HTTP 200 with half of the JSON. With `disconnect`, Content-Length promises all of it. */
   'truncated-json': 'always',
-  /** The response in pieces of `bytes`, one every `intervalMs`. */
+  /** Sends the response in pieces of `bytes`, one every `intervalMs`. */
   drip: 'always',
   /** Confirms the requested count, but delivers and charges `shortBy` fewer. */
   'short-list': 'always',
-  /** The regular response, but getproxy does not show the effect for `hiddenForMs`. */
+  /** Sends the regular response, but getproxy does not show the effect for `hiddenForMs`. */
   'late-listing': 'always',
-  /** The response has `currency` as its currency. */
+  /** Sends the response with `currency` as its currency. */
   'wrong-currency': 'always',
-  /** The regular response with `changes`. */
+  /** Sends the regular response with `changes`. */
   altered: 'always',
 } as const;
 
@@ -42,7 +42,7 @@ const ONE_DAY_MS = 86_400_000;
 export const delaySchema = z.int().min(0).max(ONE_DAY_MS);
 export const methodSchema = z.enum([...WIRE_METHOD_NAMES, 'any']);
 
-/** Selects requests. A `*` at the end or the start of a value stands for any text there. */
+/** Selects requests. A `*` at the end or the start of a value matches any text there. */
 export const filterSchema = z.strictObject({
   method: methodSchema,
   match: z.record(z.string(), z.string()).default({}),
@@ -50,7 +50,7 @@ export const filterSchema = z.strictObject({
 
 /**
  * Sets the value at a path of a response, such as `["list", "31250001", "pass"]`, or removes it if there is
- * no value; `*` stands for each name. Another id adds a row to a list. A path below a missing field changes
+ * no value. `*` matches each name. A new id adds a row to a list. A path below a missing field changes
  * nothing.
  */
 const changeSchema = z.strictObject({
@@ -58,7 +58,7 @@ const changeSchema = z.strictObject({
   value: z.json().optional(),
 });
 
-/** Delays, `shortBy` and `hiddenForMs` combine with every kind. */
+/** Fault as a client defines it. Delays, `shortBy` and `hiddenForMs` combine with every kind. */
 const faultSchema = filterSchema
   .extend({
     kind: z.enum(KINDS),
@@ -68,7 +68,7 @@ const faultSchema = filterSchema
     probability: z.number().min(0).max(1).default(1),
     /** Seed of the random draws, so that a run is reproducible. Default: the fault's id. */
     seed: z.int().min(0).optional(),
-    /** Default: that of the kind. */
+    /** Whether the call takes effect. Default: that of the kind. */
     effect: z.boolean().optional(),
     beforeMs: delaySchema.default(0),
     afterMs: delaySchema.default(0),
@@ -94,7 +94,10 @@ const faultSchema = filterSchema
     hiddenForMs: hiddenForMs ?? (kind === 'late-listing' ? 5000 : 0),
   }));
 
-/** Changes the fields of a response. `list_count` counts the changed list, unless it is changed itself. */
+/**
+ * Changes the fields of a response. `list_count` is the size of the changed list, unless it is changed
+ * itself.
+ */
 export function alter(fields: Record<string, unknown>, { changes }: Fault): Record<string, unknown> {
   const altered = structuredClone(fields);
   for (const { path, value } of changes) set(altered, path, value);
@@ -140,7 +143,7 @@ export type FaultSpec = z.input<typeof faultSchema>;
 /** A fault with all defaults. */
 export type Fault = Readonly<z.output<typeof faultSchema>> & { readonly id: number; readonly seed: number };
 
-/** @throws ZodError when it is no {@link FaultSpec} */
+/** Reads a fault. @throws ZodError when it is no {@link FaultSpec} */
 export function readFault(id: number, spec: unknown): Fault {
   const fault = faultSchema.parse(spec);
   return { ...fault, id, seed: fault.seed ?? id };

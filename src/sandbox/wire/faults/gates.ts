@@ -2,7 +2,10 @@ import { z } from 'zod';
 import type { WireMethodName } from '../methods/wire-methods';
 import { appliesTo, filterSchema } from './fault';
 
-/** Before the effect; after the effect and before the response; after half of the response's body. */
+/**
+ * Stages at which a gate holds a request: before the effect, between the effect and the response, and after
+ * half of the response's body.
+ */
 export const GATE_STAGES = ['received', 'executed', 'half-sent'] as const;
 export type GateStage = (typeof GATE_STAGES)[number];
 
@@ -31,7 +34,7 @@ class Gate {
   }
 }
 
-/** Points at which a request is held, so that a test can act at exactly that moment. */
+/** Holds requests at certain points, so that a test can act at exactly that moment. */
 export class Gates {
   private readonly gates = new Map<number, Gate>();
   private lastId = 0;
@@ -57,7 +60,9 @@ export class Gates {
     return this.find(stage, method, parameters) !== undefined;
   }
 
-  /** Resolves to the parameters of the held request; null when the gate does not exist. */
+  /**
+   * Returns the parameters of the held request once the gate is reached; null when the gate does not exist.
+   */
   findReached(id: number): Promise<Record<string, string>> | null {
     return this.gates.get(id)?.reached ?? null;
   }

@@ -7,7 +7,10 @@ import type { EffectOptions, Provider, WireMethod } from './wire-method';
 
 const DAY_S = 86_400;
 
-/** Each call is a new purchase: retries are not detected. `auto_prolong` is accepted and has no effect. */
+/**
+ * Sells proxies. Each call is a new purchase: retries are not detected. `auto_prolong` is accepted and has no
+ * effect.
+ */
 export const buy: WireMethod = (provider, query, effect) => {
   const { store } = provider;
   const { state } = store;
@@ -59,8 +62,8 @@ export const buy: WireMethod = (provider, query, effect) => {
 };
 
 /**
- * Prolongs the known ids, all or none if the balance is insufficient. Expired proxies are prolonged from now,
- * others from their end. Only here the ids in the list are numbers.
+ * Prolongs the known ids, or none if the balance does not cover all. Expired proxies are prolonged from now,
+ * others from their end. The ids in this list are numbers, unlike in all other lists.
  */
 export const prolong: WireMethod = (provider, query, effect) => {
   const { store } = provider;

@@ -9,11 +9,11 @@ export interface Provider {
   readonly dialect: { current: Dialect };
 }
 
-/** How a fault changes the effect of a purchase or prolongation. */
+/** Changes of the effect of a purchase or prolongation by a fault. */
 export interface EffectOptions {
-  /** How many of the requested proxies are not delivered and not charged. */
+  /** Number of requested proxies that are neither delivered nor charged. */
   shortBy: number;
-  /** How long getproxy hides the effect. */
+  /** Time for which getproxy hides the effect, in milliseconds. */
   hiddenForMs: number;
 }
 
