@@ -14,15 +14,15 @@ export const listingStateOf = (text: string | null): ListingState =>
 
 export interface Listing {
   readonly state: ListingState;
-  /** `null` for any label. */
+  /** Wanted label; `null` for any. */
   readonly descr: string | null;
   readonly page: number;
   readonly limit: number;
 }
 
-/** `state=expiring` lists active proxies that end within this time. */
+/** Time to the end within which `state=expiring` lists active proxies. */
 const EXPIRING = `interval '3 days'`;
-/** Labels of ours may be longer than those of PROXY6. */
+/** SQL for a label, shortened because our labels may be longer than those of PROXY6. */
 const LABEL = `left(coalesce(descr, ''), 50)`;
 
 interface Row extends ProxyFields {
@@ -30,7 +30,7 @@ interface Row extends ProxyFields {
   readonly descr: string;
 }
 
-/** A user's proxies as PROXY6 would list them. Withdrawn ones are omitted. */
+/** Lists a user's proxies in the way PROXY6 would. Withdrawn proxies are omitted. */
 @Injectable()
 export class OwnProxies {
   constructor(
@@ -39,9 +39,9 @@ export class OwnProxies {
   ) {}
 
   /**
-   * A page, ordered by id. A listing by label is evidence for its reader, perhaps another service like this
-   * one: what an open order may still deliver under the label, or how long it may still prolong, is not
-   * known.
+   * Returns a page, ordered by id. A listing by label is evidence for its reader, which may be another
+   * service like this one, so an open order that may still deliver or prolong proxies under the label is an
+   * error.
    *
    * @throws NotKnown
    */
@@ -67,8 +67,10 @@ export class OwnProxies {
   }
 
   /**
-   * Read before the listing, so that an order that ends in between is listed. While the service is closed for
-   * maintenance, orders that a restore has forgotten may still be found.
+   * Checks for open orders before the listing, so that an order that ends in between is listed. While the
+   * service is closed for maintenance, orders that a restore has forgotten may still be found.
+   *
+   * @throws NotKnown
    */
   private async assertKnown(userId: number, descr: string): Promise<void> {
     const { isOpen } = await queryRow<{ isOpen: boolean }>(
@@ -84,7 +86,7 @@ export class OwnProxies {
     if (isOpen) throw new NotKnown();
   }
 
-  /** The id of the user's proxy with this address and login. @throws WireError */
+  /** Returns the id of the user's proxy with this address and login. @throws WireError */
   async findId(userId: number, proxy: string): Promise<string> {
     const parts = /^([\w.:-]{1,253}):(\d{1,5}):([^:\0]{1,255}):([^:\0]{1,255})$/.exec(proxy);
     const [, host, port = '', login, password] = parts ?? [];
@@ -101,7 +103,7 @@ export class OwnProxies {
     return found.id;
   }
 
-  /** Those of the ids, or all with the label, that the user has, with their types. @throws WireError */
+  /** Finds the user's proxies with these ids, or with this label, and their types. @throws WireError */
   async find(
     userId: number,
     by: { readonly ids: readonly string[] } | { readonly descr: string },

@@ -8,7 +8,7 @@ import { OwnProxies } from './own-proxies';
 import { Px6Controller } from './px6.controller';
 import { CallGuard, receiveCall } from './wire-access';
 
-/** PROXY6's own interface, for clients that were written for it. Only with `PX6_COMPATIBLE=on`. */
+/** Serves PROXY6's own interface to clients that were written for it, only with `PX6_COMPATIBLE=on`. */
 @Module({
   imports: [CatalogModule, LedgerModule, OrdersModule, ProxiesModule, SyncModule],
   controllers: [Px6Controller],

@@ -16,16 +16,16 @@ import { moscowTime, roubles, unixSeconds, wireList, wireProxy, wireVersionOf } 
 import { WireParameters, WireQuery } from './wire-query';
 
 const MAX_LIMIT = 1000;
-/** Each takes two calls at the provider. */
+/** Maximum number of proxies whose type one call changes. Each takes two calls at the provider. */
 const MAX_TYPE_CHANGES = 20;
-/** A label that begins so makes a purchase safe to retry. */
+/** Beginning of a label that makes a purchase safe to retry. */
 const KEY_PREFIX = 'key:';
-/** A label that its sender may take for a key. */
+/** Pattern of a label that its sender may mistake for a key. */
 const NEARLY_KEY = /^[^\p{L}\p{N}]*key[^\p{L}\p{N}]*[:\uFF1A]/iu;
 
 /**
- * PROXY6's wire on our own use cases: our prices, and the user's balance. `docs/px6.md` says what differs.
- * It is not described by OpenAPI.
+ * Serves PROXY6's wire format with our own use cases: our prices, and the user's balance. `docs/px6.md` lists
+ * the differences. OpenAPI does not describe it.
  */
 @Controller('api')
 @UseFilters(WireErrorFilter)
@@ -44,7 +44,7 @@ export class Px6Controller {
     private readonly clock: Clock,
   ) {}
 
-  /** The envelope alone. */
+  /** Returns the envelope alone. */
   @Get(':token')
   account(@CurrentCaller() caller: Caller) {
     return this.datedEnvelope(caller, {});
@@ -129,7 +129,7 @@ export class Px6Controller {
     return this.envelope(caller, { count: found.length });
   }
 
-  /** After the first change, an error leaves open what the others have become. */
+  /** Changes types one by one. If a change after the first fails, the result of the others is unknown. */
   @Get(':token/settype')
   @Scopes('proxies:write')
   async settype(
@@ -142,7 +142,7 @@ export class Px6Controller {
     const type = query.findType();
     if (type === null) throw new WireError(260);
     const found = await this.own.find(caller.userId, { ids });
-    // Documented: an error unless at least one proxy changes.
+    // PROXY6 documents an error unless at least one proxy changes.
     if (found.every(({ proxyType }) => proxyType === type)) throw new WireError(30);
     for (const [at, { id }] of found.entries()) {
       closed.throwIfAborted();
@@ -156,7 +156,7 @@ export class Px6Controller {
   @Get(':token/buy')
   @Scopes('proxies:write')
   async buy(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
-    // It could not be disabled again, and renewals of ours have rules of their own.
+    // `auto_prolong` could not be disabled again, and our renewals follow their own rules.
     if (query.has('auto_prolong')) throw new WireError(110);
     const count = query.getCount();
     const period = query.getPeriodDays();
@@ -189,7 +189,7 @@ export class Px6Controller {
     });
   }
 
-  /** Prolongs those of the ids that can be: `count` and `list` are of these. */
+  /** Prolongs the given proxies where possible; `count` and `list` contain only prolonged proxies. */
   @Get(':token/prolong')
   @Scopes('proxies:write')
   async prolong(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
@@ -235,7 +235,7 @@ export class Px6Controller {
     });
   }
 
-  /** `delete` and `ipauth`, too: we have neither. */
+  /** Refuses all other methods, including `delete` and `ipauth`, which we do not offer. */
   @Get(':token/*method')
   unknownMethod(): never {
     throw new WireError(110);
@@ -252,7 +252,7 @@ export class Px6Controller {
     };
   }
 
-  /** With the undocumented `date_mod`, which some clients require in these responses. */
+  /** Adds the undocumented `date_mod`, which some clients require in these responses. */
   private datedEnvelope(caller: Caller, fields: object) {
     return this.envelope(caller, { date_mod: moscowTime(unixSeconds(this.clock.now())), ...fields });
   }
@@ -260,7 +260,7 @@ export class Px6Controller {
 
 const labelOf = (descr: string | null): string | null => descr && normalLabel(descr);
 
-/** As in the documented examples: for one proxy and day, on average. It only informs. */
+/** Returns the average price for one proxy and day, as in the documented examples. It only informs. */
 const perDay = (price: Money, days: number): number => Number((roubles(price) / days).toFixed(4));
 
 const mayBeDoneOf = (outcome: OrderResult | DomainError): outcome is DomainError =>

@@ -5,12 +5,15 @@ import { callerOf, NotEnoughPermissions } from '../auth';
 import { domainError } from '../common';
 import { AppConfig } from '../config';
 
-/** As written: an escaped path would bypass the rule by which load balancers never send a call twice. */
+/**
+ * Token in a path that is written without escapes: an escaped path would bypass the rule by which load
+ * balancers never send a call twice.
+ */
 const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
 
 /**
- * Presents the token of the path as that of the request, so that the guard of all routes decides about it.
- * Another token of the request does not count. Calls have effects, so nothing but GET is served.
+ * Makes the token in the path the token of the request, so that the guard of all routes checks it. Any other
+ * token of the request is ignored. Only GET is served, because calls have effects.
  */
 export function receiveCall(request: Request, response: Response, next: NextFunction): void {
   response.setHeader('Cache-Control', 'no-store');
@@ -25,17 +28,20 @@ export function receiveCall(request: Request, response: Response, next: NextFunc
   next();
 }
 
-/** PROXY6 allows as many. */
+/** Number of calls that PROXY6 allows in a second. */
 const CALLS_PER_SECOND = 3;
 const WINDOW_MS = 1000;
-/** Enough for the tokens that call within a second. */
+/** Number of tokens to remember, enough for those that call within a second. */
 const MAX_TOKENS = 10_000;
 
 class TooManyCalls extends domainError('rate-limited', 'Too many calls in this second', {
   retryAfterSeconds: 1,
 }) {}
 
-/** Limits the calls of a token at this replica. Every response shows the balance, which needs its scope. */
+/**
+ * Limits the calls of a token at this replica. Every response shows the balance, so the token needs that
+ * scope.
+ */
 @Injectable()
 export class CallGuard implements CanActivate {
   private readonly admittedAtMs = new LRUCache<number, readonly number[]>({ max: MAX_TOKENS });

@@ -7,8 +7,8 @@ import { NotKnown, WIRE_ERROR_OF, WireError, type WireErrorId } from './wire-err
 const RETRY_AFTER_SECONDS = '2';
 
 /**
- * Turns every error of a call, also those of the guard, into PROXY6's own form. The response shows a client
- * what certainly was not done, by a number or 429, and what is not known, by 503.
+ * Turns every error of a call, including errors of the guard, into PROXY6's own form. The response shows a
+ * client what certainly was not done, by a number or 429, and what is unknown, by 503.
  */
 @Catch()
 export class WireErrorFilter implements ExceptionFilter<unknown> {
@@ -44,10 +44,10 @@ function wireErrorIdOf(error: unknown): WireErrorId | undefined {
   return error instanceof DomainError ? WIRE_ERROR_OF.get(error.code) : undefined;
 }
 
-/** The call was refused before it had any effect, and may be sent again. */
+/** Whether the call was refused before it had any effect, and may be sent again. */
 const isCertainlyNotDone = (error: unknown): boolean =>
   error instanceof ServiceUnavailable || (error instanceof DomainError && error.kind === 'rate-limited');
 
-/** Whether the outcome of an order, by its error, may still be that something was bought. */
+/** Whether something may have been bought, although the order ended with this error. */
 export const mayBeDone = (error: unknown): boolean =>
   wireErrorIdOf(error) === undefined && !isCertainlyNotDone(error);

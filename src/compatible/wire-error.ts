@@ -20,17 +20,17 @@ const WIRE_ERRORS = {
 
 export type WireErrorId = keyof typeof WIRE_ERRORS;
 
-/** A call that is refused in PROXY6's own way: HTTP 200 with `"status":"no"`. Nothing was done. */
+/** Refuses a call in PROXY6's own way: HTTP 200 with `"status":"no"`. Nothing was done. */
 export class WireError extends Error {
   constructor(readonly id: WireErrorId) {
     super(WIRE_ERRORS[id]);
   }
 }
 
-/** The outcome of a call is not known, or what was requested is not known yet: HTTP 503. */
+/** Thrown when the outcome of a call, or the requested information, is not known yet: HTTP 503. */
 export class NotKnown extends Error {}
 
-/** The numbers of our own errors, by their codes. After each of them it is certain that nothing was done. */
+/** Error numbers of our own errors, by their codes. Each number means that certainly nothing was done. */
 export const WIRE_ERROR_OF: ReadonlyMap<string, WireErrorId> = new Map([
   ['not-authenticated', 100],
   ['invalid-token', 100],

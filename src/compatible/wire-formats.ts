@@ -4,7 +4,7 @@ const WIRE_VERSIONS = { '6': '6', '4': '4', '4s': '3' } as const satisfies Recor
 
 export type WireVersion = (typeof WIRE_VERSIONS)[IpVersion];
 
-/** PROXY6's numbers of the versions. */
+/** Returns PROXY6's number of a version. */
 export const wireVersionOf = (version: IpVersion): WireVersion => WIRE_VERSIONS[version];
 export const VERSIONS: ReadonlyMap<WireVersion, IpVersion> = new Map(
   IP_VERSIONS.map((version) => [wireVersionOf(version), version]),
@@ -12,24 +12,24 @@ export const VERSIONS: ReadonlyMap<WireVersion, IpVersion> = new Map(
 
 const MOSCOW_OFFSET_S = 3 * 3600;
 
-/** `2016-06-19 16:32:39`: Moscow time without a zone. */
+/** Formats a time like `2016-06-19 16:32:39`: Moscow time without a zone. */
 export const moscowTime = (unixS: number): string =>
   new Date((unixS + MOSCOW_OFFSET_S) * 1000).toISOString().slice(0, 19).replace('T', ' ');
 
 export const unixSeconds = (date: Date | string | null): number =>
   date === null ? 0 : Math.floor(new Date(date).getTime() / 1000);
 
-/** Amounts are JSON numbers, whose digits are those of the amount: they are written and never computed. */
+/** Converts an amount to a JSON number with the same digits, which is written but never computed with. */
 export const roubles = (amount: Money): number => Number(amount.toString());
 
-/** A list as PROXY6 sends it: an object keyed by id, an array with `nokey`, and `[]` when empty. */
+/** Returns a list as PROXY6 sends it: an object keyed by id, an array with `nokey`, and `[]` when empty. */
 export const wireList = <Item extends { readonly id: string | number }>(
   items: readonly Item[],
   withoutKeys: boolean,
 ): readonly Item[] | Record<string, Item> =>
   withoutKeys || items.length === 0 ? items : Object.fromEntries(items.map((item) => [item.id, item]));
 
-/** The fields of a proxy that every list has. */
+/** Fields of a proxy that every list contains. */
 export interface ProxyFields {
   readonly id: string;
   readonly version: string;
@@ -49,7 +49,7 @@ export function wireProxy(proxy: ProxyFields) {
   return {
     id: proxy.id,
     version: wireVersionOf(proxy.version as IpVersion),
-    // The address with which the proxy reaches others is not stored.
+    // The address from which the proxy connects to targets is not stored.
     ip: proxy.host,
     host: proxy.host,
     port: proxy.port,

@@ -9,19 +9,22 @@ const MAX_DESCR_LENGTH = 50;
 const MAX_COUNT = 1000;
 const MAX_IDS = 1000;
 const PRINTABLE_TEXT = new RegExp(PRINTABLE, 'u');
-/** Text that the database cannot store. */
+/** Characters that the database cannot store. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** The parameters of a call. The last value of a repeated one applies. Getters throw PROXY6's errors. */
+/**
+ * Reads the parameters of a call. The last value of a repeated parameter applies. Getters throw PROXY6's
+ * errors.
+ */
 export class WireQuery {
   constructor(private readonly values: Readonly<Record<string, string>>) {}
 
-  /** Flags are set by their presence, regardless of their value. */
+  /** Whether a flag is set, which its presence decides, regardless of its value. */
   has(name: string): boolean {
     return this.values[name] !== undefined;
   }
 
-  /** `null` when the parameter is missing or empty. */
+  /** Returns a value; `null` when the parameter is missing or empty. */
   find(name: string): string | null {
     return this.values[name] || null;
   }
@@ -68,7 +71,7 @@ export class WireQuery {
     return descr;
   }
 
-  /** Distinct ids in the given order. */
+  /** Returns distinct ids in the given order. */
   findIds(most = MAX_IDS): string[] | null {
     const ids = this.find('ids');
     if (ids === null) return null;
