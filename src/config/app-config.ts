@@ -1,12 +1,12 @@
 import type { Environment } from './environment';
 
-/** The address of the PROXY6 API. The key must not reach a log: it is part of every URL. */
+/** Address of the PROXY6 API. The key must not reach a log, although every URL contains it. */
 export interface ProviderAddress {
   readonly baseUrl: string;
   readonly apiKey: string;
 }
 
-/** A shop at a provider of payments. */
+/** Address of a shop at a provider of payments. */
 export interface PaymentsAddress {
   readonly baseUrl: string;
   readonly shopId: string;
@@ -14,15 +14,15 @@ export interface PaymentsAddress {
 }
 
 /**
- * The configuration of the running application: the environment, with the addresses of the database and the
- * provider (the embedded server and the sandbox get theirs when they start).
+ * Configuration of the running application: the environment, completed with the addresses of the database and
+ * the provider. The embedded server and the sandbox get their addresses when they start.
  */
 export type AppConfig = Environment & {
   readonly database: { readonly url: string };
   readonly provider: ProviderAddress;
 };
 
-/** The injection token: a parameter of the type gets the configuration. */
+/** Injection token: a parameter of this type gets the configuration. */
 export const AppConfig = class {};
 
 /** Completes the environment with the addresses of the database and the provider. */

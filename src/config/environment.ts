@@ -2,12 +2,14 @@ import { readSecretFiles } from './secret-files';
 import { isOnItsOwn, type Lookup, settingGroups, type Settings } from './settings';
 import { readTuning, type Tuning, TUNING_VARIABLE } from './tuning';
 
-/** The process environment, checked and typed, in groups. */
+/** Process environment, checked and typed, in groups. */
 export type Environment = Settings & { readonly tuning: Tuning };
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** All mistakes of the environment. Names variables and their rules, never their values. */
+/**
+ * Reports all mistakes of the environment. Its message names variables and their rules, never their values.
+ */
 export class EnvironmentError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`The environment is not usable: ${problems.join('; ')}`);
@@ -18,10 +20,10 @@ export class EnvironmentError extends Error {
  * Reads and checks the environment.
  *
  * @param needs.provider whether the process will call the provider; if not, the key may be missing
- * @throws EnvironmentError naming every invalid variable, without its value
+ * @throws EnvironmentError that names every invalid variable, without its value
  */
 export function readEnvironment(variables: Variables = process.env, needs = { provider: true }): Environment {
-  // An empty value counts as absent: `VAR= npm start` and compose files write it so.
+  // An empty value counts as absent, because `VAR= npm start` and compose files write absent values so.
   const { secrets, problems: fileProblems } = readSecretFiles(variables);
   const given: Lookup = (variable) => secrets.get(variable) ?? (variables[variable]?.trim() || undefined);
   const problems = [...fileProblems];
@@ -35,7 +37,7 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
     });
     return [group, Object.freeze(Object.fromEntries(values))];
   });
-  // A secret that could not be read is not missing.
+  // A secret that could not be read must not also be reported as missing.
   if (fileProblems.length === 0) {
     problems.push(...databaseProblems(given), ...providerProblems(given, needs), ...paymentsProblems(given));
   }
@@ -45,7 +47,7 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
   return Object.freeze({ ...(Object.fromEntries(groups) as Settings), tuning });
 }
 
-/** Mistakes in the combination of the database's variables. */
+/** Yields mistakes in the combination of the database's variables. */
 function* databaseProblems(given: Lookup): Generator<string> {
   if (given('DATABASE_OWNER_URL') === undefined) return;
   const url = given('DATABASE_URL');
@@ -55,7 +57,7 @@ function* databaseProblems(given: Lookup): Generator<string> {
   }
 }
 
-/** Mistakes in the combination of the provider's variables. */
+/** Yields mistakes in the combination of the provider's variables. */
 function* providerProblems(given: Lookup, needs: { provider: boolean }): Generator<string> {
   const choice = given('PROVIDER');
   const hasKey = given('PX6_API_KEY') !== undefined;
@@ -69,9 +71,9 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
   }
 }
 
-/** Mistakes in the combination of the variables of payments. */
+/** Yields mistakes in the combination of the payment variables. */
 function* paymentsProblems(given: Lookup): Generator<string> {
-  // Nothing of a sandbox is ever sent to the real provider.
+  // A sandbox's data must never be sent to the real provider.
   if (given('PAYMENTS') === 'sandbox' && !isOnItsOwn(given)) {
     for (const variable of ['YOOKASSA_BASE_URL', 'YOOKASSA_SHOP_ID']) {
       if (given(variable) === undefined) yield `${variable} is missing: PAYMENTS=sandbox needs a sandbox`;

@@ -3,22 +3,22 @@ import { z } from 'zod';
 
 const roubles = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/);
 
-/** As Standard Webhooks has it: `whsec_` and base64. */
+/** Format of a secret in Standard Webhooks: `whsec_` and base64. */
 const secret = z.string().regex(/^whsec_[A-Za-z0-9+/]{32,200}={0,2}$/);
 
 const source = z.strictObject({
-  /** One, or two while the source changes from one to the other. */
+  /** One secret, or two while the source changes from one to the other. */
   secret: z.union([secret.transform((one) => [one]), z.array(secret).min(1).max(2)]),
-  /** Roubles, above which staff confirm a payment. */
+  /** Roubles of a payment above which staff confirm it. */
   max_payment: roubles,
-  /** Roubles of a day (UTC), above which staff confirm. */
+  /** Roubles of a day (UTC) above which staff confirm further payments. */
   max_day: roubles,
 });
 
-/** A source of payments other than the provider, such as a bot or a bank import. */
+/** Source of payments other than the provider, such as a bot or a bank import. */
 export type PaymentSource = z.output<typeof source>;
 
-/** Words that another route has at the place of a source's name. */
+/** Names that no source can take, because another route has this word in its place. */
 const TAKEN = ['notifications'];
 
 const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);
@@ -26,7 +26,7 @@ const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);
 /**
  * Reads the file of `PAYMENT_SOURCES_FILE`.
  *
- * @throws Error which names the variable, and nothing of the content
+ * @throws Error that names the variable and contains nothing of the file
  */
 export function readPaymentSources(path: string | undefined): ReadonlyMap<string, PaymentSource> {
   if (path === undefined) return new Map();

@@ -7,8 +7,8 @@ type Variables = Readonly<Record<string, string | undefined>>;
 const codeOf = (error: unknown): string => (error as { code?: string }).code ?? 'no code';
 
 /**
- * Reads secrets from files, as orchestrators mount them. Messages of mistakes name variables and contain
- * nothing of the files.
+ * Reads secrets from files, as orchestrators mount them. Error messages name variables and contain nothing of
+ * the files.
  */
 export function readSecretFiles(variables: Variables): {
   readonly secrets: ReadonlyMap<string, string>;

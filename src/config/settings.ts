@@ -6,18 +6,18 @@ export type Lookup = (variable: string) => string | undefined;
 
 interface Setting {
   readonly variable: string;
-  /** Reads the variable's text. The description of the rule completes the sentence "must be …". */
+  /** Rule that reads the variable's text. Its description completes the sentence "must be …". */
   readonly rule: z.ZodType<unknown, string>;
-  /** As written in the environment. Without a default, the setting may be `undefined`. */
+  /** Default as written in the environment. Without a default, the setting may be `undefined`. */
   readonly default?: string | ((given: Lookup) => string);
-  /** The documentation's text for a default that is absent or computed. */
+  /** Text in the documentation for a default that is absent or computed. */
   readonly defaultText?: string;
   readonly description: string;
-  /** A secret may also be in a file, which {@link fileVariable} names. */
+  /** Marks a secret, which may also be in a file that {@link fileVariable} names. */
   readonly isSecret?: true;
 }
 
-/** The variable that names the file with the value of a secret: `DATABASE_URL_FILE`. */
+/** Returns the variable that names the file with a secret's value, such as `DATABASE_URL_FILE`. */
 export const fileVariable = (variable: string): string => `${variable}_FILE`;
 
 const integer = (min: number, max: number) =>
@@ -45,7 +45,7 @@ const time = z
 
 const MOST_DAYS = 36_500;
 
-/** 0 keeps rows forever. */
+/** Reads a number of days; 0 keeps rows forever. */
 const days = (least: number) =>
   z
     .string()
@@ -54,13 +54,16 @@ const days = (least: number) =>
     .refine((count) => count === 0 || (count >= least && count <= MOST_DAYS))
     .describe(`0, or a whole number from ${least} to ${MOST_DAYS}`);
 
-/** Whether nothing of an operator is set: everything runs on this machine, the sandbox of payments too. */
+/**
+ * Whether the operator has configured nothing, so that everything runs on this machine, including the sandbox
+ * of payments.
+ */
 export const isOnItsOwn = (given: Lookup): boolean =>
   ['DATABASE_URL', 'PX6_API_KEY', 'YOOKASSA_BASE_URL', 'YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY'].every(
     (variable) => given(variable) === undefined,
   );
 
-/** From the first stage to the last; the text may be empty. */
+/** Stages from the first to the last; the text may be empty. */
 const stages = z
   .string()
   .transform((list) => (list === '' ? [] : list.split(',').map((item) => Number(item.trim()))))
@@ -83,7 +86,7 @@ const key = z
   .regex(/^[A-Za-z0-9_-]+$/)
   .describe('letters, digits, - and _');
 
-// A network of all addresses is refused: any client could then forge X-Forwarded-For.
+// A network of all addresses is refused, because any client could then forge X-Forwarded-For.
 const network = z
   .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
   .refine((address) => !address.endsWith('/0'));
@@ -149,7 +152,7 @@ const publicUrl = z
   .transform((href) => href.replace(/\/+$/, ''))
   .describe('an HTTP(S) URL without login, query or fragment');
 
-/** The secret travels in a header. */
+/** The URL must be encrypted, because the secret travels in a header. */
 const paymentsUrl = publicUrl
   .refine((href) => href.startsWith('https:') || LOOPBACK_HOSTS.has(new URL(href).hostname), {
     error: 'must be https unless it is on this machine: the secret travels in a header',
@@ -170,7 +173,7 @@ const receipt = z
     'an e-mail address with a Latin name, a colon and a VAT code from 1 to 12, e.g. receipts@example.com:1',
   );
 
-/** The words for a payment on the receipts of a shop's cash register. */
+/** Terms for a payment on the receipts of a shop's cash register. */
 export interface CashRegister {
   readonly mode: string;
   readonly subject: string;
@@ -210,7 +213,10 @@ const setting = <Rule extends Setting['rule'], const Rest extends Omit<Setting, 
   rest: Rest,
 ) => ({ variable, rule, ...rest });
 
-/** Every setting: where the code finds it (`config.provider.timeoutMs`) and which variable sets it. */
+/**
+ * All settings. The group and name show where code finds a setting (`config.provider.timeoutMs`); `variable`
+ * sets it.
+ */
 export const SETTINGS = {
   server: {
     host: setting('HOST', text, { default: '127.0.0.1', description: 'Address to listen on.' }),
@@ -218,7 +224,7 @@ export const SETTINGS = {
       default: '3000',
       description: 'Port to listen on. `0` picks a free one.',
     }),
-    // Never taken from a request, because the client chooses `Host`.
+    // The public URL is never taken from a request, because the client chooses `Host`.
     publicUrl: setting('PUBLIC_URL', publicUrl, {
       defaultText: 'none (secret links begin with `/l/`)',
       description: 'Base URL of the service for customers, e.g. `https://proxies.example.com`.',
@@ -551,7 +557,7 @@ type ValueOf<S> = S extends { rule: z.ZodType<infer Value> }
   ? Value | (S extends { default: unknown } ? never : undefined)
   : never;
 
-/** The values of all settings, in their groups. Names contain the units of times. */
+/** Values of all settings, in their groups. Names of times contain their units. */
 export type Settings = {
   readonly [Group in keyof typeof SETTINGS]: {
     readonly [Name in keyof (typeof SETTINGS)[Group]]: ValueOf<(typeof SETTINGS)[Group][Name]>;

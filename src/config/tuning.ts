@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { jsonOrUndefined } from '../common';
 
-/** Not a setting for operators: the service warns at its start if it is set. */
+/** Variable for tests only: the service warns at its start if an operator sets it. */
 export const TUNING_VARIABLE = 'TUNING_FOR_TESTS';
 
 /**
- * The constants that tests replace: only a few, for which the usual value would take minutes, or would
- * disable something that the next test needs. The module that uses one declares its value, and why.
+ * Constants that tests replace. They are few: their usual values would take minutes, or would disable
+ * something that the next test needs. The module that uses a constant declares its usual value, and why.
  */
 const CONSTANTS = [
   'activeFlagsIntervalSeconds',
