@@ -11,37 +11,39 @@ import type {
   ReplicaOut,
 } from './status.dto';
 
-/** Runs a statement: on the requests' connections for the page, on a separate one for metrics. */
+/** Runs a statement: for the status page on the requests' connections, for metrics on a separate one. */
 export type ReadRows = <Row extends object>(
   statement: string,
   parameters?: readonly unknown[],
 ) => Promise<readonly Row[]>;
 
-/** A count, and the time of the oldest; null if there are none. */
+/** Number of rows, and the time of the oldest; null if there are none. */
 interface Count {
   readonly count: number;
   readonly oldest: Date | null;
 }
 
-/** The facts that one statement reads. */
+/** Facts that one statement reads. */
 interface Overview {
-  /** The database's time, from which ages are measured: all times are the database's. */
+  /** Time of the database, from which ages are measured: all times are the database's. */
   readonly at: Date;
   readonly openUnmatchedProxies: number;
   readonly isClosed: boolean;
-  /** Since when all renewals are paused. */
+  /** Time since which all renewals are paused. */
   readonly renewalsPausedAt: Date | null;
-  /** Users whose renewals staff paused. */
+  /** Number of users whose renewals staff paused. */
   readonly usersWithPausedRenewals: number;
 }
 
-/** A job that one replica runs for all. */
+/** Job that one replica runs for all. */
 export interface JobFact extends JobStatusOut {
   readonly succeeded_at: Date | null;
   readonly interval_seconds: number | null;
 }
 
-/** The state of the whole installation in the database, for staff's page and the metrics. */
+/**
+ * Reads the state of the whole installation from the database, for the staff's status page and the metrics.
+ */
 export class Facts {
   /** @param provider the name of the provider */
   constructor(
@@ -60,10 +62,14 @@ export class Facts {
     );
   }
 
-  /** The states are written into the statement, so that PostgreSQL can use the partial index on them. */
+  /**
+   * Counts open orders by state. The statement contains the states as text, so that PostgreSQL can use the
+   * partial index on them.
+   */
   async openOrders(): Promise<ReadonlyMap<OpenState, Count>> {
     const states = await this.rows<Count & { state: OpenState }>(
-      // No customer waits for a renewal, and the queue puts all other orders first.
+      // The oldest queued order is no renewal: no customer waits for one, and the queue puts all others
+      // first.
       `SELECT state, count(*)::integer AS count,
               min(created_at) FILTER (WHERE state <> 'reserved' OR NOT ${IS_RENEWAL_SQL}) AS oldest
          FROM orders WHERE state IN ${sqlList(OPEN_STATES)} GROUP BY state`,
@@ -71,7 +77,7 @@ export class Facts {
     return new Map(states.map(({ state, ...orders }) => [state, orders]));
   }
 
-  /** Null before the provider's first response. */
+  /** Returns the balance at the provider; null before the provider's first response. */
   async balance(): Promise<ProviderBalanceOut | null> {
     const [account] = await this.rows<ProviderBalanceOut>(
       'SELECT round(balance, 2) AS amount, seen_at, is_low FROM provider_accounts WHERE provider = $1',
@@ -80,7 +86,9 @@ export class Facts {
     return account ?? null;
   }
 
-  /** Roubles that the provider charged for orders closed in the last 24 hours. It takes long. */
+  /**
+   * Returns the roubles that the provider charged for orders closed in the last 24 hours. This takes long.
+   */
   async spentInADay(): Promise<string> {
     const recent = await this.row<{ spent: string }>(
       `SELECT round(coalesce(sum(provider_charge), 0), 2) AS spent FROM orders
@@ -94,7 +102,7 @@ export class Facts {
     return this.row(statement);
   }
 
-  /** Renewals that became due in the last 24 hours, by their outcome. */
+  /** Counts the renewals that became due in the last 24 hours, by their outcome. */
   dueRenewals(): Promise<readonly { state: string; reason: string; count: number }[]> {
     return this.rows(
       `SELECT state, coalesce(reason, '') AS reason, count(*)::integer AS count
@@ -103,7 +111,7 @@ export class Facts {
     );
   }
 
-  /** Pending deposits, without a reason, and undecided payments by theirs. */
+  /** Counts pending deposits, without a reason, and undecided payments by their reasons. */
   waitingPayments(): Promise<readonly (Count & { readonly reason: string | null })[]> {
     return this.rows(WAITING_PAYMENTS);
   }
@@ -127,7 +135,7 @@ export class Facts {
     );
   }
 
-  /** The last run of each scope, by the index, regardless of the number of runs. */
+  /** Returns the last run of each scope. An index finds it, regardless of the number of runs. */
   lastAudits(): Promise<readonly AuditRunOut[]> {
     return this.rows(
       `SELECT scope, started_at, finished_at, ok,
@@ -147,7 +155,7 @@ export class Facts {
     return replicas.map(({ report, ...replica }) => ({ ...replica, ...report }));
   }
 
-  /** How many webhooks were disabled because their receivers fail. */
+  /** Counts the webhooks that were disabled because their receivers fail or are gone. */
   async failedWebhooks(): Promise<number> {
     const webhooks = await this.row<{ count: number }>(
       `SELECT count(*)::integer AS count FROM webhooks WHERE disabled_reason IN ('failing', 'gone')`,
@@ -163,8 +171,9 @@ export class Facts {
   }
 
   /**
-   * The copies that keep the data when the disk of the database is lost. `isFailing` is null if no attempt to
-   * archive has failed. Every role may read all of these except for the states in `pg_stat_replication`.
+   * Describes the copies that keep the data when the database's disk is lost. `isFailing` is null if no
+   * attempt to archive has failed. Every role may read all of these, except for the states in
+   * `pg_stat_replication`.
    */
   copiesOfTheDatabase(): Promise<{
     standbys: number;

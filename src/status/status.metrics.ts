@@ -12,17 +12,20 @@ import { ProxyProvider } from '../provider';
 import { RENEWAL_STATES } from '../renewals';
 import { Facts } from './facts';
 
-/** A scraper usually waits 10 s, and has to learn that the database hangs. */
+/**
+ * Maximum time for the database. A scraper usually waits 10 s, and must learn in time that the database
+ * hangs.
+ */
 const DATABASE_TIMEOUT_MS = 2000;
 
-/** How often facts that cost more with a longer history are read at most. */
+/** Minimum interval between two reads of facts that cost more with a longer history. */
 const SLOW_FACTS_EVERY_MS = 60_000;
 
 const DAY_SECONDS = 86_400;
 
 /**
- * Reads the gauges for a scrape: those of this replica from memory, those of the whole installation from the
- * database, over a separate connection, which stays available when requests use all others.
+ * Reads the gauges for a scrape: this replica's from memory, and the whole installation's from the database.
+ * A separate connection stays available when requests use all others.
  */
 @Injectable()
 export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -43,7 +46,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       application_name: 'proxy-rental-service metrics',
       password: options.password,
       max: 1,
-      // Longer than the time between two scrapes.
+      // A connection stays idle for longer than the time between two scrapes.
       idleTimeoutMillis: 120_000,
       connectionTimeoutMillis: DATABASE_TIMEOUT_MS,
     });
@@ -73,7 +76,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     set('database_pool_connections', { state: 'busy' }, totalCount - idleCount);
     set('database_pool_connections', { state: 'waiting' }, waitingCount);
     for (const { name, isRun, intervalMs, lastSuccessMs } of this.jobs.list()) {
-      // The database has the last run of all replicas.
+      // The last runs of all replicas are read from the database.
       if (isRun) continue;
       set('job_interval_seconds', { name }, intervalMs / 1000);
       if (lastSuccessMs === undefined) continue;
@@ -82,7 +85,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readInstallation(set: SetGauge): Promise<void> {
-    // Either all of them are set or, if one cannot be read, none.
+    // All gauges are set at the end, or none if one of them cannot be read.
     const gauges: (() => void)[] = [];
     const setLater: SetGauge = (...gauge) => gauges.push(() => set(...gauge));
     try {
@@ -130,7 +133,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readRuns(facts: Facts, set: SetGauge): Promise<void> {
-    // A job that is disabled may have an old row.
+    // A disabled job may have left a row.
     const runs = new Set(this.jobs.list().flatMap(({ name, isRun }) => (isRun ? [name] : [])));
     for (const {
       name,
@@ -151,7 +154,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     await readAudits(facts, set);
   }
 
-  /** Bounds the total time of all statements. */
+  /** Returns facts whose statements share one limit for their total time. */
   private factsWithin(limitMs: number): Facts {
     const untilMs = performance.now() + limitMs;
     return new Facts(async (text, values = []) => {
@@ -171,7 +174,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 }
 
-/** Seconds since a time; 0 without one. */
+/** Returns the seconds since a time; 0 without a time. */
 type AgeOf = (moment: Date | null | undefined) => number;
 
 async function readOrders(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
