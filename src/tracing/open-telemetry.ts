@@ -4,13 +4,13 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { createOutgoingAgents, isOverWithin, REPLICA_ID, SERVICE_VERSION } from '../common';
 import type { Tracing } from './spans';
 
-/** The limit of one export with all its attempts. */
+/** Maximum time for one export with all its attempts, in milliseconds. */
 const EXPORT_TIMEOUT_MS = 2000;
 const EXPORT_EVERY_MS = 1000;
 const IDLE_MS = 5000;
-/** How long the end of the service waits for the last spans; unsent ones are lost. */
+/** Maximum wait for the last spans when the service ends, in milliseconds. Unsent spans are lost. */
 const END_TIMEOUT_MS = 3000;
-/** How many spans may wait; more are dropped. */
+/** Maximum number of waiting spans. Further spans are dropped. */
 const MAX_WAITING = 2048;
 
 export interface OpenTelemetry extends Tracing {
@@ -35,7 +35,8 @@ export async function loadOpenTelemetry(
   });
   const losses = new Losses();
   const provider = new sdk.TracerProvider({
-    // Explicit, because detected resources contain the command line and directories of the process.
+    // The resource is explicit, because detected resources contain the process's command line and
+    // directories.
     resource: resourceFromAttributes({
       'service.name': 'proxy-rental-service',
       'service.version': SERVICE_VERSION,
@@ -64,11 +65,11 @@ export async function loadOpenTelemetry(
   };
 }
 
-/** Logs when traces begin and cease to be lost: OpenTelemetry itself does not report it. */
+/** Logs when traces begin or stop to get lost, because OpenTelemetry itself does not report it. */
 class Losses {
   private readonly logger = new Logger('Traces');
   private isLosing = false;
-  /** Losses are not logged after the end of the service. */
+  /** Whether the service has ended. Later losses are not logged. */
   isOver = false;
 
   note(isLost: boolean): void {

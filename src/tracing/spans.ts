@@ -21,7 +21,7 @@ export type SpanAttributes = Readonly<
   }>
 >;
 
-/** OpenTelemetry's objects while traces are on. Until then not even its API is loaded. */
+/** OpenTelemetry's objects while traces are on. Without traces, even its API is not loaded. */
 export interface Tracing {
   readonly api: typeof Api;
   readonly tracer: Api.Tracer;
@@ -29,19 +29,19 @@ export interface Tracing {
 
 /** A span that its creator has to end. */
 export interface OpenSpan {
-  /** The id of the trace, if it is recorded: not every request is. */
+  /** Id of the trace if it is recorded, which is not the case for every request. */
   readonly traceId: string | undefined;
   /** Runs work whose spans become children of this one. */
   run<Result>(work: () => Result): Result;
-  /** A span with an `error.type` has failed. */
+  /** Ends the span. A span with an `error.type` has failed. */
   end(attributes?: SpanAttributes): void;
 }
 
-/** The context that requested work: the work can run in it later, together with other work. */
+/** Context that requested work, in which the work can run later, together with other work. */
 export interface Origin {
-  /** The requesting span, if any. */
+  /** Requesting span, if any. */
   readonly span: Api.Span | undefined;
-  /** Runs work in the requesting context: its log lines have the id of that request. */
+  /** Runs work in the requesting context, so that its log lines contain the id of that request. */
   run<Result>(work: () => Result): Result;
 }
 
@@ -54,7 +54,7 @@ export function recordSpans(by: Tracing | undefined): void {
 }
 
 /**
- * Begins the span of a request, and with it a trace. Callers cannot force recording: their `traceparent` only
+ * Begins the span of a request, and a trace with it. Callers cannot force recording: their `traceparent` only
  * becomes a link.
  */
 export function beginRequestSpan(
@@ -94,7 +94,7 @@ export async function inSpan<Result>(
     span.end();
     return result;
   } catch (error) {
-    // The message of an error may contain text from others.
+    // The span omits the error's message, which may contain text from others.
     span.end({ 'error.type': error instanceof Error ? error.name : 'unknown' });
     throw error;
   }
@@ -111,8 +111,8 @@ export function origin(): Origin {
 }
 
 /**
- * Runs shared work in one span, a child of the first requesting span that is recorded; the other requesting
- * spans and this one are linked both ways.
+ * Runs shared work in one span. It is a child of the first requesting span that is recorded. The other
+ * requesting spans and the shared span are linked both ways.
  *
  * @param origins the requesting contexts; empty if only other replicas requested the work
  * @param none the context if `origins` is empty
@@ -167,7 +167,7 @@ const isRecorded = (span: Api.Span | undefined): boolean =>
 
 const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}$/;
 
-/** The span context for a link; undefined if the header is malformed. */
+/** Reads the span context for a link; undefined if the header is malformed. */
 function readTraceparent(text: string | undefined): Api.SpanContext | undefined {
   const [, traceId, spanId] = TRACEPARENT.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;
