@@ -1,12 +1,12 @@
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** For operators: part of every scrape, and of docs/metrics.md. */
+  /** Description for operators, shown in every scrape and in docs/metrics.md. */
   readonly help: string;
   /**
-   * The values of each label: a fixed set, never chosen by a caller, such as a path, a token or a country.
+   * Labels with their values. The values are a fixed set that no caller chooses: no path, token or country.
    */
   readonly labels: Labels;
-  /** Of a histogram, in seconds. */
+  /** Buckets of a histogram, in seconds. */
   readonly buckets?: readonly number[];
   /** Whether all replicas report the same value, because it comes from their shared database. */
   readonly isShared?: boolean;
@@ -14,14 +14,14 @@ export interface MetricDefinition {
 
 export const PREFIX = 'proxy_rental_';
 
-/** From a request that reads one row to an order that waits for the provider, with its queue. */
+/** Buckets from a request that reads one row to an order that waits in the queue and for the provider. */
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const CALL_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 15, 30];
-/** From a notification to a payment that only the comparison found. */
+/** Buckets from a payment with a notification to a payment that only the comparison found. */
 const CREDIT_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600, 7200];
 const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
-/** From a search that finds nothing to the audit of all books. */
+/** Buckets from a search that finds nothing to the audit of all books. */
 const JOB_BUCKETS = [0.005, 0.05, 0.5, 5, 30, 300, 3600];
 
 const METHOD = '`GET`, `POST`, …; `other` for unknown methods';
@@ -30,13 +30,16 @@ const PAYMENT_METHOD = '`create`, `read`, `list`, `refund`, `refunds`';
 const PROVIDER_METHOD = 'of the provider, such as `buy`';
 const PAYMENT_REASON = 'as in `cli payments list`; `found-refund`; `receipt`: not registered, for a week';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
-/** Prometheus's own label `job`, which every scrape gets, would hide a label of that name. */
+/**
+ * Description of the label `name`. A label `job` would be hidden by Prometheus's own, which every scrape
+ * gets.
+ */
 const JOB_NAME = 'as in `cli status`';
 const WAITED_FOR =
   '`dispatch-orders`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
   '`read-deposits`';
 const SCOPE = '`day`, `all`';
-/** The reasons are those of `src/renewals`, which imports this module. */
+/** Description of a renewal's reasons, which `src/renewals` defines: it imports this module. */
 const RENEWAL_REASON = 'of a skipped or failed one, as in `cli renewals list`; otherwise empty';
 
 type Labels = Readonly<Record<string, string>>;
@@ -55,11 +58,11 @@ const histogram = <Own extends Labels = typeof NO_LABELS>(
 const gauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own = NO_LABELS as Own) =>
   ({ type: 'gauge', help, labels }) as const;
 
-/** All replicas report the same value, because it comes from their shared database. */
+/** Defines a gauge that all replicas report alike, because its value comes from their shared database. */
 const sharedGauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own = NO_LABELS as Own) =>
   ({ type: 'gauge', help, labels, isShared: true }) as const;
 
-/** Every metric of the service, by its name without {@link PREFIX}. Node's own come with prom-client. */
+/** Every metric of the service, by its name without {@link PREFIX}. prom-client adds Node's own metrics. */
 export const METRICS = {
   http_requests_total: counter('Requests by route and status.', {
     method: METHOD,

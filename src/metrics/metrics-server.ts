@@ -12,19 +12,19 @@ import { Metrics } from './metrics';
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Enough for a few scrapers and a person with curl. */
+/** Maximum number of connections, enough for a few scrapers and a person with curl. */
 const MAX_CONNECTIONS = 50;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * Serves `GET /metrics` on a separate port, so that it can be closed to customers and responds while the
- * service drains. Off without METRICS_PORT.
+ * Serves `GET /metrics` on a separate port, so that the port can be closed to customers and responds while
+ * the service drains. Off without METRICS_PORT.
  */
 @Injectable()
 export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(MetricsServer.name);
   private server: Server | undefined;
-  /** The URL of the metrics; undefined without METRICS_PORT. */
+  /** URL of the metrics; undefined without METRICS_PORT. */
   url: string | undefined;
 
   constructor(
@@ -43,7 +43,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
     this.logger.log(`metrics on ${this.url}`);
   }
 
-  /** By now the orders in progress have ended, and the database is still available. */
+  /** Stops serving. By now the orders in progress have ended, and the database is still available. */
   async beforeApplicationShutdown(): Promise<void> {
     const { server } = this;
     if (!server?.listening) return;

@@ -14,10 +14,10 @@ type PromClient = typeof import('prom-client');
 /** Sets a gauge for the current scrape, which omits gauges that are not set. */
 export type SetGauge = <Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, value: number) => void;
 
-/** Reads gauges for each scrape. It must not exceed the scraper's timeout. */
+/** Reads gauges for each scrape, within the scraper's timeout. */
 export type GaugeReader = (set: SetGauge) => void | Promise<void>;
 
-/** The costly part, which exists only if metrics can be read. */
+/** Costly part of the metrics, which exists only if metrics can be read. */
 interface Recorder {
   readonly client: PromClient;
   readonly registry: Registry;
@@ -26,11 +26,11 @@ interface Recorder {
 }
 
 /**
- * The service's metrics. Counters and histograms are updated as things happen, gauges are read for each
- * scrape. Without METRICS_PORT there are no scrapes, and nothing is recorded.
+ * Records the service's metrics. Counters and histograms are updated as things happen; gauges are read for
+ * each scrape. Without METRICS_PORT there are no scrapes, and nothing is recorded.
  */
 export class Metrics {
-  /** For code outside the application. */
+  /** Metrics for code outside the application, which records nothing. */
   static readonly off = new Metrics(undefined);
 
   private readonly readers: GaugeReader[] = [];
@@ -38,7 +38,9 @@ export class Metrics {
 
   private constructor(private readonly recorder: Recorder | undefined) {}
 
-  /** Loads prom-client, which takes a tenth of a second, only when it is needed. */
+  /**
+   * Opens the metrics. Loading prom-client takes a tenth of a second, so it is loaded only if metrics are on.
+   */
   static async open(isOn: boolean): Promise<Metrics> {
     return new Metrics(isOn ? await createRecorder(await import('prom-client')) : undefined);
   }
@@ -51,7 +53,7 @@ export class Metrics {
     this.recorder?.counters.get(name)?.inc(labels, times);
   }
 
-  /** @param seconds must not be negative, as a difference of two clocks may be */
+  /** Records a duration. @param seconds counts as 0 if negative, as a difference of two clocks may be */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
     this.recorder?.histograms.get(name)?.observe(labels, Math.max(0, seconds));
   }
@@ -60,7 +62,7 @@ export class Metrics {
     this.readers.push(read);
   }
 
-  /** The metrics in the text format of Prometheus. Concurrent scrapes share one result. */
+  /** Returns the metrics in the text format of Prometheus. Concurrent scrapes share one result. */
   render(): Promise<string> {
     this.rendering ??= this.renderNow().finally(() => (this.rendering = undefined));
     return this.rendering;
@@ -69,7 +71,7 @@ export class Metrics {
   private async renderNow(): Promise<string> {
     if (!this.recorder) throw new Error('nothing is measured without METRICS_PORT');
     const { client, registry } = this.recorder;
-    // New for each scrape, so that a gauge that could not be read is absent instead of showing an old value.
+    // The registry is new for each scrape, so that a gauge that could not be read is absent instead of old.
     const gauges = new client.Registry();
     const set: SetGauge = (name, labels, value) => {
       const known = gauges.getSingleMetric(PREFIX + name) as InstanceType<PromClient['Gauge']> | undefined;
@@ -102,9 +104,9 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
 }
 
 /**
- * Metrics of the process: CPU, memory, and event loop lag. Of prom-client's, two are omitted: the observer of
- * garbage collections, because it slows each one, and resources in use, because their labels come and go and
- * their names break the naming rules. prom-client has no other way to choose.
+ * Names of prom-client's metrics of the process: CPU, memory, and event loop lag. Two others are omitted. The
+ * observer of garbage collections slows each one. Resources in use have labels that come and go, and names
+ * that break the naming rules. prom-client has no other way to choose.
  */
 const PROCESS_METRICS = [
   'processCpuTotal',
