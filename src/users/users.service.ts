@@ -32,7 +32,7 @@ export class UsersService {
   ) {}
 
   /**
-   * Creates a user. A trigger opens their account.
+   * Creates a user. A trigger opens the user's account.
    *
    * @throws UserExists if another user has this tg_id or web_username
    */
@@ -56,8 +56,8 @@ export class UsersService {
   }
 
   /**
-   * Blocks a user: all their tokens are refused from the next request on. Blocking again keeps the first time
-   * and sets the new reason; null unblocks.
+   * Blocks a user, whose tokens are all refused from the next request on. Blocking again keeps the first time
+   * and sets the new reason. A `reason` of null unblocks.
    *
    * @throws UserNotFound
    */
@@ -79,8 +79,8 @@ export class UsersService {
   }
 
   /**
-   * Finds the user with an id on the messaging platform who just opened the companion application, and
-   * records that, with their name there, if any. Blocked users are not changed.
+   * Finds the user who just opened the companion application, by the id on the messaging platform. Records
+   * that, and the user's name there, if any. Blocked users are not changed.
    */
   async recordApp(
     { tgId, username }: { readonly tgId: number; readonly username: string | null },
@@ -123,8 +123,8 @@ export class UsersService {
   }
 
   /**
-   * Reads the profile in one statement, so that the balance is consistent with the rest. The name is the
-   * user's own, or else the one that staff gave.
+   * Reads the profile in one statement, so that the balance is consistent with the rest. The username is the
+   * user's own name, or else the name that staff gave.
    */
   async getProfile(userId: number): Promise<UserInfo> {
     const profile = await this.profileOf(userId);

@@ -3,14 +3,14 @@ import { z } from 'zod';
 import { jsonOrUndefined } from '../../common';
 import { InitDataTooOld, InvalidInitData } from './sign-in.errors';
 
-/** The person who opened the Mini App, according to Telegram. */
+/** Person who opened the Mini App, according to Telegram. */
 export interface TelegramUser {
   readonly tgId: number;
-  /** Null if they have none. */
+  /** Username; null if the person has none. */
   readonly username: string | null;
 }
 
-/** The most by which the clocks of Telegram and of this machine may differ. */
+/** Maximum difference between the clocks of Telegram and of this machine. */
 const MAX_SKEW_SECONDS = 60;
 
 const user = z.object({
@@ -26,7 +26,7 @@ const user = z.object({
 /**
  * Reads the data that Telegram passed to the Mini App when a person opened it (`Telegram.WebApp.initData`).
  *
- * @throws InvalidInitData if the bot's token did not sign it, if it is from the future, or has no user
+ * @throws InvalidInitData if the bot's token did not sign it, or if it is from the future or contains no user
  * @throws InitDataTooOld
  */
 export function readInitData(
@@ -46,8 +46,8 @@ export function readInitData(
 }
 
 /**
- * The signature covers lines of `name=value`. Each name has to be unique and each line has to be one field,
- * or the same signature would match other fields, too.
+ * Whether the signature allows only one reading. It covers lines of `name=value`, so each name must be unique
+ * and each line must be one field: otherwise the same signature would also match other fields.
  */
 function isUnambiguous(fields: URLSearchParams): boolean {
   const names = [...fields.keys()];
@@ -57,7 +57,7 @@ function isUnambiguous(fields: URLSearchParams): boolean {
 
 function isSigned(fields: URLSearchParams, botToken: string): boolean {
   try {
-    // The library would compare the age with the clock of the machine, which tests do not control.
+    // The library would compare the age with the machine's clock, which tests do not control.
     validate(fields, botToken, { expiresIn: 0 });
     return true;
   } catch {

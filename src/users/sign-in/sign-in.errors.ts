@@ -1,19 +1,19 @@
 import { domainError } from '../../common';
 
-/** The operator has configured no bot. */
+/** Thrown when the operator has configured no bot. */
 export class SignInDisabled extends domainError('not-found', 'Signing in with Telegram is disabled') {}
 
 const CHALLENGE = { headers: { 'WWW-Authenticate': 'Bearer' } };
 
-/** The data is not from Telegram for our Mini App. The response does not say why. */
+/** Thrown for data that is not from Telegram for our Mini App. The response does not say why. */
 export class InvalidInitData extends domainError('not-authenticated', 'initData is not valid', CHALLENGE) {}
 
-/** The data was valid, so its sender may learn that it is too old. */
+/** Thrown for data that is too old. The data was valid, so its sender may learn this. */
 export class InitDataTooOld extends domainError(
   'not-authenticated',
   'initData is too old: open the app again',
   CHALLENGE,
 ) {}
 
-/** Telegram vouches for this person, but staff have not made them a customer. */
+/** Thrown when Telegram vouches for a person, but staff have not made the person a customer. */
 export class NoAccount extends domainError('forbidden', 'No account belongs to this Telegram user') {}

@@ -16,18 +16,20 @@ import { UsersService } from '../users.service';
 import { readInitData, type TelegramUser } from './init-data';
 import { NoAccount, SignInDisabled } from './sign-in.errors';
 
-/** Since the Mini App was opened. Until then, stolen `initData` can be used to sign in. */
+/**
+ * Maximum age of `initData`, in seconds since the Mini App was opened. Stolen `initData` works until then.
+ */
 const MAX_AGE_SECONDS = 3600;
-/** The app signs in again whenever it is opened. */
+/** Lifetime of a token, in minutes. The app signs in again whenever it is opened. */
 const TOKEN_MINUTES = 60;
-/** How many tokens from sign-ins a user may have. One more revokes the oldest. */
+/** Maximum number of a user's tokens from sign-ins. A further sign-in revokes the oldest token. */
 const MOST_SIGN_INS = 10;
 
 /** Signs in customers who open the Mini App of the operator's bot. */
 @Injectable()
 export class SignInService {
   private readonly scopes: readonly CustomerScope[];
-  /** By Telegram user: waiting sign-ins occupy no connections. */
+  /** Turns by Telegram user, so that waiting sign-ins occupy no connections. */
   private readonly turns = new Turns<number>(Infinity, 1);
 
   /** @throws EnvironmentError if the operator configured scopes that customers cannot have */
@@ -52,7 +54,7 @@ export class SignInService {
     }
   }
 
-  /** @throws SignInDisabled, InvalidInitData, InitDataTooOld */
+  /** Reads the data of a sign-in. @throws SignInDisabled, InvalidInitData, InitDataTooOld */
   read(initData: string): TelegramUser {
     const { botToken } = this.config.telegram;
     const maxAgeSeconds = this.config.tuning.signInMaxAgeSeconds ?? MAX_AGE_SECONDS;
@@ -61,7 +63,7 @@ export class SignInService {
   }
 
   /**
-   * Issues a token to the user of a Telegram user, and records that they have the app.
+   * Issues a token to the customer with this Telegram account, and records that the customer has the app.
    *
    * @throws NoAccount, UserBlocked
    */
@@ -69,7 +71,7 @@ export class SignInService {
     const tokenMinutes = this.config.tuning.signInTokenMinutes ?? TOKEN_MINUTES;
     const transaction = () =>
       inTransaction(this.dataSource, async (manager) => {
-        // It locks the user, so that sign-ins of one user come one after the other.
+        // This locks the user, so that sign-ins of one user come one after the other.
         const user = await this.users.recordApp(telegramUser, manager);
         if (!user) throw new NoAccount();
         if (user.blockedAt) throw new UserBlocked();
@@ -89,7 +91,7 @@ export class SignInService {
     return this.turns.run(telegramUser.tgId, transaction);
   }
 
-  /** Revokes the oldest sign-in token if the user has the most, and removes ended ones. */
+  /** Removes ended sign-in tokens, and revokes the oldest one if the user has the maximum number. */
   private async makeRoom(userId: number, manager: EntityManager): Promise<void> {
     await this.tokens.forgetEnded({ userId, origin: 'sign-in', keep: 0 }, manager);
     await this.tokens.revokeOldest({ userId, origin: 'sign-in', keep: MOST_SIGN_INS - 1 }, manager);

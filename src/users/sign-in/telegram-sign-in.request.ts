@@ -1,6 +1,6 @@
 import { StrictRequest, StringField } from '../../http';
 
-/** Several times as long as Telegram's data. */
+/** Maximum length, several times that of Telegram's data. */
 const LONGEST = 8192;
 
 @StrictRequest()
