@@ -24,14 +24,14 @@ interface RentalGroup {
   readonly country: string;
   readonly version: string;
   readonly period: number;
-  /** Days from today. */
+  /** Number of days from today until the rentals end. */
   readonly day: number;
-  /** The first of the {@link WINDOWS} in which they end; null if they end later. */
+  /** First of the {@link WINDOWS} in which the rentals end; null if they end later. */
   readonly within: number | null;
   readonly rentals: number;
 }
 
-/** Days. */
+/** Time windows, in days. */
 const WINDOWS = [1, 7, 30] as const;
 const DAY_MS = 86_400_000;
 
@@ -40,7 +40,10 @@ const TODAY = `(${inUtc('now()')})::date`;
 const MONTH_BEGAN = inUtc(`date_trunc('month', ${inUtc('now()')})`);
 const TODAY_BEGAN = inUtc(`${TODAY}::timestamp`);
 
-/** `$1` the user, `$2` the token, `$3` the other tokens against whose limits its orders count. */
+/**
+ * Query of the books. `$1` is the user, `$2` the token, `$3` the other tokens whose limits its orders count
+ * towards.
+ */
 const READ_BOOKS = `
   WITH parts AS (
     SELECT country, version, sum(amount) AS this_month,
@@ -71,7 +74,7 @@ const READ_BOOKS = `
             FROM own) AS token
     FROM accounts WHERE user_id = $1`;
 
-/** `$1` the user, `$2` the present time. */
+/** Query of the rentals. `$1` is the user, `$2` the current time. */
 const READ_RENTALS = `
   SELECT country, version, period,
          (${inUtc('date_end')})::date - (${inUtc('$2::timestamptz')})::date AS day,
