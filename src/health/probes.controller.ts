@@ -8,20 +8,20 @@ class NotReady extends DomainError {
   readonly kind = 'unavailable';
 }
 
-/** Probes for load balancers and supervisors, described in docs/operations.md. */
+/** Serves probes for load balancers and supervisors, which docs/operations.md describes. */
 @ApiExcludeController()
 @Controller('health')
 export class ProbesController {
   constructor(private readonly readiness: Readiness) {}
 
-  /** Whether the process serves requests; if not, restart it. */
+  /** Shows that the process serves requests. A process that does not respond should be restarted. */
   @Get('live')
   @Public()
   live(): { status: string } {
     return { status: 'live' };
   }
 
-  /** @throws NotReady */
+  /** Shows that the replica should receive requests. @throws NotReady */
   @Get('ready')
   @Public()
   async ready(): Promise<{ status: string }> {

@@ -5,7 +5,7 @@ import { messageOf } from '../common';
 import { DatabaseProbe } from '../database';
 import { Metrics } from '../metrics';
 
-/** Whether this replica should receive requests. */
+/** Determines whether this replica should receive requests. */
 @Injectable()
 export class Readiness implements OnModuleDestroy {
   private readonly logger = new Logger(Readiness.name);
@@ -27,7 +27,7 @@ export class Readiness implements OnModuleDestroy {
     this.isDraining = true;
   }
 
-  /** Why the replica is not ready; undefined if it is. Resolves within two seconds. */
+  /** Returns why the replica is not ready; undefined if it is. Resolves within two seconds. */
   async obstacle(): Promise<string | undefined> {
     if (this.isDraining) return 'The replica is stopping';
     const { obstacle, cause } = await this.findObstacle();
