@@ -10,7 +10,7 @@ import { StaffModule, StaffPaymentsModule } from './staff';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
 
-/** The modules that the command line needs. Their jobs are never started. */
+/** Contains the modules that the command line needs. Their jobs are never started. */
 @Module({})
 export class AdministrationModule {
   static with(config: AppConfig): DynamicModule {

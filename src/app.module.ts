@@ -28,7 +28,7 @@ import { UsageModule } from './usage';
 import { SignInModule, UsersModule } from './users';
 import { WebhooksModule } from './webhooks';
 
-/** The service as a whole. */
+/** Contains the whole service. */
 @Module({ providers: [MetricsServer] })
 export class AppModule implements OnModuleDestroy {
   constructor(
@@ -64,7 +64,7 @@ export class AppModule implements OnModuleDestroy {
         ProviderModule,
         IntegrityModule,
         StatusModule,
-        // The router tries routes in the order of their modules: the most requested ones come first.
+        // The router tries routes in the order of their modules, so the most requested ones come first.
         HealthModule,
         AgentsModule.with(config),
         StaffModule,
@@ -76,8 +76,8 @@ export class AppModule implements OnModuleDestroy {
 
   /**
    * Ends the service from the outside to the inside. This hook runs before those of all other modules: jobs
-   * and the reading of price rules continue until the response of the last order. The connections to the
-   * database are closed later.
+   * and the reads of price rules continue until the last order has its response. The database connections are
+   * closed later.
    */
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();

@@ -32,7 +32,7 @@ import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
 
 const CUSTOMERS: ApiInterface = {
   title: SERVICE_NAME,
-  // Of the specified interface, which does not change with the version of the service.
+  // Version of the specified interface, which does not change with the version of the service.
   version: '0.1.0',
   description:
     'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`, and a `code` ' +
@@ -93,14 +93,14 @@ const STAFF: ApiInterface = {
   modules: [StaffModule],
 };
 
-/** The interface of customers, where they can pay in. */
+/** Adds deposits to the customers' interface, for a service that accepts payments. */
 const withDeposits = (api: ApiInterface): ApiInterface => ({
   ...api,
   tags: { ...api.tags, Deposits: 'Paying in' },
   modules: [...api.modules, PaymentsModule],
 });
 
-/** The application, configured but not yet listening. The tests run it, too. */
+/** Creates the application, configured but not yet listening. Tests also run it. */
 export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
   const adapter = new HttpAdapter(longestOrderMs(config));
   const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config, clock), adapter, {
@@ -122,7 +122,8 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
 
 /**
  * Begins the end of a replica: it is no longer ready, but serves all requests until it is closed. Each
- * response closes its connection. The waits of readers end now, and their clients turn to another replica.
+ * response closes its connection. The waits of readers end now, so that their clients turn to another
+ * replica.
  */
 export function drain(app: NestExpressApplication): void {
   app.get(Readiness).drain();

@@ -11,7 +11,10 @@ import { acquireResources, provideDemo, subscribeToSandbox, tour } from './local
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** A Ctrl-C arrives twice: the terminal sends it to all its processes, and npm forwards its own. */
+/**
+ * Time within which a second signal belongs to the same Ctrl-C: the terminal sends it to all its processes,
+ * and npm forwards its own.
+ */
 const SAME_REQUEST_MS = 1000;
 
 /** Resolves with the first signal to stop. A later SIGINT or SIGTERM ends the process at once. */
@@ -35,7 +38,7 @@ async function start(app: NestExpressApplication, { host, port }: Environment['s
   await app.init();
   await app.get(Jobs).start();
   const other = port < 65_535 ? port + 1 : port - 1;
-  // Nest's own listen() also logs the error that is reported here.
+  // Nest's own listen() would also log the error that is reported here.
   return listen(app.getHttpServer(), host, port, `choose another with PORT=${other}.`);
 }
 
@@ -61,7 +64,7 @@ async function main(): Promise<void> {
       } else {
         print(`Listening on ${baseUrl}`);
       }
-      // At their first use, `npm ci` may have deleted them.
+      // These modules are loaded now, because `npm ci` may have deleted them by their first use.
       await Promise.all([import('undici'), import('@modelcontextprotocol/server')]);
       // A supervisor restarts a process that ends with code 1.
       await Promise.race([stopping, resources.lost]);
