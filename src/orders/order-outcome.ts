@@ -39,11 +39,11 @@ export interface OrderOutcome {
 export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyId",
               proxy_type AS "proxyType", country, version`;
 
-/** The state of an order so far. */
+/** Current state of an order. */
 export type OrderProgress = OrderOutcome & {
   /** Time that a reserved order may continue to wait, in milliseconds. */
   readonly leftMs?: number | null;
-  /** Whether its batch was refused, so that its call is the second one. */
+  /** Whether the order's batch was refused, so that its call is the second one. */
   readonly resent?: boolean;
 };
 

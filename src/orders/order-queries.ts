@@ -30,7 +30,7 @@ export const WRITTEN_OFF = 'written-off';
 /** The outcome of an earlier request with the same idempotency key. */
 export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
 
-/** An order of a batch together with the common fields of the batch. */
+/** Row of an order, together with the common fields of its batch. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
 
 /** SQL for the prefix of all order references of an installation, which a statement reads once. */
@@ -45,7 +45,7 @@ export const PURCHASE_REFERENCE_SQL = `coalesce(proxies.order_reference,
      FROM orders purchase JOIN orders leader ON leader.id = coalesce(purchase.batch_id, purchase.id)
     WHERE purchase.id = proxies.order_id))`;
 
-/** Selects {@link BatchRow}s from a common table expression `sent` that has the columns of `orders`. */
+/** SQL that selects {@link BatchRow}s from a common table expression `sent` with the columns of `orders`. */
 export const SELECT_BATCH_ROWS = `
   SELECT sent.id, sent.batch_id AS "batchId", sent.user_id AS "userId",
          (SELECT order_reference FROM orders leader WHERE leader.id = sent.batch_id) AS "orderReference",
@@ -141,7 +141,7 @@ export class OrderQueries {
     return new Map(rows.map(({ id, attempt }) => [attempt, id]));
   }
 
-  /** @throws Error when there is no such order */
+  /** Returns the outcome of an order. @throws Error when there is no such order */
   async getOutcome(orderId: number): Promise<OrderOutcome> {
     const outcome = await this.outcomeOf(orderId);
     if (!outcome) throw new Error(`order ${orderId} does not exist`);

@@ -16,10 +16,10 @@ export class DailyLimitExceeded extends domainError(
   refusedAs('daily-limit-exceeded'),
 ) {}
 
-/** The provider no longer has the proxy. */
+/** Thrown when the provider no longer has the proxy. */
 export class CannotBeProlonged extends domainError('bad-request', 'Proxy can no longer be prolonged') {}
 
-/** The order now costs more than its caller allowed. */
+/** Thrown when the order now costs more than its caller allowed. */
 export class PriceAboveMax extends domainError(
   'conflict',
   /** @param price of the whole order */

@@ -3,7 +3,7 @@ import { type DomainError, ServiceUnavailable } from '../common';
 import type { FailureReason, OrderKind } from './order-states';
 import { CannotBeProlonged } from './orders.errors';
 
-/** `Retry-After` while the queue is too long. */
+/** `Retry-After` while the queue is too long, in seconds. */
 const BUSY_RETRY_AFTER_SECONDS = 5;
 
 const unavailable = (): DomainError => new ServiceUnavailable();
@@ -38,7 +38,7 @@ export function refusalOf(kind: OrderKind, failure: string | null): DomainError 
   return isFailureReason(failure) ? REFUSALS[failure](kind) : unavailable();
 }
 
-/** `Retry-After` during maintenance, which takes longer than ten minutes. */
+/** `Retry-After` during maintenance, in seconds. Maintenance takes longer than ten minutes. */
 const RETRY_AFTER_SECONDS = 60;
 
 /**

@@ -45,7 +45,7 @@ interface BulkRequest {
   readonly idempotency: Idempotency;
 }
 
-/** The order of one proxy with its future result, or the error that refused it. */
+/** A placed order of one proxy with its future result, or the error that refused it. */
 type Outcome = { readonly orderId: number; readonly result: () => Promise<OrderResult> } | DomainError;
 
 /**
@@ -70,7 +70,7 @@ export class BulkProlongations {
     private readonly ledger: LedgerService,
   ) {}
 
-  /** @returns the response, and whether it replays an earlier request */
+  /** Prolongs the proxies of a request. @returns the response, and whether it replays an earlier request */
   async prolong(
     caller: Caller,
     body: BulkProlongRequest,
@@ -318,7 +318,7 @@ async function toBulkProxyOut(proxyId: string, outcome: Outcome | undefined): Pr
   return { ...proxy, status: 'prolonged', price_charged: charged, date_end: dateEnd, detail: null };
 }
 
-/** @throws IdempotencyKeyMissing, IdempotencyKeyInvalid, RequestInvalid */
+/** Reads and checks a request. @throws IdempotencyKeyMissing, IdempotencyKeyInvalid, RequestInvalid */
 function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string | undefined): BulkRequest {
   const { period, max_price: maxPrice } = body;
   const target = readBulkTarget(body);

@@ -133,7 +133,7 @@ export class EndReader {
     await this.waiters.recordCanceled(ids);
   }
 
-  /** @param ends all of the same purchase */
+  /** Lists the proxies of one purchase. @param ends all of the same purchase */
   private async listPurchase(ends: readonly EndToRead[], permit: RatePermit): Promise<Listing> {
     const [first] = ends;
     if (!first) return { proxies: [], missing: 'not-found' };

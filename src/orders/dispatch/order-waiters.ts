@@ -14,16 +14,15 @@ import { OrderCancellations } from '../transitions/order-cancellations';
 interface WaitingRequest {
   readonly kind: OrderKind;
   readonly origin: Origin;
-  /** Whether its order is in the queue, as last known. */
+  /** Whether the order is in the queue, as last known. */
   isQueued: boolean;
-  /** Whether its order was sent a second time, or is queued for a second call. */
+  /** Whether the order was sent a second time, or is queued for a second call. */
   isResent: boolean;
-  /** Whether its order has been in the queue for longer than allowed, as last known. */
+  /** Whether the order has been in the queue for longer than allowed, as last known. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
   /** Span of the wait in the queue; undefined after it. */
   queueSpan: OpenSpan | undefined;
-  /** Ends the wait. */
   readonly end: (order?: OrderProgress) => void;
 }
 

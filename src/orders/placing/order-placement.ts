@@ -171,7 +171,7 @@ export class OrderPlacement {
       try {
         return [await this.insertTogether(attempt)];
       } catch (error) {
-        // There was no connection for the statement, so there would be none for others.
+        // Without a connection for this statement, there would be none for others.
         if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
         // One order made the shared statement fail and nothing was placed, so each is now placed separately.
       }
@@ -184,7 +184,9 @@ export class OrderPlacement {
     GROUP,
   );
 
-  /** @param patienceMs how long it waits for each account; `null` for the session's timeout */
+  /**
+   * Places orders by one statement. @param patienceMs wait for each account; `null` for the session's timeout
+   */
   private async insert(attempts: readonly Attempt[], patienceMs: number | null): Promise<Placement[]> {
     const rows = await preparedRows<PlacedRow>(
       this.dataSource,

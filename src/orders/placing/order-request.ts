@@ -33,7 +33,7 @@ interface RequestedProlongation extends AnyRequest {
 /** An order as its caller requests it, before any check. */
 export type OrderRequest = RequestedPurchase | RequestedProlongation;
 
-/** @throws IdempotencyKeyInvalid */
+/** Reads the request for a purchase. @throws IdempotencyKeyInvalid */
 export function readPurchase(
   caller: Caller,
   body: PurchaseRequest,
@@ -54,7 +54,7 @@ export function readPurchase(
   return { caller, idempotency: readIdempotency(key, item), maxPrice, allowPartial, descr, ...item };
 }
 
-/** @throws IdempotencyKeyInvalid */
+/** Reads the request for a prolongation. @throws IdempotencyKeyInvalid */
 export function readProlongation(
   caller: Caller,
   proxyId: string,

@@ -20,7 +20,7 @@ import type { OrderRequest } from './order-request';
 
 export interface OrderResult {
   readonly orderId: number;
-  /** Roubles. */
+  /** Amount in roubles. */
   readonly charged: string;
   readonly proxies: readonly ProxyOut[];
   /** Whether this is the response of an earlier request with the same idempotency key. */
@@ -30,7 +30,7 @@ export interface OrderResult {
 /** `descr` of a proxy in a replay after the replay window. */
 const CREDENTIALS_GONE = 'The login and the password are no longer kept';
 
-/** Whether an order was certainly not placed, for a reason that its caller gets. */
+/** Whether the order was certainly not placed, and the caller gets the reason. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof DomainError && !(error instanceof OrderBeingConfirmed);
 
@@ -183,7 +183,7 @@ export class OrdersService {
     }
   }
 
-  /** @throws IdempotencyKeyReused */
+  /** Finds the order under an idempotency key, if there is a key. @throws IdempotencyKeyReused */
   async findEarlierOrder(userId: number, idempotency: Idempotency | null): Promise<EarlierRequest | null> {
     return idempotency && this.queries.findByKey(userId, idempotency);
   }

@@ -41,7 +41,7 @@ export class OrderReadingService {
     private readonly access: AccessRecheck,
   ) {}
 
-  /** @throws InvalidPeriod, CursorUnknown */
+  /** Returns a page of the user's orders. @throws InvalidPeriod, CursorUnknown */
   async list(userId: number, query: OrdersQuery): Promise<Page<OrderSummary>> {
     const { from, to, sort, cursor } = query;
     assertPeriod(from, to);

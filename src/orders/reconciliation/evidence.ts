@@ -21,7 +21,7 @@ export type ProlongationEvidence =
   | { readonly kind: 'inconclusive' | 'contradictory'; readonly why: string }
   | { readonly kind: 'prolonged'; readonly dateEnd: Date; readonly times: 1 | 2 };
 
-/** @param listed everything that the provider lists under the batch's order reference */
+/** Judges purchases. @param listed everything that the provider lists under the batch's order reference */
 export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy[]): PurchaseEvidence {
   const size = sizeOf(batch);
   if (listed.length === 0) return { kind: 'nothing' };

@@ -87,8 +87,8 @@ export class ReconciliationService {
       const listed = await this.listEvidence(batch, batch.orderReference, startedAt, { timeoutMs, isEnough });
       return listed !== null && this.judgePurchases(batch, listed, startedAt);
     }
-    // Each prolongation has its own evidence, the end of its rental. Proxies that were bought together are
-    // listed together.
+    // The evidence of each prolongation is the end of its rental. The provider lists proxies that were bought
+    // together under one reference.
     let foundNothing = true;
     for (const [reference, members] of membersByPurchase(batch)) {
       const part = { ...batch, members };
@@ -131,7 +131,7 @@ export class ReconciliationService {
     }
   }
 
-  /** @returns whether nothing was found */
+  /** Settles what a complete listing proves about purchases. @returns whether nothing was found */
   private async judgePurchases(
     batch: OrderBatch,
     listed: readonly ListedProxy[],
@@ -158,7 +158,7 @@ export class ReconciliationService {
     }
   }
 
-  /** @returns whether nothing was found */
+  /** Settles what a listing proves about a prolongation. @returns whether nothing was found */
   private async judgeProlongation(
     batch: OrderBatch,
     member: BatchMember,

@@ -70,8 +70,8 @@ export class OrderClaims {
    * within the hour, because it would get the others refused.
    *
    * @param claim client-generated id, which finds the batch when the reply is lost
-   * @param affordable roubles that the batch may cost together with the running calls; null when unknown. The
-   * first order is always sent
+   * @param affordable roubles that the batch may cost together with the running calls, except that the
+   *   first order is always sent; null when unknown
    */
   async claimNextBatch(claim: string, affordable: string | null): Promise<ClaimedBatch | null> {
     const rows = await preparedRows<BatchRow & { readonly queued: number; readonly leavesUnread: boolean }>(

@@ -89,9 +89,9 @@ export class OutcomeSearchRecords {
 
   /**
    * Claims orders that are due for a search until their next one: no other replica takes them meanwhile. A
-   * lock on the leader's row claims the batch. The next search is the first future one of the schedule; after
-   * the last, searches continue after one to two settlement delays each. If the database's clock is set back,
-   * an old deadline delays no search beyond the longest pause.
+   * lock on the leader's row claims the batch. The next search is the first future one of the schedule. After
+   * the last one, the pauses are one to two settlement delays. If the database's clock is set back, an old
+   * deadline delays no search beyond the longest pause.
    *
    * @param limit of batches and of orders that were never sent
    */

@@ -29,7 +29,7 @@ export interface DeliveredProlongations {
   readonly charge?: string | null;
 }
 
-/** A closed prolongation, with the proxy as it is then. */
+/** A closed prolongation, with the proxy as it was then. */
 type ClosedProlongation = Omit<OrderOutcome, 'response'> & { readonly proxy: DeliveredProxy };
 
 const unixSeconds = (date: Date): number => date.getTime() / 1000;
