@@ -16,7 +16,10 @@ const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
 const ALL_ON = SUNDAY;
 /** Maximum time for one invariant, far more than one takes with a hundred million orders. */
 const INVARIANT_SECONDS = 1800;
-/** Lease of a run. A failed run is not retried before its end, because an audit reads all orders. */
+/**
+ * Lease of a run, in seconds. A failed run is not retried before the lease ends, because an audit reads all
+ * orders.
+ */
 const LEASE_SECONDS = 600;
 /** Number of runs that are kept of each scope: about a year of nights. */
 const STORED_RUNS = 400;

@@ -50,8 +50,7 @@ export const INVARIANTS: readonly Invariant[] = [
              (coalesce(last.available_after, 0), coalesce(last.held_after, 0), coalesce(last.seq, 0))`,
   },
   {
-    // The entries of a user are numbered from 1 without gaps, and the balance of each follows from that of
-    // the previous one.
+    // A user's entries are numbered from 1 without gaps, and each balance follows from the balance before.
     name: 'entries-gapless-and-chained',
     violations: `
       SELECT user_id, seq, available_after, held_after
