@@ -3,7 +3,7 @@ export interface EventTypeDefinition {
   readonly description: string;
   /** Fields of the event's `data`, described for customers. */
   readonly data: Readonly<Record<string, string>>;
-  /** An example of `data` with exactly these fields. */
+  /** Example of `data` with exactly these fields. */
   readonly example: Readonly<Record<string, unknown>>;
 }
 
