@@ -24,8 +24,8 @@ const WORKING_CONTROLS = 2;
 /** Pause before the next look at a refund that cannot be checked or decided now. */
 const POSTPONED_SECONDS = 60;
 /**
- * Maximum time for all checks of a refund. A refund that is undecided after a day goes to staff, so that
- * longer random pauses add nothing.
+ * Maximum time over which random pauses spread the checks of a refund, in minutes. A refund that is undecided
+ * after a day goes to staff, so longer pauses add nothing.
  */
 const MOST_MINUTES_OF_CHECKS = 20 * 60;
 

@@ -25,7 +25,7 @@ export class ProxyRefundsService {
   ) {}
 
   /**
-   * Requests a refund. A retry returns the same one.
+   * Requests a refund. A retry returns the same refund.
    *
    * @throws ProxyNotFound, RefundWaits, ServiceUnavailable
    */
@@ -46,7 +46,7 @@ export class ProxyRefundsService {
   }
 
   /**
-   * Shows the refund of a proxy, or what it would be today.
+   * Shows the refund of a proxy, or the refund that could be requested today.
    *
    * @throws ProxyNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
    */

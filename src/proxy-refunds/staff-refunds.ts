@@ -106,7 +106,7 @@ export class StaffRefunds {
     return refund;
   }
 
-  /** @throws RefundWaits */
+  /** Refunds a proxy by a decision of staff. @throws RefundWaits */
   async refund(id: number, manager: EntityManager): Promise<void> {
     const obstacle = await this.records.refund(id, false, manager);
     if (obstacle !== null) throw new RefundWaits();
@@ -125,7 +125,7 @@ export class StaffRefunds {
     await queryRows(manager, 'UPDATE proxy_refunds SET action_id = $2 WHERE id = $1', [id, actionId]);
   }
 
-  /** Shows the decision to those who wait for it. */
+  /** Shows a decision to the requests that wait for it. */
   announce(id: number): void {
     void this.records.awaited.changed([id]);
   }

@@ -80,7 +80,7 @@ export class RefundOut {
   closed_at!: Date | null;
 }
 
-/** A refund for staff, with the facts for a complaint to the provider. */
+/** A refund as staff see it, with the facts for a complaint to the provider. */
 export class StaffRefundOut {
   @ApiProperty({ type: 'integer', example: 7 })
   id!: number;
