@@ -174,7 +174,7 @@ async function ensureDatabase(client: Client): Promise<void> {
   try {
     await client.query(`CREATE DATABASE ${DATABASE}`);
   } catch (error) {
-    // Another process was faster.
+    // Another process created the database at the same time.
     if (![DUPLICATE_DATABASE, UNIQUE_VIOLATION].some((code) => isErrorWithCode(error, code))) throw error;
   }
 }
