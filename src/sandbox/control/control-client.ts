@@ -7,7 +7,7 @@ import type { GateSpec, GateVerdict } from '../wire/faults/gates';
 import type { Latencies } from '../wire/latency';
 import type { StateView } from './views';
 
-/** A client of the control interface, for tests and benchmarks. Errors contain the interface's message. */
+/** Client of the control interface, for tests and benchmarks. Errors contain the interface's message. */
 export class SandboxControl {
   constructor(private readonly address: { controlUrl: string; controlSecret: string }) {}
 
@@ -73,7 +73,6 @@ export class SandboxControl {
     return this.request('POST', '/prices', { version, periodDays, price });
   }
 
-  /** Changes the given settings. */
   setDialect(changes: Partial<Dialect>): Promise<unknown> {
     return this.request('POST', '/dialect', changes);
   }

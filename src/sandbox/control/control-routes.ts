@@ -41,7 +41,7 @@ const BODIES = {
 
 const waitSchema = z.coerce.number().pipe(z.int().min(0).max(MAX_WAIT_MS));
 
-/** A request as a route receives it; `body` is undefined without a body. */
+/** Request as a route receives it; `body` is undefined if the request contains none. */
 export interface ControlRequest {
   id: number;
   query: URLSearchParams;

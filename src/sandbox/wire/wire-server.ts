@@ -108,7 +108,7 @@ export class WireServer {
     await this.hold('received', exchange);
     await this.wait(pickLatencyMs(this.parts.latencies.current, method) + (fault?.beforeMs ?? 0));
     const body = fault?.effect === false ? '' : await this.execute(exchange, fault);
-    // The effect is durable before any response, even if a fault will drop it.
+    // The effect is durable before any response, even if a fault will drop the response.
     await this.parts.provider.store.durable();
     await this.hold('executed', exchange);
     await this.wait(fault?.afterMs ?? 0);
