@@ -93,7 +93,6 @@ export class WireQuery {
   }
 }
 
-/** Injects the parameters of the call. */
 export const WireParameters = createParamDecorator(
   (_: unknown, context: ExecutionContext) =>
     new WireQuery(context.switchToHttp().getRequest<Request>().query as Record<string, string>),
