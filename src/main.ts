@@ -29,7 +29,8 @@ function stopRequest(): Promise<void> {
     process.on('SIGINT', stop);
     process.on('SIGTERM', stop);
     process.on('SIGHUP', resolve);
-    // Writes to a closed terminal fail. Such an error must not end the process before the database.
+    // Writes to a closed terminal fail. Such an error must not end the process before the database has shut
+    // down.
     for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   });
 }

@@ -5,7 +5,7 @@ import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './a
 
 /** Time in which a prepared order can be placed, in seconds. */
 const VALID_SECONDS = 900;
-/** Minimum time that an on-time call may take to place the order, on any replica, in seconds. */
+/** Seconds that a call which arrives in time has at least for placing the order, on any replica. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();

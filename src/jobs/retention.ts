@@ -24,8 +24,8 @@ export interface OldRows {
   /** An SQL condition for old rows that must stay for now. Each run checks them again. */
   readonly stays?: string;
   /**
-   * A DELETE or UPDATE of the other old rows, whose keys the CTE `old (id)` lists. It may exclude further
-   * rows, permanently.
+   * A DELETE or UPDATE of the old rows without those of `stays`; the CTE `old (id)` lists their keys. It may
+   * skip further rows, if it always skips them.
    */
   readonly removal: string;
 }

@@ -21,7 +21,7 @@ export interface PriceRule {
   readonly createdAt: Date;
   readonly createdBy: string;
   readonly reason: string;
-  /** Time when the end was written; null also if the rule was added with an end. */
+  /** Time when the rule's end was set afterwards; null if it has no end or was added with one. */
   readonly endedAt: Date | null;
   readonly endedBy: string | null;
   readonly endReason: string | null;

@@ -44,8 +44,8 @@ const isIrrelevant = (error: unknown): boolean =>
   error instanceof NoPermitInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
 
 /**
- * Whether an error shows that the provider fails. A provider that refuses a request works, unless it refuses
- * all our requests.
+ * Whether an error shows that the provider fails. A refused request does not show it, unless the provider
+ * refuses all our requests.
  */
 const isFailure = (error: unknown): error is ProviderError =>
   error instanceof ProviderUnavailable ||

@@ -201,7 +201,7 @@ export class RatePermits {
         this.windowMs + MARGIN_MS,
       ]);
       if (!row) throw new Error('no response');
-      // When the database grants the last permit of our demand, it removes the demand.
+      // With the last permit that we wait for, the database deletes our row of `permit_demand`.
       if (row.priority !== null && demand.length === 1) this.announced = Infinity;
       return { row, until };
     } finally {

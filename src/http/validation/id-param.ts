@@ -15,7 +15,7 @@ export function readId(text: string): number | null {
 
 const toId: PipeTransform<string, number | null> = { transform: readId };
 
-/** Applies the decorator of a method from that of a parameter, so that a parameter can describe its route. */
+/** Lets a parameter decorator apply a method decorator, so that it can describe its route. */
 export function decorateRoute(decorator: MethodDecorator, route: object, handler?: string | symbol): void {
   const descriptor = handler === undefined ? undefined : Object.getOwnPropertyDescriptor(route, handler);
   if (handler !== undefined && descriptor) decorator(route, handler, descriptor);

@@ -258,8 +258,8 @@ export class BatchCallService {
 }
 
 /**
- * Splits refused prolongations into calls, because any single one may have caused the refusal. Rentals with
- * neighbouring ends share a call: they were bought together, or are over.
+ * Splits refused prolongations into calls, because any single one may have caused the refusal. Rentals that
+ * end at the same time share a call, because they were bought together or have expired.
  */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;

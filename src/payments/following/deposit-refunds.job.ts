@@ -102,7 +102,7 @@ export class DepositRefundsJob {
   /** @throws PaymentError */
   private async send(refund: DueDepositRefund): Promise<void> {
     const beganMs = performance.now();
-    // A list is requested, because any response shows the provider's time.
+    // Any response shows the provider's time, so request a list.
     if (this.provider.time() === null) {
       await this.provider
         .refundsOf(refund.paymentId)

@@ -81,7 +81,7 @@ export class DueRenewals {
         const reason = SKIP_REASONS.find((one) => one === refusal);
         if (!refusal) placed += 1;
         else if (reason) skipped.push({ id, reason, price: quote.unitPrice.toString() });
-        // Another rule applies now, or a row is locked. The renewal is decided again; its reminder counts.
+        // Another rule applies now, or a row is locked. Decide it again; its reminder stays valid.
         else (refusal === 'superfluous' ? superfluous : undecided).push(id);
       }
     }

@@ -17,9 +17,9 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.us
  */
 const PROXIES_OF_HOST_AT_ONCE = 2000;
 
-/** The part of a host's orders that is read for a page, if the host has very many proxies. */
+/** The portion of a host's orders that is read for a page, if the host has very many proxies. */
 export interface HostPart {
-  /** Lowest id of an order that delivered one of the part's proxies; `null` for the last part. */
+  /** Lowest id among the orders that delivered the portion's proxies; `null` for the last portion. */
   readonly lowest: number | null;
 }
 
@@ -59,8 +59,8 @@ const firstDelivery = (cursor: string): string =>
   `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;
 
 /**
- * Finds a page of orders, newest first. With a part of a host, orders are sorted by the deliveries of their
- * proxies, newest first. Prolongations of a delivery's proxies come before the delivery itself.
+ * Finds a page of orders, newest first. A search by a partial host name sorts orders by the deliveries of
+ * their proxies, newest first; prolongations of a proxy come before the order that delivered it.
  *
  * @param provider the provider of `providerProxyId`
  */

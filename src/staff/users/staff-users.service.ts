@@ -112,8 +112,8 @@ export class StaffUsersService {
     const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
                       OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // A common part is soon found among the newest users, and a rare part with the index. If only old users
-    // match, the planner cannot distinguish the cases, and would read all users.
+    // A common substring is found quickly among the newest users, a rare one by the index. The planner cannot
+    // tell which applies: if only old users match, it would read all users.
     const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users
