@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { isIP } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
 import { jsonOrUndefined } from '../../common';
@@ -93,7 +93,9 @@ export class EchoEndpoint {
   private async responds(url: string, family: Family): Promise<boolean> {
     const question = this.question(url);
     const text = await this.fetch(question.url, family).catch(() => '');
-    return this.read(text, question.nonce) !== null;
+    const seen = this.read(text, question.nonce);
+    // NAT64 connects over IPv6 to an endpoint that has only IPv4. The endpoint then sees an IPv4 address.
+    return seen !== null && (family === 4 || isIPv6(seen.address));
   }
 
   private async fetch(url: URL, family: Family): Promise<string> {
