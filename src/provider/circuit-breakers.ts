@@ -20,12 +20,9 @@ import {
 } from './provider-errors';
 import type { BreakerStatus } from './proxy-provider';
 
-/**
- * Number of consecutive failures that opens a breaker. One or two failures may be caused by the calls; five
- * in a row are caused by the provider.
- */
+/** Number of consecutive failures that opens a breaker: fewer may be caused by the calls themselves. */
 const FAILURES_IN_A_ROW = 5;
-/** How long an open breaker waits before its first probe. Most disturbances are over by then. */
+/** Time before an open breaker's first probe. Most disturbances are over by then. */
 const PROBE_MS = 5000;
 const LONGEST_PROBE_INTERVAL_MS = 60_000;
 
@@ -36,25 +33,17 @@ const STATE_NAMES = {
   [CircuitState.Isolated]: 'open',
 } as const satisfies Record<CircuitState, BreakerStatus['state']>;
 
-/**
- * Whether an error proves nothing about the provider, so that it counts neither as a failure nor as a
- * success.
- */
+/** Whether an error proves nothing about the provider, neither failure nor success. */
 const isIrrelevant = (error: unknown): boolean =>
   error instanceof NoPermitInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
 
-/**
- * Whether an error shows that the provider fails. A refused request does not show it, unless the provider
- * refuses all our requests.
- */
+/** Whether an error shows that the provider fails. Among refusals, only `misconfigured` does. */
 const isFailure = (error: unknown): error is ProviderError =>
   error instanceof ProviderUnavailable ||
   error instanceof ProviderOutcomeUnknown ||
   (error instanceof ProviderRefused && error.reason === 'misconfigured');
 
-/**
- * A breaker that opens after a number of consecutive failures. Only a probe closes it, never an earlier call.
- */
+/** A breaker that opens after consecutive failures. Only a probe closes it, never an earlier call. */
 class CircuitBreaker {
   private readonly logger = new Logger(CircuitBreaker.name);
   private readonly policy: CircuitBreakerPolicy;
@@ -68,13 +57,13 @@ class CircuitBreaker {
     onOpen: () => void,
   ) {
     this.since = clock.now();
-    // Let a probe through at any time, because a timer decides when to probe.
+    // Probes may pass at any time: a timer schedules them.
     this.policy = circuitBreaker(handleAll, {
       halfOpenAfter: -Infinity,
       breaker: new ConsecutiveBreaker(failures),
     });
     this.policy.onBreak((reason) => {
-      // The breaker is already open: a probe has failed.
+      // A probe has failed, and the breaker was already open.
       if (this.isOpen) return;
       this.isOpen = true;
       this.since = clock.now();
@@ -111,11 +100,10 @@ class CircuitBreaker {
 
 /**
  * Stops calls to a failing provider. `money` counts the calls that cost money, `reads` the others. While any
- * breaker is open, a read probes the provider at growing intervals, and closes the breakers for which its
- * response is a success.
+ * breaker is open, a read probes the provider at growing intervals, and its response can close each breaker.
  *
  * `funds` opens with the first refusal for lack of funds, until the balance covers the smallest refused cost.
- * It stops no call, because the known balance is compared with the cost of each call.
+ * It stops no calls: each call's cost is compared with the balance.
  */
 export class CircuitBreakers {
   private readonly probeMs: number;
@@ -130,10 +118,7 @@ export class CircuitBreakers {
   private timer: NodeJS.Timeout | undefined;
   private isShutDown = false;
 
-  /**
-   * @param sendProbe sends a read whose response updates the balance
-   * @param balance returns roubles; null while unknown
-   */
+  /** @param balance returns roubles; null while unknown */
   constructor(
     clock: Clock,
     tuning: Tuning,
@@ -144,7 +129,7 @@ export class CircuitBreakers {
     this.probeMs = tuning.breakerProbeMs ?? PROBE_MS;
     this.money = new CircuitBreaker('money', failures, clock, () => this.probeFirstIn(this.probeMs));
     this.reads = new CircuitBreaker('reads', failures, clock, () => this.probeFirstIn(this.probeMs));
-    // The refusal does not contain the balance, so the first probe fetches it at once.
+    // The refusal contains no balance, so a probe fetches the balance at once.
     this.funds = new CircuitBreaker('funds', 1, clock, () => this.probeFirstIn(0));
   }
 
@@ -157,7 +142,7 @@ export class CircuitBreakers {
     this.assertClosed(this.money);
   }
 
-  /** Makes a call that costs money. It works in any state, because the order is already marked as sent. */
+  /** Makes a call that costs money. It ignores open breakers: the order is already marked as sent. */
   async spend<Result>(quoted: string, call: () => Promise<Result>): Promise<Result> {
     try {
       return await this.count(this.money, call);
@@ -208,8 +193,7 @@ export class CircuitBreakers {
       await breaker.count(undefined);
       return result;
     } catch (error) {
-      // Unreadable responses count as failures for purchases only: confirming such purchases takes long, so a
-      // few must be enough to open the breaker.
+      // Purchases count unreadable responses as failures, because confirming such a purchase takes long.
       const isNothing = error instanceof ProviderUnreadable && breaker === this.reads;
       if (!isIrrelevant(error) && !isNothing) await breaker.count(isFailure(error) ? error : undefined);
       throw error;
@@ -222,7 +206,7 @@ export class CircuitBreakers {
   }
 
   private probeIn(delayMs: number): void {
-    // A running probe schedules the next one.
+    // A running probe schedules its successor.
     if (this.isShutDown || this.isProbing) return;
     clearTimeout(this.timer);
     this.nextProbe = Deadline.after(delayMs);

@@ -2,11 +2,7 @@ import { type Clock, type Moment, SystemClock } from '../common';
 
 const system = new SystemClock();
 
-/**
- * A time limit that starts now. Unlike a timer, it also passes while the process or the machine is suspended.
- * Changes of the wall clock cannot postpone it, because it passes when either clock shows that the time is
- * over.
- */
+/** A time limit that starts now. It also passes during suspension, and despite changes of the wall clock. */
 export class Deadline {
   static readonly never = Deadline.after(Infinity);
 
@@ -19,7 +15,6 @@ export class Deadline {
     return new Deadline(clock.moment(), durationMs);
   }
 
-  /** Returns the remaining milliseconds, at least 0. */
   remainingMs(): number {
     return Math.max(0, this.durationMs - this.start.elapsedMs());
   }

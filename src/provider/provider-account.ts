@@ -4,30 +4,26 @@ import { compareDecimals, messageOf } from '../common';
 import { queryRows } from '../database';
 
 const STORED_AT_MOST_EVERY_MS = 1000;
-/**
- * Time after which an unchanged balance is stored again, because another replica may have stored an older
- * one.
- */
+/** Time after which an unchanged balance is stored again: another replica may have stored an older one. */
 const STORED_AGAIN_AFTER_MS = 60_000;
 
 /**
- * The balance of our account at the provider, from the last response. It is stored in the background, so that
- * storing neither delays nor fails a call. One replica logs a warning when the balance becomes low, and one
- * logs when it recovers.
+ * The balance of our account at the provider, stored in the background without delaying or failing a call.
+ * Only one replica logs that the balance became low, or recovered.
  */
 export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger(ProviderAccount.name);
   /** Roubles as a decimal string, like all amounts in this class; `null` before the first response. */
   private known: string | null = null;
   private knownSinceMs = -Infinity;
-  /** The smallest cost that the provider has refused since the last known balance. The balance is less. */
+  /** The smallest cost refused since the last known balance. The balance is lower. */
   private refusedCost: string | null = null;
   private storedAmount: string | undefined;
   private storedAtMs = -Infinity;
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
-  /** @param lowBalance the balance below which we warn */
+  /** @param lowBalance the balance below which a warning is logged */
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: string,
@@ -47,17 +43,14 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     return this.known;
   }
 
-  /** Returns the known limit for the total cost of orders; `null` while it is unknown. */
+  /** Returns the maximum total cost of orders; `null` while it is unknown. */
   spendable(): string | null {
     const { known, refusedCost } = this;
     if (refusedCost === null) return known;
     return known !== null && compareDecimals(known, refusedCost) < 0 ? known : refusedCost;
   }
 
-  /**
-   * Whether the balance covers a cost. Returns true while the balance is unknown, so that the provider
-   * decides.
-   */
+  /** Whether the balance covers a cost. True while the balance is unknown: the provider then decides. */
   covers(cost: string): boolean {
     if (this.refusedCost !== null && compareDecimals(cost, this.refusedCost) >= 0) return false;
     return this.known === null || compareDecimals(this.known, cost) >= 0;
@@ -70,7 +63,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     this.knownSinceMs = performance.now();
   }
 
-  /** Applies a younger balance that another replica has stored. A database failure changes nothing. */
+  /** Applies a newer balance that another replica has stored. Ignores database failures. */
   async followStore(): Promise<void> {
     const requestedAtMs = performance.now();
     const [stored] = await queryRows<{ amount: string; ageMs: number }>(
@@ -120,15 +113,12 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
       }
     } catch (error) {
       this.logger.debug(`the balance at the provider was not stored: ${messageOf(error)}`);
-      // Retry soon, because the next call and its balance may be hours away.
+      // Retry soon: the next call may be hours away.
       this.storeAfter(STORED_AT_MOST_EVERY_MS);
     }
   }
 
-  /**
-   * Stores the balance. The row is locked before its flag is read, so that only one replica sees the flag
-   * change.
-   */
+  /** Stores the balance. The row lock lets only one replica see `is_low` change. */
   private async write(amount: string): Promise<{ wasLow: boolean; isLow: boolean }> {
     const [written] = await queryRows<{ wasLow: boolean; isLow: boolean }>(
       this.dataSource,

@@ -1,7 +1,4 @@
-/**
- * The reason why a call was refused. `out-of-funds` and `misconfigured` are caused by us, the others by the
- * request.
- */
+/** Reason for a refusal. We cause `out-of-funds` and `misconfigured`; the request causes the others. */
 export type RefusalReason =
   | 'count'
   | 'period'
@@ -12,10 +9,7 @@ export type RefusalReason =
   | 'misconfigured'
   | 'request';
 
-/**
- * An error of a provider call. Its three kinds state whether the provider may have acted, because money
- * depends on it.
- */
+/** An error of a provider call. Its three kinds state whether the provider may have acted. */
 export abstract class ProviderError extends Error {
   abstract readonly outcome: 'refused' | 'unavailable' | 'unknown';
 
@@ -39,7 +33,7 @@ export class ProviderUnavailable extends ProviderError {
   readonly outcome = 'unavailable';
 }
 
-/** The request was not sent, because a circuit breaker is open or our balance is too low. */
+/** The request was not sent: a circuit breaker is open, or our balance is too low. */
 export class ProviderClosed extends ProviderUnavailable {
   constructor(
     reason: string,
@@ -56,13 +50,11 @@ export class NoPermitInTime extends ProviderUnavailable {
   }
 }
 
-/** The request may have reached the provider, which may have acted. There is no usable response. */
+/** The provider may have received the request and acted on it. There is no usable response. */
 export class ProviderOutcomeUnknown extends ProviderError {
   readonly outcome = 'unknown';
 
-  /**
-   * @param rateLimited whether the provider returned 429, which has no effect according to its documentation
-   */
+  /** @param rateLimited whether the provider returned 429, which by its documentation has no effect */
   constructor(
     message: string,
     readonly rateLimited = false,
@@ -71,8 +63,8 @@ export class ProviderOutcomeUnknown extends ProviderError {
   }
 }
 
-/** The provider's response cannot be read. The provider works, so a retry does not help. */
+/** The provider's response is unreadable. The provider works, so a retry does not help. */
 export class ProviderUnreadable extends ProviderOutcomeUnknown {}
 
-/** The provider returned 429, or 503 instead of it: too many calls use this key, perhaps from elsewhere. */
+/** The provider returned 429, or 503 in its place: too many calls use this key, perhaps from elsewhere. */
 export class TooManyCalls extends ProviderOutcomeUnknown {}

@@ -5,9 +5,8 @@ import { type ProviderError, ProviderOutcomeUnknown } from './provider-errors';
 /**
  * The port to a provider that sells proxies.
  *
- * If there is no usable response, every method that calls the provider throws one of the three kinds of
- * ProviderError (`provider-errors.ts`), and nothing else. Reads wait for their own rate permit and may be
- * retried. A method that costs money requires a permit, and sends its call at most once.
+ * Every method that calls the provider throws only a `ProviderError`. Reads wait for their own rate permit
+ * and may be retried. A method that costs money requires a permit, and sends its call at most once.
  *
  * Amounts are roubles as decimal strings of any precision, periods are days, country codes are in lower case.
  */
@@ -18,52 +17,46 @@ export abstract class ProxyProvider {
   /** Lists the countries on sale, in the provider's order. */
   abstract countries(version: IpVersion, options?: ReadOptions): Promise<string[]>;
 
-  /** Counts the proxies in stock. */
   abstract stock(country: string, version: IpVersion, options?: ReadOptions): Promise<number>;
 
-  /** Lists the prices of a single proxy. Periods that are missing may still be on sale: see `totalPrice`. */
+  /** Lists the prices of a single proxy. Other periods may be on sale: see `totalPrice`. */
   abstract priceTable(options?: ReadOptions): Promise<PriceTable>;
 
-  /** Quotes the total price of exactly this many proxies for this period. */
+  /** Quotes the total price of this number of proxies for this period. */
   abstract totalPrice(
     offer: { count: number; period: number; version: IpVersion },
     options?: ReadOptions,
   ): Promise<string>;
 
   /**
-   * Lists all proxies that were bought under an order reference, including expired ones. It returns a list
-   * that is complete or satisfies `isEnough`, or throws, so that callers never have to guess whether proxies
-   * are missing.
-   *
-   * @throws ListingIncomplete if the pages do not prove that the list is complete
+   * Lists all proxies bought under an order reference, including expired ones.
+   * @throws ListingIncomplete if the list is neither proven complete nor satisfies `isEnough`
    */
   abstract proxiesByReference(orderReference: string, options?: ListingOptions): Promise<ListedProxy[]>;
 
   /**
-   * Lists all proxies of our account, including expired ones, page by page. The listing is not a snapshot: a
-   * proxy that changes or moves in the meantime may be listed twice or not at all.
+   * Lists all proxies of our account, including expired ones. The listing is not a snapshot: a proxy that
+   * changes in the meantime may be listed twice or not at all.
    */
   abstract allProxies(options?: Pick<ReadOptions, 'priority' | 'permit'>): AsyncIterable<ListedPage>;
 
   /**
-   * Checks without waiting whether an order could be sent, before money is reserved for the order.
-   *
-   * @param quoted the order's cost at the provider
-   * @throws ProviderClosed if a circuit breaker is open, or the known balance does not cover `quoted`
+   * Checks without waiting whether an order could be sent, before money is reserved for it.
+   * @throws ProviderClosed if a circuit breaker is open, or the known balance does not cover the cost
+   * `quoted`
    */
   abstract assertTakesOrders(quoted?: string): void;
 
   /**
-   * Whether the known balance covers a cost. Call it right before the order is sent. If its own balance is
-   * too low, it checks the balance from other replicas. If that is too low as well, it starts a balance read
-   * in the background and returns false. Never rejects.
+   * Whether the known balance covers a cost, checked right before the order is sent. If this replica's
+   * balance is too low, other replicas' balances are checked. If they are also too low, returns false and
+   * starts a balance read in the background. Never rejects.
    */
   abstract affords(cost: string): Promise<boolean>;
 
   /**
-   * Waits for permission to make one call. Calls that cost money do not wait themselves, because a waiting
-   * order must not count as possibly bought.
-   *
+   * Waits for a permit for one call. Calls that cost money do not wait themselves: a waiting order must not
+   * count as possibly bought.
    * @throws ProviderUnavailable if there is no permit in time
    */
   abstract waitForPermit(priority: CallPriority, maxWaitMs: number): Promise<RatePermit>;
@@ -78,35 +71,27 @@ export abstract class ProxyProvider {
   ): Promise<ProviderProlongation>;
 
   /**
-   * Changes the protocol of a proxy. It costs nothing and may be retried. Setting the current protocol
-   * changes nothing, although the outcome may be reported as unknown.
+   * Changes the protocol of a proxy, free of charge. It may be retried. Setting the current protocol changes
+   * nothing, although the outcome may be unknown.
    */
   abstract setType(
     change: { proxyId: string; proxyType: ProxyType },
     options?: Pick<ReadOptions, 'priority' | 'deadline'>,
   ): Promise<void>;
 
-  /** Checks whether a proxy works, with the provider's own check. */
+  /** Returns whether a proxy works, by the provider's own check. */
   abstract checkProxy(proxyId: string, options?: ReadOptions): Promise<boolean>;
 
   /**
-   * Deletes a proxy permanently, without a refund. It may be retried: `ProviderRefused` with `not-found`
-   * shows that the provider no longer has the proxy. We delete only refunded proxies:
-   * `src/proxy-refunds/deletions.ts`.
+   * Deletes a proxy permanently, without a refund. It may be retried: a refusal `not-found` confirms the
+   * deletion. Only refunded proxies are deleted: `src/proxy-refunds/deletions.ts`.
    */
   abstract deleteProxy(proxyId: string, options?: ReadOptions): Promise<void>;
 
-  /**
-   * Returns the known limit for the total cost of orders: our balance, or a refused cost if that is less.
-   * `null` before the first response. Never shown to customers.
-   */
+  /** Returns the maximum total cost of orders; `null` before the first response. Never shown to customers. */
   abstract spendable(): string | null;
 
-  /**
-   * Reads our balance from the provider.
-   *
-   * @throws ProviderError
-   */
+  /** @throws ProviderError */
   abstract readBalance(): Promise<string | null>;
 
   abstract status(): ProviderStatus;
@@ -114,33 +99,27 @@ export abstract class ProxyProvider {
   /** Switches to a new API key if the key's file contains one. Never rejects. */
   abstract followKey(): Promise<void>;
 
-  /** Stops the circuit breakers' probes and ends the waits of all calls, which then fail. */
+  /** Stops the circuit breakers' probes. Waiting calls fail. */
   abstract stop(): void;
 }
 
 /**
- * Priorities of waiting calls, the highest first: orders; calls that decide about orders (their outcome, or
- * stock or balance that was too low); the price table; the rest; exact prices and type changes, which
- * customers can request without limit; and `spare` calls, for orders that cannot be paid, which leave one
- * permit of each window to other calls. A call that many others have overtaken goes first.
+ * Priorities of waiting calls, highest first. `confirmation`: reads that decide about orders (outcome, stock,
+ * balance). `exact`: exact prices and type changes, which customers can request without limit. `spare`: calls
+ * for orders that cannot be paid, which leave one permit of each window free.
  */
 export const CALL_PRIORITIES = ['order', 'confirmation', 'price', 'rest', 'exact', 'spare'] as const;
 export type CallPriority = (typeof CALL_PRIORITIES)[number];
 
-/**
- * Permission to make one call within the provider's rate limit, which all replicas share. It expires soon.
- */
+/** Permission to make one call within the rate limit that all replicas share. It expires soon. */
 export interface RatePermit {
   readonly until: Deadline;
-  /** Returns the permit for use by another call, if nothing was sent. Never rejects. */
+  /** Returns an unused permit for use by another call. Never rejects. */
   giveBack(): Promise<void>;
 }
 
 export interface CallOptions {
-  /**
-   * The moment after which nothing is sent and no response is awaited. Defaults to the configured timeout of
-   * a call.
-   */
+  /** The moment after which nothing is sent or awaited. Defaults to the configured call timeout. */
   readonly deadline?: Deadline;
   /** Receives a record of each call, successful or not. */
   readonly onCall?: (call: ProviderCallRecord) => void;
@@ -149,27 +128,19 @@ export interface CallOptions {
 export interface ReadOptions extends CallOptions {
   /** Defaults to `rest`. */
   readonly priority?: CallPriority;
-  /** A permit that the caller already has; without it, the read waits for its own permit. */
+  /** The caller's permit. Without it, the read waits for its own permit. */
   readonly permit?: RatePermit;
 }
 
 export interface ListingOptions extends ReadOptions {
-  /**
-   * Returns whether the proxies found are enough, so that no further page is read. By default it is always
-   * false.
-   *
-   * @param unread number of rows under the order reference that cannot be read
-   */
+  /** Returns whether these proxies are enough, which ends the listing. `unread` counts unreadable rows. */
   readonly isEnough?: (listed: readonly ListedProxy[], unread: number) => boolean;
 }
 
 export interface MoneyCallOptions extends CallOptions {
-  /** If the permit expires before anything was sent, the call waits for another permit. */
+  /** The permit for the call. If it expires before anything is sent, the call waits for another one. */
   readonly permit: RatePermit;
-  /**
-   * The expected cost. After a refusal for lack of funds, orders of this cost or more are refused until the
-   * balance covers it.
-   */
+  /** The expected cost. After a refusal for lack of funds, it limits orders until the balance covers it. */
   readonly quoted: string;
 }
 
@@ -180,19 +151,15 @@ export interface ProviderCallRecord {
   readonly outcome: 'done' | ProviderError['outcome'];
   /** `null` if there was no response. */
   readonly httpStatus: number | null;
-  /** The JSON of the response, or the reason why there is no response. */
+  /** The JSON of the response, or the reason why there is none. */
   readonly response: unknown;
   readonly durationMs: number;
 }
 
-/** Prices of a single proxy, by version and period. */
 export type PriceTable = ReadonlyMap<IpVersion, ReadonlyMap<number, string>>;
 
 export interface ProviderPurchaseRequest {
-  /**
-   * The order reference, unique to this purchase. The provider stores it with each proxy, and
-   * `proxiesByReference` finds the proxies by it.
-   */
+  /** The order reference, unique to this purchase. `proxiesByReference` searches for it. */
   readonly orderReference: string;
   readonly country: string;
   readonly version: IpVersion;
@@ -205,7 +172,7 @@ export interface ProviderPurchase {
   readonly providerOrderId: string | null;
   /** The amount that the provider charged. */
   readonly charge: string;
-  /** The delivered proxies: at least one, and at most as many as ordered. A short delivery contains fewer. */
+  /** The delivered proxies: at least one, at most the ordered count. */
   readonly proxies: readonly ProviderProxy[];
 }
 
@@ -213,11 +180,10 @@ export interface ProviderProlongation {
   readonly providerOrderId: string | null;
   /** The amount that the provider charged. */
   readonly charge: string;
-  /** The new end of each prolonged proxy, by the provider's proxy id. */
+  /** New expiry of each prolonged proxy, by the provider's proxy id. */
   readonly dateEnds: ReadonlyMap<string, Date>;
 }
 
-/** A proxy as the provider describes it. */
 export interface ProviderProxy {
   /** The provider's proxy id. */
   readonly id: string;
@@ -225,26 +191,26 @@ export interface ProviderProxy {
   readonly port: string;
   readonly login: string;
   readonly password: string;
-  /** A `ProxyType`; `auto` for both protocols on one port; or another word, which changes no stored type. */
+  /** A `ProxyType`; `auto` for both protocols on one port; another word changes no stored type. */
   readonly type: string;
   readonly dateStart: Date;
   readonly dateEnd: Date;
 }
 
 export interface ListedProxy extends ProviderProxy {
-  /** The order reference under which the proxy was bought; empty if it was bought without one. */
+  /** The order reference of the purchase; empty if there was none. */
   readonly orderReference: string;
   readonly country: string | null;
   readonly version: IpVersion | null;
 }
 
-/** A row that cannot be read: unrelated to us, or malformed. */
+/** An unreadable row: unrelated to us, or malformed. */
 export interface UnreadRow {
-  /** `null` if the id cannot be read. */
+  /** `null` if unreadable. */
   readonly id: string | null;
-  /** Empty if the row contains none; `null` if it cannot be read. */
+  /** Empty if the row contains none; `null` if unreadable. */
   readonly orderReference: string | null;
-  /** The names of the fields that cannot be read. */
+  /** Names of the unreadable fields. */
   readonly fields: readonly string[];
 }
 
@@ -253,10 +219,7 @@ export interface ListedPage {
   readonly unread: readonly UnreadRow[];
 }
 
-/**
- * Thrown when a listing may lack proxies: some rows cannot be read, or belong to another order reference.
- * `found` contains the proxies that it does show.
- */
+/** Thrown when a listing may lack proxies: some rows are unreadable or belong to another order reference. */
 export class ListingIncomplete extends ProviderOutcomeUnknown {
   constructor(readonly found: readonly ListedProxy[]) {
     super('getproxy may lack proxies: some of its rows cannot be read, or have another order reference');
@@ -264,10 +227,7 @@ export class ListingIncomplete extends ProviderOutcomeUnknown {
 }
 
 export interface BreakerStatus {
-  /**
-   * `money` and `reads` open after failures of such calls. `funds` opens if our balance did not cover a call,
-   * and stops no calls.
-   */
+  /** `funds` opens if our balance did not cover a call, and stops no calls. The others do. */
   readonly name: 'money' | 'reads' | 'funds';
   readonly state: 'closed' | 'open' | 'half-open';
   readonly since: Date;
@@ -276,6 +236,6 @@ export interface BreakerStatus {
 /** The provider's state as this process knows it, for staff. */
 export interface ProviderStatus {
   readonly breakers: readonly BreakerStatus[];
-  /** Numbers of calls of this process that wait for a permit. */
+  /** Numbers of this process's calls that wait for a permit. */
   readonly waitingCalls: Readonly<Record<CallPriority, number>>;
 }

@@ -10,8 +10,8 @@ import { NoPermitInTime } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
 
 /**
- * A call is sent within PERMIT_MS of its permit. Our window is longer than the provider's by MARGIN_MS: the
- * part of the margin above PERMIT_MS allows for different network delays.
+ * A call is sent within PERMIT_MS of its permit. Our window is longer than the provider's by MARGIN_MS; the
+ * excess over PERMIT_MS allows for varying network delays.
  */
 const PERMIT_MS = 60;
 const MARGIN_MS = 150;
@@ -21,10 +21,7 @@ const SHORTEST_WAIT_MS = 100;
 
 const RETRY_AFTER_FAILURE_MS = 100;
 
-/**
- * A call that was passed over this many times goes next, regardless of its priority; `take_rate_permit` uses
- * the same number.
- */
+/** Number of overtaking calls after which a call goes next. `take_rate_permit` uses the same number. */
 export const MOST_PASSED_OVER = 8;
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
@@ -33,19 +30,16 @@ type Grant = (permit: RatePermit) => void;
 
 /** The result of the database function `take_rate_permit`. */
 interface PermitRow {
-  /**
-   * The position in CALL_PRIORITIES, from 1, of the call that may go; `null` if no call may go for `wait_ms`.
-   */
+  /** Position in CALL_PRIORITIES, from 1, of the call that may go; `null` if none may go for `wait_ms`. */
   readonly priority: number | null;
   readonly wait_ms: number;
   readonly granted_at: string | null;
 }
 
 /**
- * Limits the number of calls that all replicas together send in any window of time. Calls go by priority and
- * by how often they were passed over; within a priority, in order of arrival. The database counts the calls.
- * While calls of this process wait, it requests one permit at a time. (rate-limiter-flexible counts in fixed
- * windows, and has no priorities across processes.)
+ * Limits the number of calls that all replicas send in any window of time. Calls go by priority and by how
+ * often they were overtaken; within a priority, in order of arrival. The database counts the calls.
+ * (rate-limiter-flexible counts in fixed windows, and has no priorities across processes.)
  */
 export class RatePermits {
   private readonly logger = new Logger(RatePermits.name);
@@ -59,14 +53,10 @@ export class RatePermits {
     exact: [],
     spare: [],
   };
-  /** Functions that end the waits of waiting calls. */
   private readonly giveUps = new Set<() => void>();
   private isStopped = false;
   private isPolling = false;
-  /**
-   * The highest priority of the demand that we have reported to the database, as a position in
-   * CALL_PRIORITIES from 1.
-   */
+  /** Highest priority that we have reported to the database, as a position in CALL_PRIORITIES from 1. */
   private announced = Infinity;
   /** Ends the pause before the next query. */
   private wakeUp = new AbortController();
@@ -82,13 +72,7 @@ export class RatePermits {
     private readonly metrics = Metrics.off,
   ) {}
 
-  /**
-   * Waits for a permit.
-   *
-   * @param goesFirst whether the call precedes others of the same priority, because its previous permit
-   * expired
-   * @throws NoPermitInTime
-   */
+  /** Waits for a permit. A call whose previous permit expired `goesFirst` within its priority. */
   waitForPermit(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<RatePermit> {
     if (this.isStopped) return Promise.reject(new NoPermitInTime());
     if (this.calls === 0) return Promise.resolve(UNLIMITED);
@@ -119,7 +103,6 @@ export class RatePermits {
     });
   }
 
-  /** Ends the waits of all calls, and refuses permits from now on. */
   stop(): void {
     this.isStopped = true;
     for (const giveUp of this.giveUps) giveUp();
@@ -145,8 +128,7 @@ export class RatePermits {
     this.isPolling = true;
     for (;;) {
       if (this.highest() < Infinity) {
-        // Reset the signal before the query, because an event during the query may be missing from its result
-        // and must shorten the pause.
+        // Reset the signal before the query: an event during the query must shorten the pause.
         this.wakeUp = new AbortController();
         const { signal } = this.wakeUp;
         const pauseMs = await this.poll();
@@ -160,11 +142,7 @@ export class RatePermits {
     this.isPolling = false;
   }
 
-  /**
-   * Requests one permit and grants it to a waiting call.
-   *
-   * @returns the pause before the next query, in milliseconds
-   */
+  /** Requests one permit and grants it. Returns the pause before the next query, in milliseconds. */
   private async poll(): Promise<number> {
     try {
       const response = await this.queryDatabase();
@@ -186,8 +164,7 @@ export class RatePermits {
     this.announced = this.highest();
     const runner = this.dataSource.createQueryRunner();
     try {
-      // Waiting for a connection may take long, so the permit's time starts after it: at the earliest moment
-      // when the database may grant the permit.
+      // The permit's time starts after the wait for a connection, which may be long.
       await runner.connect();
       const demand = this.demand();
       if (demand.length === 0) return undefined;
@@ -201,7 +178,7 @@ export class RatePermits {
         this.windowMs + MARGIN_MS,
       ]);
       if (!row) throw new Error('no response');
-      // With the last permit that we wait for, the database deletes our row of `permit_demand`.
+      // The database deletes our row of `permit_demand` with the last permit that we wait for.
       if (row.priority !== null && demand.length === 1) this.announced = Infinity;
       return { row, until };
     } finally {
@@ -223,8 +200,7 @@ export class RatePermits {
     const giveBack = async () => {
       if (isGivenBack) return;
       isGivenBack = true;
-      // Undo the counts as well, as if the permit had never been granted: other calls were not passed over.
-      // The permit's priority may have lost its long wait, so it goes next.
+      // Undo the counts as well, as if the permit had never been granted. This priority goes next.
       await this.tryToUpdate(
         `UPDATE rate_permits
             SET granted = array_remove(granted, $2::timestamptz),
@@ -242,20 +218,14 @@ export class RatePermits {
     else await giveBack();
   }
 
-  /**
-   * Takes a call of the permit's priority. If all of those have given up, takes a call of the highest waiting
-   * priority.
-   */
+  /** Takes a call of the permit's priority, otherwise one of the highest waiting priority. */
   private takeNext(granted: CallPriority | undefined): Grant | undefined {
     const queues = CALL_PRIORITIES.map((priority) => this.waiting[priority]);
     const queue = granted && this.waiting[granted].length > 0 ? this.waiting[granted] : undefined;
     return (queue ?? queues.find(({ length }) => length > 0))?.shift();
   }
 
-  /**
-   * Returns the priorities of waiting calls, each at most twice: after one permit of a priority, the second
-   * entry shows the database that more calls wait.
-   */
+  /** Returns the waiting calls' priorities, each at most twice: a second entry shows that more calls wait. */
   private demand(): number[] {
     return CALL_PRIORITIES.flatMap((priority, at) => this.waiting[priority].slice(0, 2).map(() => at + 1));
   }
@@ -264,7 +234,7 @@ export class RatePermits {
     return this.demand()[0] ?? Infinity;
   }
 
-  /** Runs an update and ignores failures, because they only make calls wait longer than necessary. */
+  /** Runs an update and ignores failures, which only make calls wait longer. */
   private async tryToUpdate(statement: string, parameters: readonly unknown[]): Promise<void> {
     await queryRows(this.dataSource, statement, parameters).catch((error: unknown) =>
       this.logger.debug(`an update of the rate permits failed: ${messageOf(error)}`),

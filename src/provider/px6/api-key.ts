@@ -3,16 +3,16 @@ import { messageOf } from '../../common';
 import { AppConfig, readApiKeyFile } from '../../config';
 import { ProviderRefused } from '../provider-errors';
 
-/** Time after which a refused key is retried, because it may not be active yet. */
+/** Time after which a refused key is retried: it may not be active yet. */
 const TRY_AGAIN_MS = 60_000;
 
-/** The reason why a key in the file is not used, except if the provider is unavailable. */
+/** Reason why a key in the file is not used, unless the provider is unavailable. */
 class KeyNotUsable extends Error {}
 
 /**
- * The API key of our account at the provider. If the key comes from a file, we follow changes of the file: a
- * new key is used once the provider has accepted it for the same account, and until then the previous key
- * stays in use. With another account's key, checks would search the wrong account for orders.
+ * The API key of our account at the provider. A new key in the key's file is used once the provider has
+ * accepted it for the same account: with another account's key, checks would search the wrong account for
+ * orders.
  */
 @Injectable()
 export class ApiKey {
@@ -27,7 +27,7 @@ export class ApiKey {
     this.text = config.provider.apiKey;
   }
 
-  /** The key in use. It is a part of every URL and must not reach a log. */
+  /** The key in use. Every URL contains it, so no URL may reach a log. */
   get current(): string {
     return this.text;
   }
@@ -38,8 +38,7 @@ export class ApiKey {
 
   /**
    * Switches to the key in the file, if it differs and the provider accepts it. Never rejects.
-   *
-   * @param accountOf requests the account id of a key from the provider
+   * @param accountOf requests a key's account id from the provider
    * @returns whether the key has changed
    */
   async follow(accountOf: (key: string) => Promise<string>): Promise<boolean> {

@@ -4,13 +4,10 @@ import type { Deadline } from '../deadline';
 import type { RatePermit } from '../proxy-provider';
 
 /**
- * A transport for axios that records whether any byte of the request may have been sent, and prevents late
- * writes.
- *
- * It checks the deadline and the permit right before it writes the request. A process that was suspended
- * after it decided to buy must not buy when it resumes, and a permit that expires during the connection
- * attempt must not be used. The transport requires requests without a body, and agents that hand over
- * connected sockets. (axios has no hook at this point.)
+ * A transport for axios that records whether any byte of the request may have been sent. It checks the
+ * deadline and the permit right before it writes the request: a process that was suspended after it decided
+ * to buy must not buy when it resumes. It requires requests without a body, and agents that hand over
+ * connected sockets.
  */
 export class GuardedTransport {
   private written = false;
@@ -38,23 +35,19 @@ export class GuardedTransport {
     onResponse: (response: http.IncomingMessage) => void,
   ): http.ClientRequest => {
     const call = (options.protocol === 'https:' ? https : http).request(options, onResponse);
-    // For a request without a body, end() writes the whole request. We postpone it until there are a socket
-    // and a permit.
+    // Without a body, end() writes the whole request. Postpone it until there are a socket and a permit.
     const write = call.end.bind(call);
     call.end = () => call;
     call.once('socket', () => void this.writeWithPermit(call, write));
     return call;
   };
 
-  /** Returns the permit for use by another call, if nothing was written. */
+  /** Returns an unused permit for use by another call. */
   givePermitBack(): Promise<void> {
     return this.permit.giveBack();
   }
 
-  /**
-   * Writes the request once it has a valid permit. No other code runs between the last check of deadline and
-   * permit and the first byte.
-   */
+  /** Writes the request with a valid permit. Nothing runs between the last check and the first byte. */
   private async writeWithPermit(call: http.ClientRequest, write: () => void): Promise<void> {
     try {
       while (this.permit.until.hasPassed() && !this.deadline.hasPassed()) {

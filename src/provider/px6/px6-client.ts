@@ -24,7 +24,7 @@ import { envelope, type Px6Method, refusals, responses } from './px6-responses';
 
 interface RawResponse {
   readonly status: number;
-  /** The parsed body; undefined if the body is not JSON. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly json: unknown;
 }
 
@@ -32,14 +32,14 @@ export interface Px6CallOptions extends CallOptions {
   readonly permit: RatePermit;
   /** Priority for another permit, if the first one expires before the request is written. */
   readonly priority: CallPriority;
-  /** A key to use instead of the current one: it is not in use yet, and may belong to another account. */
+  /** A key to try instead of the current one. It may belong to another account. */
   readonly key?: string | undefined;
 }
 
 export type MethodResponse<Method extends Px6Method> = z.output<(typeof responses)[Method]>;
 
 const TOO_MANY_CALLS: readonly number[] = [429, 503];
-/** Maximum number of rows, if the request contains no number. */
+/** Maximum number of rows, if the request names none. */
 const MOST_ROWS = 1000;
 
 /** Whether a list has more rows than were requested. */
@@ -49,11 +49,7 @@ function isTooLong(json: unknown, { limit, count, ids }: Readonly<Record<string,
   return Object.keys(Object(list)).length > requested;
 }
 
-/**
- * Removes the customer's secrets from a parsed response in place, and returns it. Setting a field to
- * undefined is enough, because JSON omits it. Making a copy without the secrets would take longer than
- * writing the JSON.
- */
+/** Removes the customer's secrets in place, which is faster than a copy. JSON omits undefined fields. */
 function withoutSecrets(json: unknown): unknown {
   if (typeof json !== 'object' || json === null) return json;
   if ('user' in json) json.user = undefined;
@@ -63,8 +59,8 @@ function withoutSecrets(json: unknown): unknown {
 }
 
 /**
- * Calls methods of the PROXY6 API and parses their responses strictly. Every failure becomes one of the three
- * kinds of ProviderError. The error messages contain no URL, because the API key is a part of the URL.
+ * Calls methods of the PROXY6 API and parses their responses strictly. Every failure becomes a ProviderError.
+ * No message contains the URL, which includes the API key.
  */
 @Injectable()
 export class Px6Client {
@@ -77,7 +73,7 @@ export class Px6Client {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Calls a method. The call's span contains only the method, because the API key is a part of the URL. */
+  /** Calls a method. The call's span contains no URL, which includes the API key. */
   call<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
@@ -133,15 +129,14 @@ export class Px6Client {
     const { baseUrl } = this.config.provider;
     const path = method === 'account' ? '' : `/${method}/?${new URLSearchParams(parameters).toString()}`;
     try {
-      // Use axios directly: the observable of HttpService would cancel each call after its end, which takes
-      // as long as the call.
+      // Use axios directly: HttpService's observable cancels each call after its end, which doubles its time.
       const response = await this.http.axiosRef.get<string>(`${baseUrl}/api/${key}${path}`, {
         transport,
         signal: AbortSignal.timeout(Math.ceil(deadline.remainingMs())),
       });
       return { status: response.status, json: jsonOrUndefined(response.data) };
     } catch (error) {
-      // The axios error contains the request and therefore the key, so we use only its code.
+      // Use only the error's code: the axios error contains the request and therefore the key.
       const code = (error as { code?: unknown }).code;
       const reason = typeof code === 'string' ? code : 'no response';
       if (transport.mayHaveSent()) throw new ProviderOutcomeUnknown(`${method} was sent, then: ${reason}`);

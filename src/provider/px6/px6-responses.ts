@@ -4,16 +4,12 @@ import type { RefusalReason } from '../provider-errors';
 import type { UnreadRow } from '../proxy-provider';
 
 /*
- * The responses of the PROXY6 API. Numbers are JSON numbers or strings, depending on the method and the year.
- * A list is an object keyed by id or an array, and `[]` if it is empty. Unknown fields are ignored. Lists are
- * read row by row, because they may contain rows that are unrelated to us. Any other difference makes the
- * response unusable.
+ * The responses of the PROXY6 API. Numbers may be JSON numbers or strings. A list is an object keyed by id or
+ * an array, and `[]` if empty. Unknown fields are ignored. Any other difference makes the response unusable,
+ * except in rows of lists, which may be unrelated to us.
  */
 
-/**
- * Creates a field from a function that reads it and returns undefined for an invalid value. We avoid zod's
- * unions with transforms and pipes, which take five to ten times as long for each field of a thousand rows.
- */
+/** Creates a field from a function. Zod's unions with transforms take five to ten times as long. */
 const field = <Value>(read: (value: unknown) => Value | undefined) =>
   z.transform((value: unknown, { issues }): Value => {
     const result = read(value);
@@ -33,20 +29,17 @@ const readDecimal = (value: unknown, pattern: RegExp): string | undefined => {
   return pattern.test(text) ? text : undefined;
 };
 
-/**
- * Reads a text that the database can store. Accepts a number only if it is exact, because otherwise its text
- * would differ from the original.
- */
+/** Reads a text that the database can store. The text of an inexact number would differ. */
 const readText = (value: unknown, pattern = /^[^\0\p{Surrogate}]{0,255}$/u): string | undefined => {
   if (typeof value !== 'string' && !Number.isSafeInteger(value)) return undefined;
   const text = String(value);
   return pattern.test(text) ? text : undefined;
 };
 
-/** Reads an id, which consists of digits. */
+/** Reads an id, a string of digits. */
 const readIdentifier = (value: unknown): string | undefined => readText(value, /^\d{1,20}$/);
 
-/** Reads the order reference. A proxy that was bought by hand may have none. */
+/** Reads the order reference, which a proxy bought by hand may lack. */
 const readDescr = (value: unknown): string | undefined => readText(value ?? '');
 
 const LATEST_UNIX_SECONDS = 99_999_999_999;
@@ -61,10 +54,7 @@ const TYPES: ReadonlyMap<string, ProxyType | 'auto'> = new Map([
 
 export const isKnownType = (type: string): boolean => TYPES.has(type);
 
-/**
- * Reads a proxy's type. No decision depends on it, because an order contains its type. An unknown word is
- * kept for the log.
- */
+/** Reads a proxy's type, for information only: the order stores its own type. */
 const readType = (value: unknown): string => {
   const word = readText(value, /^[\w-]{1,32}$/)?.toLowerCase() ?? 'unknown';
   return TYPES.get(word) ?? word;
@@ -75,21 +65,18 @@ const isObject = (value: unknown): value is object =>
 
 const integer = field(readInteger);
 
-/** Roubles. The maximum is more than anything costs, because the amounts of orders are limited, too. */
+/** Roubles. Orders have lower limits than this maximum. */
 const amount = field((value) => readDecimal(value, /^\d{1,9}(\.\d{1,12})?$/));
 
-/**
- * The balance of our account, which may be overdrawn. An unreadable balance does not make the response
- * unusable.
- */
+/** The balance of our account, possibly negative. Unreadable balances are omitted. */
 const balance = z.transform((value) => readDecimal(value, /^-?\d{1,10}(\.\d{1,12})?$/)).optional();
 
 const identifier = field(readIdentifier);
 
-/** An id for information only: an unreadable id is omitted. */
+/** An id for information only, omitted if unreadable. */
 const informalId = z.transform(readIdentifier).optional();
 
-/** Prices by number of days. Unreadable prices are omitted. */
+/** Prices by number of days, without unreadable prices. */
 const pricesByDays = z
   .transform((value): readonly (readonly [days: number, price: string])[] =>
     Object.entries(isObject(value) ? value : {}).flatMap(([days, price]) => {
@@ -110,17 +97,13 @@ const unixSeconds = field((value) => {
   return isTime ? new Date(seconds * 1000) : undefined;
 });
 
-/**
- * Creates a list field. It needs no limit, because the client has compared the number of rows with the
- * requested number.
- */
+/** Creates a list field. Its length is unlimited here: the client checks the number of rows. */
 const listOf = <Row extends z.ZodType>(row: Row) =>
   field((list) => readRows(isObject(list) ? Object.values(list) : list, Infinity, row));
 
 /**
- * A proxy. All fields except the type must be readable: the id identifies the proxy, customers pay for the
- * next four fields, the start determines the period of a forgotten order, and the end determines renewals and
- * refunds.
+ * A proxy. All fields except the type must be readable: customers pay for the access data, the start
+ * determines the period of a forgotten order, and the end determines renewals and refunds.
  */
 const proxy = z.object({
   id: identifier,
@@ -144,23 +127,23 @@ const listedProxy = proxy.extend({
 
 export type Px6ListedProxy = z.output<typeof listedProxy>;
 
-/** Reads the id and the order reference of a row whose other fields may be unreadable. */
+/** Reads the id and order reference of a row with unreadable fields. */
 export const toUnreadRow = ({ row, fields }: OddRow): UnreadRow => {
   const { id, descr } = Object(row) as Partial<Record<'id' | 'descr', unknown>>;
   return { id: readIdentifier(id) ?? null, orderReference: readDescr(descr) ?? null, fields };
 };
 
 export const responses = {
-  /** This response consists of the envelope. */
+  /** The response consists of the envelope. */
   account: z.object({ user_id: identifier }),
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
-  /** Either the price of an offer, or the price table by the provider's version number. */
+  /** The price of an offer, or the price table by the provider's version number. */
   getprice: z.object({
     price: amount.optional(),
     data: z.object({ 6: pricesByDays, 4: pricesByDays, 3: pricesByDays }).optional(),
   }),
-  /** A page of a listing. If `list_count` differs from the number of rows, the page is incomplete. */
+  /** A page of a listing. It is incomplete if `list_count` differs from the number of rows. */
   getproxy: z
     .object({ list_count: integer.nullish(), list: listOf(listedProxy) })
     .refine(({ list_count: count, list: { rows, odd } }) => {
@@ -183,16 +166,13 @@ export const responses = {
 
 export type Px6Method = keyof typeof responses;
 
-/**
- * The envelope of every response. The caller checks `currency`, because a purchase in another currency has
- * still been made.
- */
+/** The envelope of every response. The caller checks `currency`: any purchase has cost money. */
 export const envelope = z.discriminatedUnion('status', [
   z.object({ status: z.literal('yes'), currency: z.string(), balance, user_id: informalId }),
   z.object({ status: z.literal('no'), error_id: integer }),
 ]);
 
-/** The documented errors that have no effect. After error 30 or an unlisted error, the effect is unknown. */
+/** Documented errors that have no effect. After error 30 or an unlisted error, the effect is unknown. */
 export const refusals: ReadonlyMap<number, RefusalReason> = new Map([
   [100, 'misconfigured'],
   [105, 'misconfigured'],

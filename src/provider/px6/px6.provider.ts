@@ -47,13 +47,13 @@ export const PX6 = 'px6';
 /** The provider's numbers for the IP versions. */
 const WIRE_VERSION = { '6': '6', '4': '4', '4s': '3' } as const satisfies Record<IpVersion, string>;
 
-/** Maximum page size that can be requested. The provider may return shorter pages. */
+/** Maximum page size in a request. The provider may return shorter pages. */
 const PAGE_SIZE = 1000;
 
 /** Maximum wait of a read for its rate permit. */
 const LONGEST_READ_WAIT_MS = 10_000;
 
-/** Number of attempts for a page of a long listing, so that a failure does not restart the whole listing. */
+/** Number of attempts to read a page, so that a failure does not restart a long listing. */
 const PAGE_ATTEMPTS = 5;
 const PAGE_WAIT_MS = 60_000;
 
@@ -77,7 +77,7 @@ const toProviderProxy = (proxy: Px6Proxy): ProviderProxy => ({
 const toIpVersion = (wireVersion: string | null | undefined): IpVersion | null =>
   IP_VERSIONS.find((version) => WIRE_VERSION[version] === wireVersion) ?? null;
 
-/** Uses `Object.assign`, because adding fields to a spread object is fifty times slower. */
+/** Uses `Object.assign`: adding fields to a spread object is fifty times slower. */
 const toListedProxy = (proxy: Px6ListedProxy): ListedProxy =>
   Object.assign(toProviderProxy(proxy), {
     orderReference: proxy.descr,
@@ -86,12 +86,10 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy =>
   });
 
 /**
- * Reads the pages of a listing up to an empty page. A short page does not end it, because the provider's page
- * size may be smaller than ours.
- *
+ * Reads the pages of a listing up to an empty page: the provider's page size may be smaller than ours.
  * @param lastMayRepeat whether a repeated page ends the listing, because the provider may return its last
- * page for any later one
- * @throws ProviderOutcomeUnknown if a page is repeated otherwise, because the rest is unknown
+ * page for any later number
+ * @throws ProviderOutcomeUnknown if a page is repeated otherwise
  */
 async function* pagesOf(
   read: (page: number) => Promise<ListedPage>,
@@ -190,11 +188,9 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   /**
-   * Lists the proxies of an order reference. The provider defines the page size, the order of rows and which
-   * rows `descr` finds. An empty first page proves that there is nothing, because no filter finds less than
-   * requested. Otherwise two kinds of rows show that missing proxies may still exist: a row with another
-   * order reference (the filter finds more than requested), and a row that appears twice (rows move between
-   * pages).
+   * Lists the proxies of an order reference. An empty first page proves that there are none, because no
+   * filter finds less than requested. Two kinds of rows show that the list may be incomplete: a row with
+   * another order reference (the filter finds more), and a row that appears twice (rows move between pages).
    */
   async proxiesByReference(
     orderReference: string,
@@ -267,10 +263,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     }
   }
 
-  /**
-   * Calls a method, and retries once after too many calls. Reconciliation reads are excluded, because
-   * reconciliation has its own retries.
-   */
+  /** Calls a method, and retries once after too many calls. Reconciliation retries by itself. */
   private async read<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
@@ -291,7 +284,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     maxWaitMs: number,
   ): Promise<MethodResponse<Method>> {
     const call = () => this.callWithPermit(method, parameters, options, maxWaitMs);
-    // Bypass the breaker, because a failing catalog must not stop reconciliation.
+    // Bypass the breaker: a failing catalog must not stop reconciliation.
     if (reconciles(method, options)) return call();
     try {
       return await this.breakers.read(call);
@@ -330,24 +323,19 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return false;
   }
 
-  /**
-   * Reads the balance in the background, because our account may have been topped up: the next order will use
-   * the new balance.
-   */
+  /** Reads the balance in the background for the next order: our account may have been topped up. */
   private readBalanceForTheNext(): void {
     this.probe().catch(() => undefined);
   }
 
   /**
-   * Makes a cheap call that bypasses the breakers; at most one runs at a time. Its response updates the
-   * balance, as every response does, and shows whether orders can be sent. It has the priority of
-   * `confirmation` for this reason.
+   * Makes a cheap call that bypasses the breakers, at most one at a time. Its priority is `confirmation`: its
+   * response updates the balance and shows whether orders can be sent.
    */
   private probe(): Promise<unknown> {
     this.probing ??= this.callWithPermit('getprice', {}, { priority: 'confirmation' }, this.readWaitMs)
       .catch((error: unknown) => {
-        // An unreadable price table does not matter: the response contained the balance, and orders can be
-        // sent.
+        // An unreadable price table does not matter: the response contained the balance.
         if (!(error instanceof ProviderUnreadable)) throw error;
       })
       .finally(() => (this.probing = undefined));
@@ -372,7 +360,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       const permit = await this.waitForPermit('confirmation', this.readWaitMs);
       return (await this.client.call('account', {}, { permit, priority: 'confirmation', key })).user_id;
     });
-    // Breakers that opened because of the previous key can close at once.
+    // Breakers that the previous key opened may close at once.
     if (isNew) this.breakers.probeNow();
   }
 
@@ -405,7 +393,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
         },
         { ...options, priority: 'order' },
       );
-      // `count` is the ordered count, even if fewer proxies were delivered.
+      // `count` is the ordered count, even after a short delivery.
       if (response.count !== purchase.count || response.list.rows.length === 0) {
         throw new ProviderOutcomeUnknown('buy returned another count');
       }
@@ -435,10 +423,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     });
   }
 
-  /**
-   * Changes the type. The circuit breaker ignores failures, which may prove nothing about the provider: the
-   * method may have been removed, and a change without effect returns error 30.
-   */
+  /** Changes the type. Bypasses the breaker on failure: e.g. a change without effect returns error 30. */
   async setType(
     { proxyId, proxyType }: { proxyId: string; proxyType: ProxyType },
     options: Pick<ReadOptions, 'priority' | 'deadline'> = {},
@@ -451,7 +436,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return (await this.read('check', { ids: proxyId }, options)).proxy_status;
   }
 
-  /** Deletes a proxy by its id. Never delete by a comment, because other proxies may have the same one. */
+  /** Deletes a proxy by its id, never by a comment, which other proxies may share. */
   async deleteProxy(proxyId: string, options?: ReadOptions): Promise<void> {
     await this.read('delete', { ids: proxyId }, options);
   }
