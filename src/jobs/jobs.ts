@@ -6,23 +6,18 @@ import { DueRows, type DueWork, type WaitingSql } from './due-work';
 import { LeasedRun, type Run } from './leased-run';
 import { StepLoop } from './step-loop';
 
-/** How long a stopping process waits for its work, and again for the work that it has aborted. */
+/** How long a stopping process waits for its work, and then for the aborted work. */
 const STOP_MS = 5000;
-/**
- * Pause after a failure, for jobs that would otherwise poll an unavailable database several times a second.
- */
+/** Pause after a failure, for jobs that would otherwise poll several times a second. */
 export const PAUSE_AFTER_FAILURE_MS = 2000;
-/**
- * How many times in an interval each replica checks whether a run is due, and the longest pause between
- * checks.
- */
+/** Number of checks per interval by which each replica looks for a due run. */
 const POLLS_PER_INTERVAL = 10;
 const LONGEST_POLL_PAUSE_MS = 60_000;
 
 /** Recurring work that no request waits for. */
 export interface Job {
   readonly name: string;
-  /** Whether one replica at a time runs it for all. `job_runs` then contains its last time. */
+  /** Whether one replica at a time runs the job for all. `job_runs` then contains its last time. */
   readonly isRun: boolean;
   readonly waiting?: WaitingSql | undefined;
   intervalMs: number;
@@ -30,7 +25,6 @@ export interface Job {
   lastSuccessMs: number | undefined;
 }
 
-/** A job, and its state in this process. */
 interface OwnJob extends Job {
   readonly loop: StepLoop;
   /** Time of the monotonic clock before which ticks do nothing. */
@@ -39,7 +33,7 @@ interface OwnJob extends Job {
 
 /**
  * Runs all jobs: those of each replica, those that one replica runs for all, and due work. Modules add their
- * jobs when they are created. Jobs begin with `start()`, which the command line never calls.
+ * jobs when they are created. The command line never calls `start()`, which begins the jobs.
  */
 @Injectable()
 export class Jobs {
@@ -59,7 +53,7 @@ export class Jobs {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Lists the jobs of this process, under their names in metrics and `job_runs`; empty before `start()`. */
+  /** Lists the jobs of this process, by the names of metrics and `job_runs`; empty before `start()`. */
   list(): readonly Readonly<Job>[] {
     return this.isStarted ? this.jobs : [];
   }
@@ -71,10 +65,8 @@ export class Jobs {
 
   /**
    * Adds a job that each replica runs at an interval. Its runs never overlap on a replica.
-   *
    * @param execute returns true if the next run should follow at once
-   * @param options.waiting the statement for the backlog, for the metrics, if rows wait for the job
-   * @param options.pauseAfterFailureMs the pause before a retry
+   * @param options.waiting SQL for the backlog, if rows wait for the job
    */
   every(
     name: string,
@@ -97,7 +89,7 @@ export class Jobs {
     });
   }
 
-  /** Adds due work, whose rows all replicas claim and process when they are due. */
+  /** Adds due work, whose rows all replicas claim and process. */
   due<Row>(work: DueWork<Row>): DueRows<Row> {
     const { name, lookEveryMs: intervalMs, waiting } = work;
     const claim = async (): Promise<boolean> => {
@@ -119,31 +111,18 @@ export class Jobs {
     return rows;
   }
 
-  /**
-   * Executes a run now, unless another replica is executing it.
-   *
-   * @returns the run's report; null if another replica is executing it
-   */
+  /** Executes a run now and returns its report; null if another replica is executing it. */
   runNow(name: string, cutOff = this.cutOff.signal): Promise<object | null> {
     return this.execute(this.runOf(name), 0, cutOff);
   }
 
-  /**
-   * Executes a run if it is due and no other replica is executing it.
-   *
-   * @returns the run's report; null otherwise
-   */
+  /** Executes a run that is due, unless another replica does. Returns its report, otherwise null. */
   async runWhenDue(name: string): Promise<object | null> {
     const run = this.runOf(name);
     return this.execute(run, (await run.dueForSeconds?.()) ?? run.everySeconds, this.cutOff.signal);
   }
 
-  /**
-   * Starts all jobs.
-   *
-   * @param intervalOf replaces the usual interval of a job, in milliseconds, so that tests neither wait for
-   * jobs nor have them run unexpectedly
-   */
+  /** Starts all jobs. Tests replace the usual intervals with `intervalOf`. */
   async start(intervalOf = (_name: string, usualMs: number): number => usualMs): Promise<void> {
     this.isStarted = true;
     for (const begin of this.beginnings) await begin();
@@ -157,8 +136,8 @@ export class Jobs {
   }
 
   /**
-   * Stops claiming rows and starting steps of runs. Waits some seconds for current work, then aborts it and
-   * waits until it ends. Another replica or the next process does the rest.
+   * Claims no more rows and starts no more steps. Waits some seconds for current work, then aborts the work
+   * and waits until it ends. Another process does the remaining work.
    */
   async stop(waitMs = STOP_MS): Promise<void> {
     this.isStopping = true;
@@ -216,11 +195,7 @@ export class Jobs {
     }
   }
 
-  /**
-   * Counts a failure in the metrics, unless the process is stopping.
-   *
-   * @returns false if the work was aborted because the process is stopping
-   */
+  /** Counts a failure in the metrics. Returns false for an abort because the process is stopping. */
   private countFailure(name: string, error: unknown): boolean {
     if (this.isStopping) this.logger.debug(`${name}: cut off: ${messageOf(error)}`);
     else this.metrics.count('job_failures_total', { name });

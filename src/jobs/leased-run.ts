@@ -4,48 +4,40 @@ import { REPLICA_ID } from '../common';
 import { queryRows } from '../database';
 import type { WaitingSql } from './due-work';
 
-/** Thrown when a run did not renew its lease in time, so that another replica may have taken it over. */
+/** Thrown when a run did not renew its lease in time. Another replica may have taken the run over. */
 export class LeaseLost extends Error {}
 
 /** Thrown when the process stops. Another replica continues the run from its stored progress. */
 export class RunInterrupted extends Error {}
 
-/** Duration of a lease, longer than usual outages of a replica's database connection or processor. */
+/** Duration of a lease, longer than a replica's usual outages of database connection or processor. */
 const LEASE_SECONDS = 60;
-/** Maximum duration of a step, longer than the time limit of any statement. */
+/** Maximum duration of a step, longer than any statement's time limit. */
 const LONGEST_STEP_SECONDS = 120;
-/** Number of renewals within the duration of a lease. */
 const RENEWALS_OF_A_LEASE = 3;
 const PROGRESS_EVERY_MS = 10_000;
 
 /** A job that runs on one replica at a time. */
 export interface Run {
-  /** The name in the log, in `job_runs`, and in the label of its metrics. */
+  /** The name in the log, in `job_runs` and in metrics. */
   readonly name: string;
   readonly everySeconds: number;
-  /** Statement for the backlog, for the metrics, if rows wait for the run. */
+  /** SQL for the backlog, for metrics, if rows wait for the run. */
   readonly waiting?: WaitingSql;
   /**
-   * Returns how many seconds ago the last run must have begun for the next run to be due. Omit it if that is
-   * always the interval. Runs with a fixed time of day, or with temporary urgency, need it.
+   * Returns how many seconds ago the last run must have begun for the next run to be due. Defaults to the
+   * interval. Runs at a fixed time of day, or with temporary urgency, need it.
    */
   readonly dueForSeconds?: () => number | Promise<number>;
-  /**
-   * How often each replica checks whether the run is due. By default it checks ten times in an interval, and
-   * at least once a minute.
-   */
+  /** How often each replica checks whether the run is due. Defaults to ten times per interval. */
   readonly pollEveryMs?: number;
-  /** How soon another replica takes over after a crash, and a failed run is retried; defaults to 60. */
+  /** Delay until another replica takes over after a crash, or retries a failed run. Defaults to 60. */
   readonly leaseSeconds?: number;
-  /**
-   * Maximum duration of a step. A longer step is considered hung, and its lease is no longer renewed;
-   * defaults to 120.
-   */
+  /** Maximum duration of a step, by default 120. The lease of a longer step is not renewed. */
   readonly longestStepSeconds?: number;
   /**
-   * Does the work in small, idempotent steps, because a run may be interrupted between any two steps. It must
-   * call `renew()` before each step.
-   *
+   * Does the work in small, idempotent steps: a run may be interrupted between any two steps. Must call
+   * `renew()` before each step.
    * @param cutOff aborts when the process stops and cannot wait for the current step
    * @returns counts by name, which are stored
    */
@@ -54,8 +46,7 @@ export interface Run {
 
 /**
  * A run on this replica. Its lease is a row in `job_runs`, fenced by the run's id: a run that lost its lease
- * cannot change a later run, even on the same replica. The lease is renewed until the run ends, so that it
- * outlasts every step that does not hang.
+ * cannot change a later run, even on the same replica.
  */
 export class LeasedRun {
   private readonly logger = new Logger('Jobs');
@@ -82,12 +73,7 @@ export class LeasedRun {
     );
   }
 
-  /**
-   * Begins a run.
-   *
-   * @param dueForSeconds how long ago the previous run must have begun
-   * @returns null if the run is not due, or another replica has its lease
-   */
+  /** Begins a run. Returns null if the run is not due, or another replica has its lease. */
   static async begin(
     dataSource: DataSource,
     run: Run,
@@ -105,7 +91,7 @@ export class LeasedRun {
               interval_seconds = excluded.interval_seconds
         WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
                    ELSE run.started_at + make_interval(secs => $3) END <= now()
-           -- The database's clock was set back. A statement that waited for another sees its start ahead.
+           -- The database's clock was set back. A statement that waited has an older now().
            OR run.started_at > now() + interval '1 minute'
        RETURNING run_id AS id`,
       [run.name, REPLICA_ID, dueForSeconds, run.leaseSeconds ?? LEASE_SECONDS, run.everySeconds],
@@ -114,9 +100,8 @@ export class LeasedRun {
   }
 
   /**
-   * Repeats a step until the work is done, and renews the lease before each step. The progress accumulates
-   * the steps' results.
-   *
+   * Repeats a step until the work is done, and renews the lease before each step.
+   * @param soFar accumulates the steps' results
    * @param step receives the previous step's `next`, null at first; the last step returns null
    */
   async repeat<Cursor>(
@@ -134,9 +119,7 @@ export class LeasedRun {
   }
 
   /**
-   * Renews the lease and stores the progress. A run calls it before each step. It logs the progress of long
-   * runs from time to time.
-   *
+   * Renews the lease and stores the progress. Must be called before each step.
    * @throws LeaseLost, or RunInterrupted if the process stops
    */
   async renew(soFar: object): Promise<void> {
@@ -169,11 +152,7 @@ export class LeasedRun {
     }
   }
 
-  /**
-   * Renews the lease.
-   *
-   * @returns whether the run still has its lease
-   */
+  /** Returns whether the run still had its lease, which is renewed. */
   private async extend(): Promise<boolean> {
     const renewed = await queryRows(
       this.dataSource,

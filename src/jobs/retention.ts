@@ -7,40 +7,37 @@ import type { LeasedRun } from './leased-run';
 
 export interface RetentionStep<Cursor> {
   readonly removed: number;
-  /** Position where the next step begins; null after the last step. */
+  /** Start of the next step; null after the last step. */
   readonly next: Cursor | null;
 }
 
-/** A rule that defines which rows of a table are old, and how they are removed. */
+/** A rule that defines a table's old rows and their removal. */
 export interface OldRows {
-  /** Plural noun for the removed rows, used in the job's report. */
+  /** Plural noun for the removed rows, for the job's report. */
   readonly name: string;
   readonly table: string;
   /** An indexed number that increases with time; defaults to `id`. */
   readonly key?: string;
-  /** The column that contains a row's time. */
+  /** The column of a row's time. */
   readonly time: string;
   readonly days: number;
-  /** An SQL condition for old rows that must stay for now. Each run checks them again. */
+  /** An SQL condition for old rows that stay for now. Each run checks them again. */
   readonly stays?: string;
-  /**
-   * A DELETE or UPDATE of the old rows without those of `stays`; the CTE `old (id)` lists their keys. It may
-   * skip further rows, if it always skips them.
-   */
+  /** A DELETE or UPDATE of the rows whose keys the CTE `old (id)` lists. */
   readonly removal: string;
 }
 
 const INTERVAL_SECONDS = 3600;
-/** Maximum number of rows that a statement reads and removes, which takes some hundredths of a second. */
+/** Maximum number of rows that a statement reads and removes, in some hundredths of a second. */
 export const STEP_ROWS = 1000;
-/** Factor by which a pause is longer than the step before it, so that two thirds of a run are pauses. */
+/** Ratio of a pause to the step before it: two thirds of a run are pauses. */
 const PAUSE_FACTOR = 2;
 
 type Step = (cursor: unknown) => Promise<RetentionStep<unknown>>;
 
 /**
- * Removes rows after their retention period, on one replica at a time. Each statement reads a limited number
- * of rows by an index, and pauses leave time to other users of the database.
+ * Removes rows after their retention period, on one replica at a time. Each statement reads few rows by an
+ * index. Pauses leave time to other users of the database.
  */
 @Injectable()
 export class Retention {
@@ -58,12 +55,7 @@ export class Retention {
     });
   }
 
-  /**
-   * Adds a rule.
-   *
-   * @param name plural noun for the removed rows
-   * @param step removes a limited number of rows; it receives the previous step's `next`, null at first
-   */
+  /** Adds a rule with a plural noun for the removed rows. Each step receives the previous one's `next`. */
   add<Cursor>(name: string, step: (cursor: Cursor | null) => Promise<RetentionStep<Cursor>>): void {
     this.steps.set(name, step as Step);
   }
@@ -73,7 +65,7 @@ export class Retention {
     this.addWalk(
       name,
       days,
-      // If times and ids are in slightly different orders, the first young row ends the step.
+      // Times and ids may be in slightly different orders. The first young row ends the step.
       `next AS MATERIALIZED (
          SELECT ${key} AS id, ${time} < now() - make_interval(days => $2) AS is_old
            FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT $3
@@ -96,9 +88,7 @@ export class Retention {
   }
 
   /**
-   * Adds a rule for rows that become old in order. Its last position is stored, so that runs skip the rows
-   * that earlier runs have checked. With 0 days, rows are never removed.
-   *
+   * Adds a rule for rows that become old in order. Later runs continue at the stored position.
    * @param walk a CTE `walked (removed, last, left_ids)`. It reads `$3` rows with ids above `$1`; `last` is
    * the last of them that is older than `$2` days. It also reads the rows that the mark named `$4` lists in
    * `left_ids`, and returns their replacement.
@@ -121,11 +111,7 @@ export class Retention {
     });
   }
 
-  /**
-   * Runs all rules.
-   *
-   * @returns the number of removed rows by the rule's name
-   */
+  /** Runs all rules, and returns the number of removed rows by rule. */
   private async removeAll(run: LeasedRun, signal: AbortSignal): Promise<object> {
     const report = Object.fromEntries([...this.steps.keys()].map((name) => [name, 0]));
     for (const [name, step] of this.steps) {

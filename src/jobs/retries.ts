@@ -4,32 +4,26 @@ import { databaseTime, queryRows } from '../database';
 import { Jobs } from './jobs';
 import type { LeasedRun } from './leased-run';
 
-/** The columns and limits that define when a table's rows are retried after a failure. */
+/** A table's retry times. */
 export interface RetryTimes {
   readonly table: string;
-  /** The column that contains the time of a row's next try. */
+  /** The column of a row's next try. */
   readonly column: string;
-  /** An SQL condition for rows whose next try follows a failure, and was not planned. */
+  /** An SQL condition for rows whose next try follows a failure, rather than a plan. */
   readonly where: string;
   /** Maximum pause between two tries, as an SQL interval. */
   readonly longestPause: string;
-  /**
-   * New delay for rows that are scheduled further ahead, as an SQL interval from now; defaults to no delay.
-   */
+  /** New delay for rows that are scheduled too far ahead, as an SQL interval from now; by default none. */
   readonly pause?: string;
 }
 
 const EVERY_SECONDS = 60;
-/**
- * Maximum difference in movement between the database's clock and the monotonic clock that counts as normal:
- * a statement may wait.
- */
+/** Maximum jump of the database's clock that counts as normal: a statement may wait. */
 const JUMP_MS = 60_000;
 
 /**
- * Brings forward retries that a wrong database clock has postponed. While the clock was ahead, it set the
- * times of retries. After the clock was set back, they are further ahead than the longest pause between two
- * tries.
+ * Brings forward retries that were scheduled while the database's clock was ahead. Once the clock is set
+ * back, they are further ahead than the longest pause between two tries.
  */
 @Injectable()
 export class Retries {
@@ -73,10 +67,7 @@ export class Retries {
     return report;
   }
 
-  /**
-   * Returns how far the database's clock has moved since the last run of this process, in addition to the
-   * elapsed time.
-   */
+  /** Returns how far the database's clock jumped since this process's last run, in milliseconds. */
   private async jumpMs(): Promise<number> {
     const before = this.offsetMs;
     this.offsetMs = (await databaseTime(this.dataSource)).getTime() - performance.now();

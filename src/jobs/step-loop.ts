@@ -4,19 +4,18 @@ import { origin } from '../tracing';
 export class StepLoop {
   private running: Promise<void> | undefined;
   private isWoken = false;
-  /** The tracing context of the process, because shared work does not belong to the request that woke it. */
+  /** The process's tracing context: shared work does not belong to the request that woke it. */
   private readonly background = origin();
 
   /** @param step returns whether there may be more work; never rejects */
   constructor(private readonly step: () => Promise<boolean>) {}
 
-  /** Starts a step, or schedules one after the current step, which may have missed the new work. */
+  /** Starts a step now or after the current one, which may have missed the new work. */
   wake(): void {
     this.isWoken = true;
     this.running ??= this.background.run(() => this.run());
   }
 
-  /** Wakes the loop unless a step is running. */
   tick(): void {
     if (!this.running) this.wake();
   }
