@@ -4,21 +4,18 @@ import ipaddr from 'ipaddr.js';
 /** Prefix that an IPv6 socket adds to an IPv4 peer's address. */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 
-/**
- * Normalizes a peer's address: removes the IPv6 prefix of an IPv4 address, and the zone of an IPv6 address.
- */
+/** Normalizes a peer's address: removes an IPv4 address's IPv6 prefix and an IPv6 address's zone. */
 export function plainAddress(address: string | undefined): string | null {
   const plain = address?.replace(MAPPED, '').replace(/%.*$/, '') ?? '';
   return isIPv4(plain) || isIPv6(plain) ? plain : null;
 }
 
-/** Prefix lengths in groups of 16 bits: /64 and /48. */
+/** Lengths of /64 and /48, in groups of 16 bits. */
 const IPV6_PREFIXES = [4, 3];
 
 /**
- * Returns the networks whose limits apply to an address, the narrowest first: an IPv4 address itself, or the
- * /64 and the /48 of an IPv6 address. Internet providers assign a whole /64 to one customer, and often a
- * whole /48.
+ * Returns the networks whose limits apply to an address, narrowest first: an IPv4 address itself, or an IPv6
+ * address's /64 and /48, which internet providers assign to one customer.
  */
 export function networksOf(address: string | null): readonly string[] {
   if (address === null || !isIPv6(address)) return [address ?? 'unknown'];

@@ -1,15 +1,11 @@
-/** The service's clock. Tests replace it with a clock that they set. */
+/** The service's clock, which tests replace. */
 export abstract class Clock {
   abstract now(): Date;
 
-  /** Returns milliseconds that changes of the wall clock do not affect. Only differences are meaningful. */
+  /** Returns milliseconds, unaffected by changes of the wall clock. Only differences are meaningful. */
   abstract monotonicMs(): number;
 
-  /**
-   * Returns a moment from which time can be measured.
-   *
-   * @param agoMs how many milliseconds ago the moment was
-   */
+  /** Returns the moment `agoMs` milliseconds ago, for measuring elapsed time. */
   moment(agoMs = 0): Moment {
     return new Moment(this, agoMs);
   }
@@ -25,10 +21,7 @@ export class SystemClock extends Clock {
   }
 }
 
-/**
- * A moment on both clocks of the machine, to measure elapsed time. The elapsed time is the greater of the
- * two, because the wall clock can be set and Linux stops the monotonic clock while the machine is suspended.
- */
+/** A moment on both clocks: the wall clock can be set, and the monotonic clock stops during suspension. */
 export class Moment {
   private readonly monotonicMs: number;
   private readonly wallMs: number;
@@ -41,7 +34,6 @@ export class Moment {
     this.wallMs = clock.now().getTime() - agoMs;
   }
 
-  /** Returns the milliseconds since the moment. */
   elapsedMs(): number {
     return Math.max(this.clock.monotonicMs() - this.monotonicMs, this.clock.now().getTime() - this.wallMs);
   }

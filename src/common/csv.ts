@@ -1,10 +1,10 @@
 /**
- * Positions where a spreadsheet may start parsing a formula: at the start of text, and after a character at
- * which it may split the text. Full-width signs (＝ ＋ － ＠) start a formula too.
+ * Positions where a spreadsheet may start parsing a formula: at the start of text, and after a character that
+ * may split the text. Full-width signs (＝ ＋ － ＠) also start a formula.
  */
 const FORMULA = /(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])(?<=^|[;\t\r\n]"*)|^(?=[\t\r])/g;
 
-/** Prefixes text from others with an apostrophe where a spreadsheet would parse it as a formula. */
+/** Prefixes others' text with an apostrophe where a spreadsheet would parse it as a formula. */
 export const disarmFormula = (text: string): string => text.replace(FORMULA, "'");
 
 const toCell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
@@ -19,9 +19,9 @@ const PLAIN = /^(?:-?(?:0|[1-9]\d{0,10})|(?!true$|false$)[a-z_]*)$/;
 const MAX_TEXT_OF_FORMULA = 255;
 
 /**
- * Returns a function that rewrites the pieces of a CSV file for Excel. It separates cells by semicolons and
- * writes amounts with a decimal comma. Text that Excel would parse as a number or a time becomes a formula.
- * The first line must contain the column names.
+ * Returns a function that rewrites the chunks of a CSV file for Excel: cells separated by semicolons, a
+ * decimal comma, and formulas for text that Excel would parse as a number or a time. The first line must
+ * contain the column names.
  */
 export function excelWriter(): (csv: string) => string {
   const isAmount: boolean[] = [];

@@ -1,4 +1,3 @@
-/** The kind of an error, in the service's terms. The error filter maps each kind to a status. */
 export type ErrorKind =
   | 'bad-request'
   | 'not-authenticated'
@@ -21,12 +20,12 @@ export interface DomainErrorOptions {
   readonly retryAfterSeconds?: number;
 }
 
-/** An error for the caller. Services throw these rather than HTTP exceptions. */
+/** An error for the caller. Services throw domain errors rather than HTTP exceptions. */
 export abstract class DomainError extends Error {
   abstract readonly kind: ErrorKind;
   readonly headers: Readonly<Record<string, string>>;
 
-  /** @param detail the text of the response: `{"detail": …}` */
+  /** @param detail the response's `detail` */
   constructor(
     readonly detail: string,
     { cause, headers = {}, retryAfterSeconds }: DomainErrorOptions = {},
@@ -39,9 +38,7 @@ export abstract class DomainError extends Error {
         : { ...headers, 'Retry-After': String(Math.ceil(retryAfterSeconds)) };
   }
 
-  /**
-   * Returns the class name in kebab case: `proxy-not-found`. It never changes, because clients branch on it.
-   */
+  /** Returns the class name in kebab case, `proxy-not-found`. Clients branch on it, so it never changes. */
   get code(): string {
     return codeOf(this.name);
   }
@@ -50,11 +47,7 @@ export abstract class DomainError extends Error {
 /** Converts a name to kebab case: `ProxyNotFound` and `Proxy Not Found` become `proxy-not-found`. */
 export const codeOf = (name: string): string => name.replaceAll(/(?<=[a-z]) ?(?=[A-Z])/g, '-').toLowerCase();
 
-/**
- * Creates the base class of a domain error.
- *
- * @param detail the text, or a function that makes the text from the error's arguments
- */
+/** Creates the base class of a domain error. `detail` may be a function of the error's arguments. */
 export function domainError<Given extends readonly unknown[] = []>(
   kind: ErrorKind,
   detail: string | ((...given: Given) => string),
@@ -72,7 +65,7 @@ export function domainError<Given extends readonly unknown[] = []>(
   };
 }
 
-/** The service, its database or its provider is unavailable now. Nothing was changed. */
+/** The service, its database or its provider is unavailable. Nothing was changed. */
 export class ServiceUnavailable extends DomainError {
   readonly kind = 'unavailable';
 

@@ -2,17 +2,11 @@ import { domainToASCII } from 'node:url';
 
 const MAX_LENGTH = 254;
 const NAME = /^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}$/;
-/**
- * Characters that `domainToASCII` accepts safely. It would decode other signs, or cut off the text at them,
- * as in a URL.
- */
+/** Domains that are safe for `domainToASCII`, which decodes other signs or cuts off the text at them. */
 const GIVEN_DOMAIN = /^([a-z0-9.-]|\P{ASCII})+$/iu;
 const DOMAIN = /^([a-z0-9-]+\.)+([a-z]{2,63}|xn--[a-z0-9-]{1,59})$/i;
 
-/**
- * Parses an e-mail address. Converts a domain in other alphabets as DNS requires, and keeps an ASCII domain
- * unchanged. Rejects such letters before the @, because few mail servers accept them there.
- */
+/** Parses an e-mail address. Rejects a non-ASCII name, which few mail servers accept. */
 export function readEmail(text: string): { readonly email: string } | { readonly mistake: string } {
   const [name = '', given = '', ...others] = text.split('@');
   const domain = GIVEN_DOMAIN.test(given) ? domainToASCII(given) : '';

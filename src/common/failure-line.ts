@@ -6,7 +6,7 @@ const CONNECT_TIMEOUT = /connect.*timeout|timeout.*connect/i;
 const UNTRUSTED =
   /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF).*)$/;
 
-/** Explains in one line why the process failed, for the person who started it. */
+/** Explains in one line why the process failed. */
 export function failureLine(error: unknown): string {
   if (!(error instanceof Error)) return 'Failed';
   // If a host name has several addresses, Node's error has a code but no message.

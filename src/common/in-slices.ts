@@ -1,18 +1,12 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
-/** How long work continues before it yields to other requests, in milliseconds. */
+/** Duration of work before it yields to other requests, in milliseconds. */
 const TURN_MS = 5;
 
-/**
- * Time of the last yield of the whole process. All work shares one event loop, so a yield counts for all of
- * it.
- */
+/** Time of the process's last yield, which all work on the event loop shares. */
 let yieldedAtMs = -Infinity;
 
-/**
- * Returns all items in order, in slices. Yields to other requests between slices after every few milliseconds
- * of work.
- */
+/** Returns all items in order, in slices. Yields to other requests after every few milliseconds of work. */
 export async function* inSlices<Item>(
   items: Iterable<Item>,
   atOnce: number,

@@ -4,5 +4,5 @@ export type IpVersion = (typeof IP_VERSIONS)[number];
 
 export const IP_VERSIONS_TEXT = 'The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared)';
 
-/** Pattern that matches exactly one version, to validate request fields. */
+/** Pattern that validates request fields. */
 export const IP_VERSION_PATTERN = `^(${IP_VERSIONS.join('|')})$`;

@@ -25,13 +25,11 @@ function ceilDivide(dividend: bigint, divisor: bigint): bigint {
   return dividend % divisor > 0n ? quotient + 1n : quotient;
 }
 
-/** Multiplies exactly: `"0.0125"` times 3 is `"0.0375"`. */
 export function multiplyDecimal(text: string, factor: number): string {
   const { units, scale } = parseDecimal(text);
   return formatDecimal({ units: units * BigInt(factor), scale });
 }
 
-/** Subtracts exactly: `"1.5"` minus `"0.25"` is `"1.25"`. */
 export function subtractDecimals(one: string, other: string): string {
   const [left, right] = [parseDecimal(one), parseDecimal(other)];
   const scale = Math.max(left.scale, right.scale);
@@ -46,10 +44,7 @@ export function compareDecimals(one: string, other: string): number {
   return difference < 0n ? -1 : Number(difference > 0n);
 }
 
-/**
- * An amount in roubles, exact to the kopeck. Its text form, which the database also stores, has two decimals:
- * `"1234.50"`.
- */
+/** An amount in roubles, exact to the kopeck. Its text form has two decimals: `"1234.50"`. */
 export class Money {
   static readonly zero = new Money(0n);
 
@@ -94,8 +89,7 @@ export class Money {
 }
 
 /**
- * Returns the customer's price of one proxy: the provider's total ÷ count × (1 + markup), rounded up to the
- * kopeck.
+ * Returns the customer's price of one proxy: providerTotal ÷ count × (1 + markup), rounded up to the kopeck.
  *
  * @param providerTotal the provider's price of all proxies, a decimal string of any precision
  * @param markupPercent a decimal string, e.g. `"12.5"`

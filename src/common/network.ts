@@ -21,7 +21,7 @@ function parseNetwork(text: string): Network | null {
 /** Whether a text is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** Returns the prefix length in IPv6, where IPv4 addresses occupy a range of their own. */
+/** Returns the prefix length in IPv6, which contains the IPv4 addresses as a range. */
 const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);
 
 /** Whether one of the outer networks contains the whole inner network. */
@@ -35,7 +35,7 @@ export function liesWithin(outer: readonly string[], inner: string): boolean {
   });
 }
 
-/** Whether one of the networks contains the address; false for an unknown address, which is null. */
+/** Whether one of the networks contains the address; false for an unknown address. */
 export function isWithin(networks: readonly string[], address: string | null): boolean {
   if (address === null) return false;
   const list = new BlockList();

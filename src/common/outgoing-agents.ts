@@ -9,12 +9,11 @@ import { TimeLimit } from './time-limit';
 type Created = (error: Error | null, socket: Duplex) => void;
 
 /**
- * How long a connection attempt to one address of a host name may take, if further addresses follow. Node's
- * default of 250 ms excludes slow addresses. TCP retransmits a lost packet after a second.
+ * Time limit for connecting to one of a host's addresses, if others follow. It allows one retransmission of a
+ * lost packet after a second. Node's default, 250 ms, excludes slow addresses.
  */
 const ADDRESS_TIMEOUT_MS = 1500;
-// This applies to all connections of the process, including those to the database and through customers'
-// proxies.
+// Applies to the whole process, including the database and customers' proxies.
 net.setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_TIMEOUT_MS);
 
 const MAX_CONNECTIONS = 64;
@@ -25,18 +24,17 @@ interface OutgoingAgents {
 }
 
 export interface OutgoingOptions {
-  /** Maximum time to connect, for all addresses of a host name together and including the TLS handshake. */
+  /** Maximum time to connect, including all addresses of a host name and the TLS handshake. */
   readonly connectTimeoutMs: number;
-  /** How long an idle connection stays open. */
+  /** Maximum idle time of an open connection. */
   readonly idleMs: number;
   /** The URL of an HTTP proxy for HTTPS; undefined for direct connections. */
   readonly proxy?: string | undefined;
 }
 
 /**
- * Creates keep-alive agents that hand a socket to a request only after the connection and any TLS handshake
- * are complete. The request then controls the very next write. An earlier error proves that no byte of the
- * request was sent.
+ * Creates keep-alive agents that give a request only a fully connected socket, after any TLS handshake. An
+ * earlier error proves that no byte of the request was sent.
  */
 export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: OutgoingOptions): OutgoingAgents {
   const keepAlive = { keepAlive: true, timeout: idleMs, maxSockets: MAX_CONNECTIONS };

@@ -6,9 +6,8 @@ import { createOutgoingAgents, type OutgoingOptions } from './outgoing-agents';
 const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
 
 /**
- * Returns axios options for calls to providers. They limit the size of a response, and the adapter interprets
- * its status and text. We use axios because it aborts a response that does not arrive in time; Node 20's
- * `fetch()` may read a body without its signal after a garbage collection.
+ * Returns axios options for calls to providers. The adapter interprets status and text. Unlike `fetch()` in
+ * Node 20, axios always aborts a response that does not arrive in time.
  */
 export const providerHttp = (options: OutgoingOptions) =>
   ({
@@ -21,10 +20,7 @@ export const providerHttp = (options: OutgoingOptions) =>
     validateStatus: () => true,
   }) as const;
 
-/**
- * A transport for axios that records whether any byte of the request may have been sent. It requires our
- * agents, which hand over connected sockets.
- */
+/** Records whether any byte of a request may have been sent. Requires agents with connected sockets. */
 export class RecordingTransport {
   mayHaveSent = false;
 

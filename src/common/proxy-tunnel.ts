@@ -3,7 +3,6 @@ import type http from 'node:http';
 import { isIP, isIPv6, type Socket } from 'node:net';
 import { isWithin } from './network';
 
-/** Environment variables that name the proxy and the hosts that are reached without it. */
 export interface ProxyChoice {
   readonly httpsProxy: string | undefined;
   /** Hosts, domains, addresses and networks that are reached without the proxy, separated by commas. */
@@ -13,11 +12,7 @@ export interface ProxyChoice {
 const LOOPBACK_NAME = /(^|\.)localhost$/;
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 
-/**
- * Returns the proxy for calls to a URL, or undefined for direct calls, such as calls to this machine.
- *
- * @param url empty for a command that makes no calls
- */
+/** Returns the proxy for calls to a URL; undefined for direct calls, such as those to this machine. */
 export function proxyFor(url: string, { httpsProxy, noProxy }: ProxyChoice): string | undefined {
   if (url === '') return undefined;
   const { protocol, hostname, port } = new URL(url);
@@ -39,8 +34,8 @@ function names(entry: string, host: string, port: string): boolean {
 }
 
 /**
- * Opens a tunnel through an HTTP proxy, by CONNECT. We check the status because https-proxy-agent would pass
- * the proxy's refusal to the request as if the target had sent it.
+ * Opens a tunnel through an HTTP proxy, by CONNECT. We check the status: https-proxy-agent would pass the
+ * proxy's refusal to the request as if the target had sent it.
  */
 export async function openTunnel(
   proxy: string,
@@ -53,7 +48,7 @@ export async function openTunnel(
   call.once('proxyConnect', (response: { readonly statusCode: number }) => (status = response.statusCode));
   const agent = new HttpsProxyAgent(proxy, { signal });
   const socket = await agent.connect(call as http.ClientRequest, { ...target, secureEndpoint: false });
-  // Ignore errors of the tunnel's socket, because TLS reports them.
+  // TLS reports the errors of the tunnel's socket.
   socket.on('error', () => undefined);
   if (status === 200) return socket;
   throw Object.assign(new Error('the proxy opens no tunnel'), { code: `PROXY_${status}` });

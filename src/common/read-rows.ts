@@ -7,12 +7,7 @@ export interface OddRow {
   readonly fields: readonly string[];
 }
 
-/**
- * Reads an external list row by row, because one invalid row must not make the others unusable. A list with
- * more rows than `limit` is not validated, because validation would cost time and memory for each row.
- *
- * @returns undefined if the value is not a list, or is longer than `limit`
- */
+/** Reads an external list row by row. Returns undefined if it is no list, or longer than `limit`. */
 export function readRows<Schema extends z.ZodType>(
   list: unknown,
   limit: number,

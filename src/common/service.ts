@@ -4,5 +4,5 @@ export const SERVICE_NAME = 'Proxy Rental Service';
 /** The version in package.json must be the same; a test compares them. */
 export const SERVICE_VERSION = '1.0.0';
 
-/** Identifies this process to the other replicas, in rows that name their holder. */
+/** Id of this process, for other replicas. */
 export const REPLICA_ID = randomUUID();

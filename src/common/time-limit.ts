@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 
 /**
- * A time limit that another signal can end early. It replaces `AbortSignal.any()` with
- * `AbortSignal.timeout()` for two reasons: Node 20 garbage-collects an otherwise unreferenced timeout, which
- * then never fires; and a long-lived signal keeps an entry for each signal derived from it.
+ * A time limit that another signal can end early. `AbortSignal.any()` with `AbortSignal.timeout()` has two
+ * faults: Node 20 garbage-collects the timeout, which then never fires; and a long-lived signal keeps an
+ * entry for each derived signal.
  */
 export class TimeLimit {
   private readonly controller = new AbortController();
@@ -20,7 +20,7 @@ export class TimeLimit {
       this.isOver = true;
       this.abort();
     }, ms);
-    // Prevents Node's warning: many operations may listen to one signal at the same time.
+    // Prevents Node's warning about many listeners of one signal.
     setMaxListeners(0, this.signal, ...(end ? [end] : []));
     end?.addEventListener('abort', this.abort);
     if (end?.aborted === true) this.abort();
@@ -31,7 +31,7 @@ export class TimeLimit {
     return this.controller.signal;
   }
 
-  /** Clears the timer and the listener. Call it when the operation is over, in time or not. */
+  /** Clears the timer and the listener. Must be called when the operation is over. */
   release(): void {
     clearTimeout(this.timer);
     this.end?.removeEventListener('abort', this.abort);

@@ -1,7 +1,4 @@
-/**
- * Limits concurrent work, per key and in total. Beyond a limit, `enter` refuses and `run` waits. Waiting keys
- * take turns, so that one key's backlog does not delay the others.
- */
+/** Limits concurrent work, per key and in total. Waiting keys take turns. */
 export class Turns<Key> {
   /** Current counts by key. A key without work has no entry. */
   private readonly underWay = new Map<Key, number>();
@@ -17,20 +14,19 @@ export class Turns<Key> {
     private readonly mostOfOne: number,
   ) {}
 
-  /** Returns the number of pieces of work that a key has in progress. */
+  /** Returns the number of a key's pieces of work in progress. */
   of(key: Key): number {
     return this.underWay.get(key) ?? 0;
   }
 
-  /** Returns the number of pieces of work that wait for a key. */
+  /** Returns the number of a key's waiting pieces of work. */
   waitingOf(key: Key): number {
     return this.waiting.get(key)?.size ?? 0;
   }
 
   /**
    * Begins work that counts once in total, and once for each of the keys.
-   *
-   * @returns a function to call when the work has ended, or null if a limit is reached
+   * @returns a function to call when the work has ended; null if a limit is reached
    */
   enter(...keys: readonly Key[]): (() => void) | null {
     if (this.total >= this.most || keys.some((key) => this.of(key) >= this.mostOfOne)) return null;
@@ -44,12 +40,7 @@ export class Turns<Key> {
     };
   }
 
-  /**
-   * Runs work in its turn, and returns its result.
-   *
-   * @param end cancels the work if it has not begun
-   * @throws the reason of `end`
-   */
+  /** Runs work in its turn. `end` cancels the work if it has not begun. */
   run<Result>(key: Key, work: () => Promise<Result>, end?: AbortSignal): Promise<Result> {
     return new Promise((resolve, reject) => {
       end?.throwIfAborted();
@@ -76,7 +67,7 @@ export class Turns<Key> {
       const leave = work && this.enter(key);
       if (!leave) continue;
       line.delete(work);
-      // A map keeps insertion order, so the key moves to the end, and this loop reaches it again.
+      // Move the key to the end of the map. This loop reaches it again there.
       this.waiting.delete(key);
       if (line.size > 0) this.waiting.set(key, line);
       work(leave);

@@ -1,10 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/**
- * Waits for a promise to settle, up to a time limit.
- *
- * @returns whether it settled in time
- */
+/** Returns whether a promise settles within a time limit. */
 export async function isOverWithin(ms: number, something: Promise<unknown>): Promise<boolean> {
   const waiting = new AbortController();
   const { signal } = waiting;

@@ -20,7 +20,6 @@ const ASSEMBLY_CONTEXTS: ReadonlySet<unknown> = new Set([
   'RoutesResolver',
 ]);
 
-/** Nest's logger, which adds the current request's id to each line. */
 export class AppLogger extends ConsoleLogger {
   constructor({ level, format }: LogSettings) {
     super({

@@ -1,10 +1,10 @@
 import type { LoggerService } from '@nestjs/common';
 import { messageOf, stackOf } from '../error-text';
 
-/** Limits memory use, because error texts can contain ids and the work's names can come from customers. */
+/** Limit of memory use: customers can choose names of work, and error texts may contain ids. */
 const MOST_REMEMBERED = 100;
 
-/** Logs each error of recurring work once, and the number of failures after the work has recovered. */
+/** Logs each error of recurring work once, and the number of failures after recovery. */
 export class FailureLog {
   private readonly failures = new Map<string, { count: number; readonly logged: Set<string> }>();
 

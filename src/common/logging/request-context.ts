@@ -1,20 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 
-/** The request that the running code serves. */
 export interface RequestContext {
-  /**
-   * The request's id without words that look like a secret. The response header contains the caller's
-   * original text.
-   */
+  /** The request's id without words that look like a secret. The response header contains the original. */
   readonly requestId: string;
-  /** The id of the request's trace, if the trace is recorded. */
+  /** The id of the request's trace, if it is recorded. */
   traceId?: string;
   userId?: string;
   tokenId?: number;
   /** The id of the token that issued the token `tokenId`. */
   issuedBy?: number;
-  /** The id of the export link that was fetched. */
+  /** The id of the fetched export link. */
   linkId?: number;
   /** The name of the tool that an agent called. */
   tool?: string;
@@ -22,13 +18,10 @@ export interface RequestContext {
 
 const ACCEPTABLE_ID = /^[\x20-\x7e]{1,128}$/;
 
-/**
- * Matches our secrets by their prefixes. Secrets without their prefix are matched by their length, which only
- * hashes share.
- */
+/** Matches our secrets by prefix, or by their length, which only hashes share. */
 const SECRET_LIKE = /\w*(?:pr[xl]|whsec)_[\w+/]*|\b(?![\da-f]+\b)\w{40,}/gi;
 
-/** Masks words that look like our secrets, even if they are truncated or mistyped. */
+/** Masks words that look like our secrets, even truncated or mistyped ones. */
 export const withoutSecretWords = (text: string): string => text.replace(SECRET_LIKE, '…');
 
 const contexts = new AsyncLocalStorage<RequestContext>();
@@ -37,7 +30,7 @@ export function runInRequest<Result>(context: RequestContext, run: () => Result)
   return contexts.run(context, run);
 }
 
-/** Returns the id of the current request; undefined outside a request, for example in a job. */
+/** Returns the current request's id; undefined outside a request, for example in a job. */
 export function requestId(): string | undefined {
   return contexts.getStore()?.requestId;
 }
@@ -47,7 +40,7 @@ export function traceId(): string | undefined {
   return contexts.getStore()?.traceId;
 }
 
-/** Adds the user, and the token with its issuer, to the access log line of the current request. */
+/** Adds the user and the token to the current request's access log line. */
 export function setRequestUser(
   userId: string | number,
   token?: { readonly tokenId: number; readonly issuedBy: number | null },
@@ -59,13 +52,13 @@ export function setRequestUser(
   if (token && token.issuedBy !== null) context.issuedBy = token.issuedBy;
 }
 
-/** Adds the export link and its user to the access log line of the current request. */
+/** Adds the export link and its user to the current request's access log line. */
 export function setRequestLink(linkId: number, userId: number): void {
   const context = contexts.getStore();
   if (context) Object.assign(context, { linkId, userId: String(userId) });
 }
 
-/** Adds the tool that an agent called to the access log line of the current request. */
+/** Adds an agent's tool to the current request's access log line. */
 export function setRequestTool(tool: string): void {
   const context = contexts.getStore();
   if (context) context.tool = tool;
