@@ -18,9 +18,7 @@ export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefin
   BEARER.exec(headers.authorization ?? '')?.[1];
 
 /**
- * Checks that a caller's token allows a scope. With a `null` scope, checks only the address and the user's
- * block.
- *
+ * Checks a token for a scope. `null` checks only the address and the user's block.
  * @throws AddressNotAllowed, UserBlocked, NotEnoughPermissions
  */
 export function assertAllowed(
@@ -39,7 +37,7 @@ export interface RequestWait {
   readonly seconds: number;
   /** The request, whose token is checked again after the wait. */
   readonly request: Request;
-  /** Signal that is aborted when the caller disconnects. */
+  /** Aborted when the caller disconnects. */
   readonly hungUp: AbortSignal;
 }
 
@@ -48,11 +46,7 @@ export interface RequestWait {
 export class AccessRecheck {
   constructor(private readonly tokens: TokensService) {}
 
-  /**
-   * Checks the request's token again.
-   *
-   * @throws NotAuthenticated, InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions
-   */
+  /** @throws NotAuthenticated, InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions */
   async assertStillAllowed(request: Request, scope: Scope): Promise<void> {
     const text = tokenOf(request);
     if (text === undefined) throw new NotAuthenticated();

@@ -2,10 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { findRoutes } from './routes';
 
-/**
- * Keeps the application from starting if a route has neither `@Scopes` nor `@Public`, or if a public route
- * does not limit its bodies.
- */
+/** Stops the startup if a route declares no access, or a public route does not limit its bodies. */
 @Injectable()
 export class AccessAssertion implements OnModuleInit {
   constructor(private readonly discovery: DiscoveryService) {}

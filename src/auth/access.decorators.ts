@@ -7,23 +7,19 @@ import type { Caller } from './tokens.service';
 
 export const ACCESS = 'access';
 
-/**
- * Security schemes of the two OpenAPI documents. Swagger UI stores tokens in the browser under these names.
- * If both documents used one name, the customers' page would send the token of a member of staff.
- */
+/** Names under which Swagger UI stores tokens. A shared name would send a staff token to customers' pages. */
 export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 
 export type Access =
   | { readonly public: true; readonly takesBody: boolean }
-  /** `null` allows any valid token, because the handler decides what its scopes allow. */
+  /** `null` allows any valid token: the handler checks its scopes. */
   | { readonly public: false; readonly scope: Scope | null };
 
 /**
  * Marks a route that needs no token.
- *
  * @param maxBodyBytes required for a route with a body. Failed requests to such a route count against their
- *   address, and an address with too many of them is refused before its body is read
+ * address. An address with too many of them is refused before its body is read
  */
 export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}) =>
   applyDecorators(
@@ -38,24 +34,23 @@ export const Scopes = (scope: Scope) =>
     ApiSecurity(isStaffScope(scope) ? STAFF_SCHEME : CUSTOMERS_SCHEME, [scope]),
   );
 
-/** Marks a route that needs a valid token with any scopes, because its handler checks the scopes. */
+/** Marks a route that needs a valid token, whose scopes the handler checks. */
 export const AnyToken = () => SetMetadata<string, Access>(ACCESS, { public: false, scope: null });
 
 export const REPLAYS = 'replays';
 
 /**
- * Marks a route that replays a known `Idempotency-Key` even if the caller's limit is reached. The route must
- * throw {@link Caller.overLimit} if the key is new.
+ * Marks a route that replays a known `Idempotency-Key` even if the caller's limit is reached. For a new key,
+ * the route must throw {@link Caller.overLimit}.
  */
 export const ReplaysOverLimit = () => SetMetadata<string, true>(REPLAYS, true);
 
-/** Returns the owner of the request's token. */
 export function callerOf(request: Request & { user?: Caller }): Caller {
   if (!request.user) throw new Error('a public route has no caller');
   return request.user;
 }
 
-/** Injects the caller, who is the user with the rights of their token. */
+/** Injects the user who makes the request, with the rights of their token. */
 export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller =>
   callerOf(context.switchToHttp().getRequest()),
 );

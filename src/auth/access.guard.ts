@@ -10,16 +10,10 @@ import { InvalidToken, NotAuthenticated } from './auth.errors';
 import { BearerStrategy } from './bearer.strategy';
 import { type Caller, TokensService } from './tokens.service';
 
-/**
- * Admits a request if its token has the scope of the route's `@Scopes`, or if the route is `@Public` or
- * accepts `@AnyToken`. `AccessAssertion` keeps the application from starting if a route has none of them.
- */
+/** Admits a request to a route if its token has the required scope, or if the route needs none. */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  /**
-   * Private to this application, because passport's exported instance has the strategy of the application
-   * that started last.
-   */
+  /** Not passport's exported instance, which several applications of a process would share. */
   private readonly passport = new Passport();
 
   constructor(
@@ -54,10 +48,8 @@ export class AccessGuard implements CanActivate {
   }
 
   /**
-   * Counts a request without a token as a failure of its address, unless it succeeds or the service is at
-   * fault. Also counts a request whose client disconnects, because it may have cost as much.
-   *
-   * @throws TooManyRequests
+   * Counts a failed request without a token against its address, unless the service is at fault. A request
+   * whose client disconnects counts as failed. @throws TooManyRequests
    */
   private limitStrangers({ ip }: Request, response: Response): void {
     const address = plainAddress(ip);
@@ -70,10 +62,7 @@ export class AccessGuard implements CanActivate {
     });
   }
 
-  /**
-   * Finds the caller, unless the request's address failed too often. Even then, finds the caller of a token
-   * that was valid at its last lookup, because many customers may share the address.
-   */
+  /** Finds the caller. After too many failures of an address, only tokens that were valid are looked up. */
   private async identify(request: Request): Promise<Caller> {
     if (this.limits.barsAddresses) {
       const refusal = this.limits.refusalOf(plainAddress(request.ip));
@@ -90,12 +79,7 @@ export class AccessGuard implements CanActivate {
     }
   }
 
-  /**
-   * Counts a request against the limits of its token and user. A replay takes its count back, and is served
-   * even if a limit is reached.
-   *
-   * @throws TooManyRequests
-   */
+  /** Counts a request against its token's and user's limits, except for a replay. @throws TooManyRequests */
   private limit(caller: Caller, request: Request, response: Response, context: ExecutionContext): Caller {
     const mayReplay = request.headers['idempotency-key'] !== undefined;
     try {
@@ -114,10 +98,9 @@ export class AccessGuard implements CanActivate {
   }
 
   /**
-   * Finds the caller with passport's bearer strategy. Passport gets only the headers, because it would also
-   * accept a token in the query or the body, which logs may contain. `AuthGuard` of @nestjs/passport passes
-   * the whole request on, which takes 1.4 times the processor time of `GET /me`. It also has only one
-   * strategy for all applications of a process.
+   * Finds the caller with passport's bearer strategy. Passport gets only the headers: it would also accept a
+   * token in the query or the body, which logs may contain. `AuthGuard` of @nestjs/passport passes the whole
+   * request on.
    */
   private authenticate({ headers }: Request): Promise<Caller> {
     return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
-/** Kind of issuer of a token: staff (or the command line), the customer, or a sign-in. */
+/** Issuer of a token: staff (or the command line), the customer, or a sign-in. */
 export type TokenOrigin = 'staff' | 'customer' | 'sign-in';
 
-/** A token without its hash. The token itself is shown once and not stored. */
+/** A token without its hash. The token's text is shown once and not stored. */
 export interface ApiToken {
   readonly id: number;
   readonly userId: number;
@@ -12,16 +12,13 @@ export interface ApiToken {
   readonly revokedAt: Date | null;
   /** Time of the last use, accurate to the minute. */
   readonly lastUsedAt: Date | null;
-  /** Networks from which the token may be used; null allows any address. */
+  /** Networks from which the token may be used; null for any address. */
   readonly allowedIps: readonly string[] | null;
-  /** Maximum amount in roubles that orders of the token may spend in a UTC day; null for no limit. */
+  /** Maximum roubles that orders of the token may spend in a UTC day; null for no limit. */
   readonly dailyLimit: string | null;
   readonly origin: TokenOrigin;
   /** Id of the issuing token; null if the command line or a sign-in issued this token. */
   readonly issuedBy: number | null;
-  /**
-   * Ids of its ancestors with a daily limit, against which its orders count as well. Otherwise, a token could
-   * spend its limit once more through each token that it issues.
-   */
+  /** Ids of ancestors with a daily limit, which this token's orders count against as well. */
   readonly limitedBy: readonly number[];
 }

@@ -20,16 +20,13 @@ export class NotEnoughPermissions extends domainError(
   }),
 ) {}
 
-/** The user of the token is blocked. The response may say so, because the token's holder owns the account. */
+/** The token's user is blocked. The response may say so: the token's holder owns the account. */
 export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 
-/** The request came from an address outside the networks of its token. */
+/** The request came from an address outside the token's networks. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-/**
- * A token with scopes of payments is refused, because it would gain a right when the service begins to accept
- * payments.
- */
+/** Thrown for scopes of payments, which would gain a right once the service accepts payments. */
 export class NoPaymentsAccepted extends RequestInvalid {
   constructor(scopes: readonly Scope[]) {
     const msg = 'The service accepts no payments';
@@ -44,18 +41,18 @@ export class ScopeNotGrantable extends domainError(
 ) {}
 
 /**
- * A token without `staff:grant` may neither issue staff scopes to a colleague nor lock a colleague out.
- * Otherwise, the issuer could act as the colleague, and the audit log would name the colleague.
+ * Only tokens with `staff:grant` may issue staff scopes to a colleague or lock a colleague out. Otherwise,
+ * the audit log could name the colleague for the issuer's actions.
  */
 export class StaffScopesForAnother extends domainError(
   'forbidden',
   'Staff scopes for another user require the scope staff:grant',
 ) {}
 
-/** The restrictions of the requested token are wider than those of its issuer. */
+/** The requested restrictions are wider than the issuing token's. */
 export class TokenWiderThanIssuer extends domainError(
   'forbidden',
-  /** @param fields the fields of the request that are wider */
+  /** @param fields names of the wider fields */
   (fields: readonly string[]) => `A token cannot issue a wider token: ${fields.join(', ')}`,
 ) {}
 

@@ -8,9 +8,7 @@ export type Restrictions = Pick<ApiToken, 'scopes' | 'allowedIps' | 'expiresAt' 
 type Issuer = Restrictions & Pick<ApiToken, 'id' | 'userId' | 'limitedBy'>;
 
 /**
- * Returns the restrictions of a token that another token issues: those requested, or else those of the
- * issuer. The issued token is never wider than its issuer.
- *
+ * Returns the restrictions of an issued token: those requested, by default its issuer's, never wider.
  * @throws ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer
  */
 export function restrictedBy(

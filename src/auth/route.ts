@@ -17,16 +17,16 @@ import {
 import type { Scope } from './scopes';
 
 export interface RouteOptions extends RouteDescription {
-  /** Omitted for a route that needs no token and is marked with `@Public()`. */
+  /** Omitted for a route with `@Public()`, which needs no token. */
   readonly scope?: Scope;
   /**
-   * Errors of the use case, by status. The errors of the token (401, 403, 429) are added. A route lists 403
-   * or 429 only for further errors, with a text that continues `The token lacks the scope, or …`.
+   * Errors of the use case, by status. Errors of the token (401, 403, 429) are added. For further errors with
+   * status 403 or 429, the text continues `The token lacks the scope, or …`.
    */
   readonly errors?: NonNullable<RouteDescription['errors']>;
 }
 
-/** Declares the access and the description of a route. Write it below `@Get()` and similar decorators. */
+/** Declares a route's access and description. Must be written below `@Get()` and similar decorators. */
 export function Route({ scope, ...route }: RouteOptions): MethodDecorator {
   if (scope === undefined) return describeRoute(route);
   const { errors = {}, errorHeaders } = route;

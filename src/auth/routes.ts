@@ -4,7 +4,6 @@ import { ACCESS, type Access } from './access.decorators';
 
 type Handler = (...args: unknown[]) => unknown;
 
-/** A route with the handler and the controller that contain its metadata. */
 export interface Route {
   /** `Controller.handler` */
   readonly name: string;
@@ -14,7 +13,7 @@ export interface Route {
   readonly path: string;
   readonly handler: Handler;
   readonly controller: Type;
-  /** Declared access; undefined if the route declares none. */
+  /** Declared access, if any. */
   readonly access: Access | undefined;
 }
 

@@ -13,19 +13,15 @@ export const SCOPES = {
 } as const;
 
 /**
- * Scopes of deposits. They are always granted by name, so that tokens with all scopes do not gain them. They
- * are granted only while the service accepts payments, so that no token gains a right when it begins to
- * accept them.
+ * Scopes of deposits, granted by name and only while the service accepts payments. No token thus gains a
+ * right when the service begins to accept payments.
  */
 export const PAYMENT_SCOPES = {
   'deposits:read': 'Deposits',
   'deposits:write': 'Creating deposits',
 } as const;
 
-/**
- * Scopes of internal staff, for the routes under `/staff`. Staff scopes include no customer scopes, and
- * customer scopes include no staff scopes.
- */
+/** Scopes of internal staff, for the routes under `/staff`. They include no customer scopes. */
 export const STAFF_SCOPES = {
   'staff:read': 'Reading all that staff can read, and changing nothing',
   'staff:users': 'Creating, finding, blocking and unblocking users; viewing and disabling webhooks',
@@ -49,13 +45,12 @@ export const ALL_PAYMENT_SCOPES = Object.keys(PAYMENT_SCOPES) as CustomerScope[]
 export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
 
 /**
- * Scopes that `all` means on the command line, and that customers may grant to tokens that they issue. The
- * right to issue tokens is always granted by name, because a thief of such a token could continue with
- * others.
+ * The scopes that `all` grants, and that customers may grant. The right to issue tokens is granted by name: a
+ * thief of such a token could continue with others.
  */
 export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write');
 
-/** Scopes of the group `read`, which change nothing. An issued token contains the scopes of its groups. */
+/** Scopes of the group `read`. An issued token contains the scopes of its groups. */
 const READ_SCOPES = USUAL_SCOPES.filter((scope) => scope.endsWith(':read'));
 export const READ_GROUP = 'read';
 export const expandGroups = (names: readonly (Scope | typeof READ_GROUP)[]): Scope[] => [

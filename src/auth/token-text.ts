@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** Prefix of each kind of secret, so that the kinds cannot be confused. */
+/** Prefix of each kind of secret, which prevents confusion. */
 const PREFIXES = { token: 'prx_', link: 'prl_' } as const;
 
 export type SecretKind = keyof typeof PREFIXES;
@@ -25,10 +25,7 @@ function base62(value: bigint, length: number): string {
 
 const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 
-/**
- * Generates a secret. It consists of the prefix of its kind, e.g. `prx_`, 256 random bits in base 62, and a
- * CRC-32, by which scanners recognize secrets.
- */
+/** Generates a secret: prefix, 256 random bits in base 62, and a CRC-32 for scanners. */
 export function generateSecret(kind: SecretKind): string {
   const random = base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH);
   const text = PREFIXES[kind] + random;
@@ -37,7 +34,7 @@ export function generateSecret(kind: SecretKind): string {
 
 export const generateToken = (): string => generateSecret('token');
 
-/** Whether a text has the form of a secret. A mistyped secret is refused without a database query. */
+/** Whether a text has the form of a secret. Mistyped secrets need no database query. */
 export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
   return (
     text.startsWith(PREFIXES[kind]) &&
@@ -48,9 +45,7 @@ export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
 
 export const isWellFormedToken = (text: string): boolean => isWellFormedSecret('token', text);
 
-/**
- * Returns the stored form of a secret. With 256 random bits, a plain hash needs neither salt nor stretching.
- */
+/** Returns a secret's stored form. With 256 random bits, it needs neither salt nor stretching. */
 export const hashToken = (secret: string): Buffer => Buffer.from(hexHashOf(secret), 'hex');
 
 /** Returns the stored form in hexadecimal digits, which Node computes in a sixth of the time. */

@@ -26,19 +26,16 @@ import { restrictedBy } from './issuing';
 import { ALL_STAFF_SCOPES, isPaymentScope, type Scope } from './scopes';
 import { generateToken, hashToken, hexHashOf, isWellFormedToken } from './token-text';
 
-/** The user who makes a request, and the rights of their token. */
+/** The user who makes a request, with the rights of their token. */
 export interface Caller extends Pick<
   ApiToken,
   'userId' | 'scopes' | 'allowedIps' | 'dailyLimit' | 'limitedBy' | 'issuedBy'
 > {
   readonly tokenId: number;
   readonly isBlocked: boolean;
-  /** List revision, which grows with every visible change of the user's proxies. */
+  /** Revision that grows with every visible change of the user's proxies. */
   readonly proxiesRevision: number;
-  /**
-   * Refusal of a new request that is over a limit or too late. A replay of an earlier request is still
-   * served.
-   */
+  /** Error for a new request that is over a limit or too late. A replay is still served. */
   readonly overLimit?: DomainError;
 }
 
@@ -50,16 +47,15 @@ export interface NewToken {
   /** In CIDR notation. */
   readonly allowedIps?: readonly string[] | null | undefined;
   readonly dailyLimit?: Money | null | undefined;
-  /** Id of the issuing token. Omitted on the command line, which may issue any token. */
+  /** Id of the issuing token. The command line omits it, and may issue any token. */
   readonly issuedBy?: number | undefined;
-  /** Defaults to `staff`. */
   readonly origin?: TokenOrigin | undefined;
 }
 
 /** Maximum number of tokens that are remembered as valid, of about 150 bytes each. */
 const MAX_KNOWN = 20_000;
 
-/** Accuracy of `last_used_at`, in milliseconds. It keeps most requests from writing to the database. */
+/** Accuracy of `last_used_at`, in milliseconds, which saves most requests a write to the database. */
 const LAST_USED_STEP_MS = 60_000;
 
 const RESTRICTIONS = 'scopes expiresAt allowedIps dailyLimit issuedBy limitedBy';
@@ -77,10 +73,9 @@ export class TokensService {
   ) {}
 
   /**
-   * Issues a token, which can never do more than its issuer. Only the result contains the token's text.
-   *
+   * Issues a token, never wider than its issuer. Only the result contains the token's text.
    * @throws NoPaymentsAccepted, TokenUserNotFound, ScopeNotGrantable, StaffScopesForAnother,
-   *   TokenWiderThanIssuer, InvalidToken
+   * TokenWiderThanIssuer, InvalidToken
    */
   async issue(
     token: NewToken,
@@ -98,8 +93,7 @@ export class TokensService {
       allowedIps: token.allowedIps ? await toNetworks(manager, token.allowedIps) : null,
       dailyLimit: token.dailyLimit?.toString() ?? null,
     };
-    // Locks the user, so that the user's tokens become visible in the order of their ids and paging misses
-    // none.
+    // Lock the user: the user's tokens become visible in the order of their ids, so that paging misses none.
     await lockUser(manager, token.userId);
     const issuer = token.issuedBy === undefined ? null : await this.lockIssuer(token.issuedBy, manager);
     const allowed = issuer
@@ -128,11 +122,7 @@ export class TokensService {
     return { text, token: issued };
   }
 
-  /**
-   * Locks a token against revocation while it issues another one.
-   *
-   * @throws InvalidToken if it was revoked or expired after the request began
-   */
+  /** Locks a token while it issues another. @throws InvalidToken if it was revoked or expired meanwhile */
   private async lockIssuer(id: number, manager: EntityManager): Promise<ApiToken> {
     const [issuer] = await selectTokens(manager, 'id = $1 FOR SHARE', [id]);
     const isOver = issuer?.expiresAt && issuer.expiresAt <= this.clock.now();
@@ -148,11 +138,7 @@ export class TokensService {
     ]);
   }
 
-  /**
-   * Revokes a token for all later requests on every replica. A second revocation keeps the first time.
-   *
-   * @throws TokenNotFound
-   */
+  /** Revokes a token on every replica. A second revocation keeps the first time. @throws TokenNotFound */
   async revoke(id: number, manager: EntityManager = this.dataSource.manager): Promise<ApiToken> {
     const [revoked] = await queryRows<ApiToken>(
       manager,
@@ -163,10 +149,7 @@ export class TokensService {
     return revoked;
   }
 
-  /**
-   * Lists the valid descendants of a token: the tokens that it issued, the tokens that those issued, and so
-   * on.
-   */
+  /** Lists the valid tokens that a token issued, directly or through other tokens. */
   listDescendants(id: number, { cursor, limit }: PageRequest): Promise<ApiToken[]> {
     return selectTokens(
       this.dataSource,
@@ -176,8 +159,7 @@ export class TokensService {
   }
 
   /**
-   * Revokes the descendants of a token that was revoked in the same transaction. Returns their ids.
-   *
+   * Revokes the descendants of a token that was revoked in the same transaction; returns their ids.
    * @param userId limits the revocation to tokens of this customer without staff scopes
    */
   async revokeDescendants(id: number, manager: EntityManager, userId?: number): Promise<number[]> {
@@ -200,9 +182,8 @@ export class TokensService {
   }
 
   /**
-   * Checks that a caller may end tokens by revoking them or by blocking their users. Tokens with staff scopes
-   * may be ended only by their owner or with `staff:grant`.
-   *
+   * Checks that a caller may end tokens or block users. Only their owner, or a caller with `staff:grant`, may
+   * end tokens with staff scopes.
    * @param whose whether `ids` contains tokens or users. Users count as staff only with a valid staff token
    * @throws StaffScopesForAnother
    */
@@ -222,12 +203,7 @@ export class TokensService {
     if (others.length > 0) throw new StaffScopesForAnother();
   }
 
-  /**
-   * Removes a user's ended tokens, except for the latest ones and those that other rows refer to. Customers
-   * and sign-ins create tokens without staff, so only this limits the number of their tokens.
-   *
-   * @param keep the number of latest tokens to keep
-   */
+  /** Removes a user's ended tokens, except for the latest `keep` tokens and those that rows refer to. */
   async forgetEnded(
     { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
     manager: EntityManager,
@@ -247,7 +223,7 @@ export class TokensService {
     );
   }
 
-  /** Revokes a user's valid tokens, except for the latest ones. @param keep the number of tokens to keep */
+  /** Revokes a user's valid tokens, except for the latest `keep` tokens. */
   async revokeOldest(
     { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
     manager: EntityManager,
@@ -270,10 +246,7 @@ export class TokensService {
     return token;
   }
 
-  /**
-   * Finds the caller of a token that is neither expired nor revoked. Each call reads the database, so that a
-   * revocation or a block applies to the next request. The guard checks the caller's rights.
-   */
+  /** Finds the caller of a valid token. Each call reads the database, so revocations apply at once. */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
     const hash = hexHashOf(text);
@@ -287,10 +260,7 @@ export class TokensService {
     return token;
   }
 
-  /**
-   * Whether a token was valid at its last lookup. This grants nothing. It shows whether a token is worth a
-   * lookup when its address has presented too many invalid tokens.
-   */
+  /** Whether a token was valid at its last lookup, and therefore deserves another lookup. */
   wasValid(text: string): boolean {
     return isWellFormedToken(text) && this.known.has(hexHashOf(text));
   }
@@ -312,10 +282,7 @@ export class TokensService {
     return new Map(rows.map((token) => [token.hash, token]));
   });
 
-  /**
-   * Records the use of tokens. Skips locked tokens, because another replica is recording their use or the
-   * next request will record it. Skipping them also prevents deadlocks between replicas.
-   */
+  /** Records the use of tokens. Skips locked rows, which prevents deadlocks between replicas. */
   private readonly recordUse = batchedLookup(async (tokenIds: readonly number[]) => {
     await preparedRows(
       this.dataSource,
@@ -345,10 +312,7 @@ const DESCENDANTS = `
 
 const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
 
-/**
- * Columns that refer to a token. Each column has an index, because deleting a token would otherwise read the
- * whole table.
- */
+/** Columns that refer to a token. Each has an index, without which deleting a token reads the whole table. */
 export const TOKEN_REFERENCES = [
   { table: 'orders', column: 'token_id' },
   { table: 'token_spending', column: 'token_id' },
@@ -363,7 +327,7 @@ interface FoundToken extends Caller {
   readonly isUseRecorded: boolean;
 }
 
-/** Turns addresses into networks by clearing the bits after the prefix: `10.1.2.3/8` becomes `10.0.0.0/8`. */
+/** Clears the bits after the prefix of networks: `10.1.2.3/8` becomes `10.0.0.0/8`. */
 async function toNetworks(manager: EntityManager, addresses: readonly string[]): Promise<string[]> {
   const rows = await queryRows<{ network: string }>(
     manager,

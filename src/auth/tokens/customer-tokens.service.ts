@@ -10,7 +10,7 @@ import type { CreatedToken, Token } from './token.dto';
 
 /** Maximum number of valid tokens that a customer may have issued. */
 const MOST_TOKENS = 100;
-/** Number of ended tokens that remain visible to a customer. */
+/** Number of ended tokens that a customer can see. */
 const MOST_ENDED = 20;
 
 /** Columns of a `Token`. `$1` is the time, and `$2` is the token of the request. */
@@ -21,16 +21,10 @@ const SHOWN = `
   coalesce(token.id = $2, false) AS is_current, created_at, expires_at, revoked_at, last_used_at,
   allowed_ips, daily_limit, issued_by`;
 
-/**
- * Condition for the tokens that a customer can see and revoke. `$3` is the user, and `$4` contains the staff
- * scopes.
- */
+/** Condition for tokens that a customer manages. `$3` is the user, `$4` contains the staff scopes. */
 const OF_CUSTOMER = 'token.user_id = $3 AND NOT token.scopes && $4::text[]';
 
-/**
- * Manages a customer's tokens without staff. It excludes tokens with staff scopes, whose changes belong in
- * the audit log.
- */
+/** Manages a customer's tokens, except for staff tokens, whose changes belong in the audit log. */
 @Injectable()
 export class CustomerTokensService {
   constructor(
@@ -40,8 +34,7 @@ export class CustomerTokensService {
   ) {}
 
   /**
-   * Issues a token that is never wider than the caller's. Only the result contains the token's text.
-   *
+   * Issues a token, never wider than the caller's. Only the result contains its text.
    * @throws TokenExpiryInPast, TooManyTokens, ScopeNotGrantable, TokenWiderThanIssuer, InvalidToken
    */
   issue(
@@ -49,7 +42,7 @@ export class CustomerTokensService {
     token: Omit<NewToken, 'userId' | 'issuedBy' | 'origin'>,
   ): Promise<CreatedToken> {
     if (token.expiresAt && token.expiresAt <= this.clock.now()) throw new TokenExpiryInPast();
-    // `changeOfUser` locks the user, which keeps concurrent requests within the limit.
+    // The lock of the user, taken by `changeOfUser`, keeps concurrent requests within the limit.
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const issued = await this.tokens.issue(
         { ...token, userId, issuedBy: tokenId, origin: 'customer' },
@@ -94,9 +87,7 @@ export class CustomerTokensService {
   }
 
   /**
-   * Revokes a token of the customer for all later requests on every replica. A second revocation keeps the
-   * first time.
-   *
+   * Revokes a customer's token on every replica. A second revocation keeps the first time.
    * @param options.descendants whether to revoke its descendants that the customer manages
    * @throws TokenNotFound
    */

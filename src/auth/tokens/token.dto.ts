@@ -1,7 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiBoolean, ApiMoment, ApiNullable, ApiNullableMoment, ApiText, PageOf } from '../../http';
 
-/** A token in responses to its customer. */
 export class Token {
   @ApiProperty({ type: 'integer', example: 17 })
   id!: number;
