@@ -9,20 +9,17 @@ const WEB_PORTS: readonly number[] = [80, 443];
 /** IPv6 addresses that are allocated to the public internet. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
-/**
- * Network of the IPv6 addresses into which DNS64 translates IPv4 addresses (RFC 6052). It does not contain
- * `64:ff9b:1::/48`, whose addresses lead wherever a network's operator decides.
- */
+/** IPv6 network into which DNS64 translates IPv4 addresses (RFC 6052), without `64:ff9b:1::/48`. */
 const NAT64 = ipaddr.parseCIDR('64:ff9b::/96');
 
-/** Address of Azure's platform services. It is nominally public, but only Azure's machines can reach it. */
+/** Address of Azure's platform services: nominally public, but reachable only from Azure's machines. */
 const AZURE_PLATFORM = '168.63.129.16';
 
 /** Matches names that always mean this machine, regardless of DNS (RFC 6761). */
 const LOCALHOST = /(^|\.)localhost\.?$/i;
 const LOOPBACK = '127.0.0.1';
 
-/** Refuses an address or a URL. Customers read the message, so it contains no address. */
+/** Refuses an address or a URL. The message is for customers and contains no address. */
 export class AddressRefused extends Error {
   constructor(why: string) {
     super(why);
@@ -39,19 +36,14 @@ export class AddressRules {
   /** @param networks addresses and networks in CIDR notation */
   constructor(private readonly networks: readonly string[]) {}
 
-  /** Checks an IP address. Any other text is refused. */
+  /** Whether an IP address is allowed; false for any other text. */
   isAllowed(address: string): boolean {
     if (isIP(address) === 0) return false;
     const ipv4 = translatedIPv4(address);
     return isWithin(this.networks, address) || (ipv4 === null ? isPublic(address) : this.isAllowed(ipv4));
   }
 
-  /**
-   * Checks the URL of a webhook, without resolving its name. Numeric forms of an address
-   * (`http://2130706433`) are read as that address.
-   *
-   * @throws AddressRefused
-   */
+  /** Checks a webhook's URL without DNS. `http://2130706433` is read as an address. @throws AddressRefused */
   checkUrl(text: string): URL {
     if (!URL.canParse(text)) throw new AddressRefused('the URL is not valid');
     const url = new URL(text);
@@ -80,7 +72,7 @@ export function receiverOf(text: string): string {
 /** Returns the fixed address of a name; null if DNS resolves the name. */
 export const ownAddressOf = (name: string): string | null => (LOCALHOST.test(name) ? LOOPBACK : null);
 
-/** Returns the address in a URL; null if the URL contains a name. URLs put IPv6 addresses in brackets. */
+/** Returns the address in a URL; null for a name. URLs put IPv6 addresses in brackets. */
 function addressIn({ hostname }: URL): string | null {
   const host = hostname.replace(/^\[|\]$/g, '');
   return isIP(host) === 0 ? ownAddressOf(host) : host;

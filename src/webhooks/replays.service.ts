@@ -19,7 +19,7 @@ interface Replayed {
 
 /**
  * Queues the events of `chosen (id, position)` for the webhook `$1`, at most {@link MOST_REPLAYED} of them.
- * Ends the pause of a failing webhook. Deliveries in progress are not changed.
+ * Ends the webhook's pause. Deliveries in progress are not changed.
  */
 const REPLAY = `
   at_once AS (
@@ -48,9 +48,8 @@ export class ReplaysService {
 
   /**
    * Queues one event, or all events since a time, for a webhook.
-   *
    * @throws WebhookNotFound, WebhookDisabled, InvalidReplay, EventNotFound, ReplayedEventsGone,
-   *   TooManyUnderWay
+   * TooManyUnderWay
    */
   async replay(userId: number, webhookId: number, replay: ReplayRequest): Promise<ReplayedOut> {
     const { event_id: eventId, since, after } = replay;
@@ -73,11 +72,7 @@ export class ReplaysService {
     return { replayed: outcome.replayed, next_after: outcome.last === null ? null : eventIdOf(outcome.last) };
   }
 
-  /**
-   * Logs a test event, which is sent like any other event, but only to this webhook.
-   *
-   * @throws WebhookNotFound, WebhookDisabled, TooManyRequests
-   */
+  /** Logs a test event for this webhook only. @throws WebhookNotFound, WebhookDisabled, TooManyRequests */
   async test(userId: number, webhookId: number): Promise<void> {
     await this.assertIsOn(userId, webhookId);
     this.limits.admitWebhookTest(userId);

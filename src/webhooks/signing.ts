@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** Prefix of a webhook's secret, as in Standard Webhooks. The rest is in base64. */
+/** Prefix of a webhook's secret, as in Standard Webhooks. The base64 of the secret follows. */
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
@@ -15,20 +15,16 @@ export const generateWebhookSecret = (): string =>
   SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 
 /**
- * Signs a request as in Standard Webhooks, with HMAC-SHA256 of id, timestamp and body.
- *
+ * Signs a request as in Standard Webhooks. Returns `v1,` and the signature in base64.
  * @param timestamp seconds since 1970, as in the header `webhook-timestamp`
  * @param body exactly as sent
- * @returns `v1,` and the signature in base64
  */
 export function sign(secret: string, id: string, timestamp: number, body: string): string {
   const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/**
- * Returns the `webhook-signature` header, with one signature for each secret that is valid at `timestamp`.
- */
+/** Returns the `webhook-signature` header: one signature for each secret valid at `timestamp`. */
 export function signatureHeader(
   { secret, previousSecret, previousSecretUntil }: SigningSecrets,
   id: string,

@@ -4,8 +4,8 @@ import type { DisabledReason } from './webhook-states';
 const PUBLISHED_AT_ONCE = 500;
 
 /**
- * Disables a webhook; a trigger writes an event for its user. Pending deliveries wait until the webhook is
- * enabled again. If the webhook is already disabled, only the reason `operator` replaces the stored reason.
+ * Disables a webhook; a trigger writes an event. Pending deliveries wait until the webhook is enabled again.
+ * Only the reason `operator` replaces an earlier reason.
  */
 export async function disableWebhook(
   queryable: Queryable,
@@ -33,17 +33,14 @@ export async function enableWebhook(manager: Queryable, webhookId: number): Prom
   );
 }
 
-/**
- * SQL for the position of the last published event of a user. The statement must provide `webhooks.user_id`.
- */
+/** SQL for a user's last published position. The statement must provide `webhooks.user_id`. */
 export const LAST_POSITION =
   'coalesce((SELECT max(position) FROM events WHERE events.user_id = webhooks.user_id), 0)';
 
 /**
- * Blocks publishing until the transaction ends, so that earlier events use the old webhooks and later events
- * the new ones. Publishing locks in the same order, so take this lock before any lock on a webhook. Publishes
- * waiting events first. Publishers skip their turn while the lock is taken, so constant changes of webhooks
- * would otherwise starve them.
+ * Blocks publishing until the transaction ends: earlier events use the old webhooks, later events the new
+ * ones. Publishing locks in the same order, so take this lock before any lock on a webhook. Publishes waiting
+ * events first: constant changes of webhooks would starve the publishers.
  */
 export async function holdPublishing(manager: Queryable): Promise<void> {
   await queryRows(manager, 'SELECT pg_advisory_xact_lock(publishing_lock())');

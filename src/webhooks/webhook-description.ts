@@ -10,7 +10,7 @@ const header = (name: string, description: string, example: string) => ({
   example,
 });
 
-/** Describes, for the API description, the request that delivers an event to a webhook. */
+/** Describes the request that delivers an event to a webhook, for the OpenAPI document. */
 export const EVENT_WEBHOOKS = {
   event: {
     post: {

@@ -1,4 +1,4 @@
-/** Reasons why a webhook is disabled: the person or the condition that disabled it. */
+/** Persons or conditions that disabled a webhook. */
 export const DISABLED_REASONS = ['customer', 'failing', 'gone', 'operator', 'deleted'] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 

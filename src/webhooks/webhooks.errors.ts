@@ -2,10 +2,10 @@ import { domainError } from '../common';
 
 export class WebhookNotFound extends domainError('not-found', 'Webhook not found') {}
 
-/** Thrown when no stored event of the user has this id. */
+/** No stored event of the user has this id. */
 export class EventNotFound extends domainError('not-found', 'Event not found') {}
 
-/** Thrown when events were removed during their replay. */
+/** Events were removed during their replay. */
 export class ReplayedEventsGone extends domainError(
   'gone',
   'Some of these events were removed; nothing was replayed. Use `since` to replay the others',
@@ -18,20 +18,20 @@ export class TooManyWebhooks extends domainError(
 
 export class WebhooksDisabled extends domainError('forbidden', 'Webhooks are disabled') {}
 
-/** Thrown when the operator does not allow plain HTTP. */
+/** The operator does not allow plain HTTP. */
 export class WebhookNeedsHttps extends domainError('bad-request', 'The URL must begin with https://') {}
 
-/** Thrown before the URL's name is resolved. Addresses are checked again with each attempt. */
+/** Thrown before the URL's name is resolved. Each attempt checks the addresses again. */
 export class WebhookUrlRefused extends domainError(
   'bad-request',
   /** @param why end of the sentence, without an address */
   (why: string) => `Nothing can be sent to this URL: ${why}`,
 ) {}
 
-/** Thrown because a disabled webhook receives no events. */
+/** A disabled webhook receives no events. */
 export class WebhookDisabled extends domainError('conflict', 'The webhook is disabled') {}
 
-/** Thrown when only the operator can enable the webhook. */
+/** Only the operator can enable the webhook. */
 export class WebhookDisabledByOperator extends domainError(
   'conflict',
   'The operator has disabled the webhook',

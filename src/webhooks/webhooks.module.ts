@@ -7,7 +7,6 @@ import { ReplaysService } from './replays.service';
 import { WebhooksController } from './webhooks.controller';
 import { WebhooksService } from './webhooks.service';
 
-/** Provides the webhook routes in this folder, and sends events with `delivery/`. */
 @Module({
   imports: [EventsModule],
   controllers: [WebhooksController],

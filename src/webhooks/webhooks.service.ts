@@ -41,8 +41,7 @@ export class WebhooksService {
   }
 
   /**
-   * Creates a webhook. It is disabled if staff disabled its receiver. Only the result contains the secret.
-   *
+   * Creates a webhook, disabled if staff disabled its receiver. Only the result contains the secret.
    * @throws WebhooksDisabled, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks
    */
   async create(userId: number, { url, types, description }: NewWebhookRequest): Promise<CreatedWebhook> {
@@ -73,7 +72,6 @@ export class WebhooksService {
     return Object.assign(created, { secret });
   }
 
-  /** Lists the user's webhooks, oldest first. */
   list(userId: number, page: PageRequest): Promise<Page<WebhookOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<WebhookOut>(
@@ -121,7 +119,7 @@ export class WebhooksService {
         `UPDATE webhooks
             SET url = coalesce($3, url),
                 paused_until = CASE WHEN $3 IS NULL THEN paused_until END,
-                -- Another receiver has not failed yet.
+                -- A new receiver has not failed yet.
                 failing_since = CASE WHEN $3 <> url THEN NULL ELSE failing_since END,
                 failures_in_a_row = CASE WHEN $3 <> url THEN 0 ELSE failures_in_a_row END,
                 types = CASE WHEN $4 THEN $5 ELSE types END,
@@ -173,10 +171,8 @@ export class WebhooksService {
   }
 
   /**
-   * Creates a new secret for a webhook. Only the result contains it. The current secret stays valid for
-   * `overlapHours`; an older one expires at once.
-   *
-   * @throws WebhookNotFound
+   * Creates a new secret, which only the result contains. The current secret stays valid for `overlapHours`;
+   * an older one expires at once. @throws WebhookNotFound
    */
   async renewSecret(userId: number, id: number, overlapHours: number): Promise<NewSecret> {
     const secret = generateWebhookSecret();

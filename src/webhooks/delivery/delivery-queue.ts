@@ -20,11 +20,7 @@ import type { SendResult } from './webhook-sender';
 const GONE = 410;
 const LONGEST_WEBHOOK_PAUSE_SECONDS = requestedPause(Infinity, USUAL_RETRY_SECONDS);
 
-/**
- * Maximum number of concurrent attempts for one webhook, over all replicas. A user gets twice as many. A
- * receiver that takes a second for each event thus gets 8 events a second, and no customer occupies all
- * attempts of a replica.
- */
+/** Maximum number of concurrent attempts for one webhook, over all replicas; twice as many for a user. */
 const ATTEMPTS_PER_WEBHOOK = 8;
 
 /** A delivery that this replica may send until its lease ends. */
@@ -46,16 +42,13 @@ export interface ClaimedDelivery extends SigningSecrets {
 }
 
 /**
- * Claims deliveries of all webhooks in turn. The first event of each webhook comes before the second event of
- * any webhook, so that a webhook's backlog does not delay the others.
+ * Claims deliveries of all webhooks in turn: each webhook's first event comes before any second event.
  *
  * - `waiting` finds the webhooks with pending deliveries, and reads one index entry for each.
- * - `busy` looks up each webhook, and counts its deliveries in progress with the index of leases.
+ * - `busy` counts each webhook's deliveries in progress with the index of leases.
  * - `open` selects the webhooks that may receive now.
- * - `due` limits the deliveries of each webhook.
- * - `fair` limits the deliveries of each user.
- * - `chosen` reserves slots for webhooks that do not fail and have no delivery in progress. Other
- *   deliveries get only some of the slots.
+ * - `due` and `fair` limit the deliveries of each webhook and of each user.
+ * - `chosen` reserves slots for webhooks that neither fail nor have a delivery in progress.
  *
  * N replicas that claim at the same moment may together exceed the limits N times.
  */
@@ -82,7 +75,7 @@ const CLAIM = `
       FROM busy
      WHERE disabled_at IS NULL
        AND (paused_until IS NULL OR paused_until <= now()
-            -- The database's clock was ahead when it was paused.
+            -- The database's clock was ahead when the webhook was paused.
             OR paused_until > now() + interval '${LONGEST_WEBHOOK_PAUSE_SECONDS} seconds')
   ), due AS (
     SELECT delivery.id, delivery.next_attempt_at, open.user_id, open.user_busy, open.fails,
@@ -173,9 +166,8 @@ const SETTLE = `
     FROM mine LEFT JOIN failed ON failed.disabled_at = now()`;
 
 /**
- * Claims and settles the deliveries of all webhooks, for all replicas. Times are the database's. The
- * statements are planned each time: a plan cached when few deliveries waited would read the whole table when
- * there are many.
+ * Claims and settles the deliveries of all webhooks. Times are the database's. The statements are planned
+ * each time: a plan cached for few deliveries would read the whole table once there are many.
  */
 @Injectable()
 export class DeliveryQueue {
@@ -208,12 +200,7 @@ export class DeliveryQueue {
     });
   }
 
-  /**
-   * Claims due deliveries of all webhooks in turn.
-   *
-   * @param limit maximum number of deliveries
-   * @param further maximum number of them for webhooks that fail or have deliveries in progress
-   */
+  /** Claims due deliveries of all webhooks in turn. `further` limits those of busy or failing webhooks. */
   claim(limit: number, further: number): Promise<ClaimedDelivery[]> {
     return preparedRows<ClaimedDelivery>(this.dataSource, CLAIM, [
       limit,
@@ -225,9 +212,7 @@ export class DeliveryQueue {
   }
 
   /**
-   * Records the result of an attempt, unless its lease has ended. In that case another replica sends the
-   * delivery, or the result was already recorded.
-   *
+   * Records an attempt's result, unless its lease has ended: another replica then sends the delivery.
    * @returns why the attempt disabled the webhook; null if it did not
    */
   async settle(delivery: ClaimedDelivery, result: SendResult): Promise<'failing' | 'gone' | null> {

@@ -2,15 +2,10 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY_SECONDS = 24 * HOUR;
 
-/**
- * Time for which an event is retried, in seconds. A receiver that fails on Friday evening gets the weekend.
- */
+/** Time for which an event is retried, in seconds: longer than a weekend. */
 export const USUAL_RETRY_SECONDS = 3 * DAY_SECONDS;
 
-/**
- * Pauses between two attempts to send an event, in seconds. Their sum is slightly more than three days, so
- * that a webhook whose only event always fails has failed for three days at the last attempt.
- */
+/** Pauses between two attempts to send an event, in seconds. Their sum slightly exceeds three days. */
 export const PAUSES_SECONDS: readonly number[] = [
   5,
   MINUTE,
@@ -24,7 +19,7 @@ export const PAUSES_SECONDS: readonly number[] = [
   24 * HOUR,
 ];
 
-/** Maximum random part added to a pause, so that deliveries that failed together are not retried together. */
+/** Maximum random fraction added to a pause, so that simultaneous failures are retried at different times. */
 const JITTER = 0.1;
 
 /** Maximum pause that a receiver can request with `Retry-After`. */
@@ -38,22 +33,20 @@ const PAUSES_OF_WEBHOOK_SECONDS: readonly number[] = [0, 0, 1, 2, 4, 8, 16, 32, 
 
 /** Timeout of a whole attempt, including DNS and connecting. */
 export const ATTEMPT_TAKES_MS = 15_000;
-/** Maximum time from a claim to its attempt. A later attempt is left to another replica. */
+/** Maximum time from a claim to its attempt. Another replica makes any later attempt. */
 export const CLAIM_TAKES_MS = 3000;
-/** Time for which recording the result of an attempt is retried. */
+/** Time for which recording an attempt's result is retried. */
 export const SETTLING_TAKES_MS = 10_000;
 const MARGIN_MS = 2000;
 
-/** Returns how long a claim is valid. It exceeds the time for all work under the claim. */
+/** Returns how long a claim is valid, which exceeds the time for all work under the claim. */
 export const leaseMs = (timeoutMs: number): number =>
   CLAIM_TAKES_MS + timeoutMs + SETTLING_TAKES_MS + MARGIN_MS;
 
 /**
  * Returns how long an event waits for its next attempt, in seconds; null if it has failed permanently.
- *
  * @param attempts number of failed attempts, at least 1
  * @param retrySeconds how long the event is retried in total
- * @param requestedSeconds see {@link requestedPause}
  */
 export function pauseOfDelivery(
   attempts: number,
@@ -67,16 +60,10 @@ export function pauseOfDelivery(
   return Math.max(scaled, requestedSeconds);
 }
 
-/**
- * Returns the pauses after one failure, two in a row, and so on, in seconds. The last pause also follows any
- * further failure.
- */
+/** Returns the pauses in seconds after one failure, two in a row, and so on. The last pause is repeated. */
 export const pausesOfWebhook = (retrySeconds: number): readonly number[] =>
   PAUSES_OF_WEBHOOK_SECONDS.map((pause) => pause * Math.min(1, retrySeconds / USUAL_RETRY_SECONDS));
 
-/**
- * Returns the pause that a receiver requested with `Retry-After`, in seconds. The pause is limited, and never
- * exceeds the time for which an event is retried.
- */
+/** Returns the pause in seconds that a receiver requested with `Retry-After`, within limits. */
 export const requestedPause = (requestedSeconds: number | null, retrySeconds: number): number =>
   Math.min(requestedSeconds ?? 0, LONGEST_REQUESTED_PAUSE_SECONDS, retrySeconds);

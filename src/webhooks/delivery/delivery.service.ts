@@ -15,11 +15,11 @@ import { type SendResult, WebhookSender } from './webhook-sender';
 
 /** Polling interval. Polling finds retries; notifications usually announce new events. */
 const LOOK_EVERY_MS = 250;
-/** Maximum number of a replica's concurrent attempts. Each uses a socket, so this limits its memory. */
+/** Maximum number of a replica's concurrent attempts, which limits the memory for their sockets. */
 const ATTEMPTS_AT_ONCE = 64;
 const LONGEST_PAUSE_OF_SETTLING_MS = 2000;
 
-/** Reads the backlog of active webhooks. Its oldest delivery is one whose receiver does not fail. */
+/** Reads the backlog of active webhooks, and the oldest due delivery whose receiver does not fail. */
 const WAITING = `
   SELECT count(*)::integer AS count,
          min(next_attempt_at) FILTER (WHERE failing_since IS NULL AND next_attempt_at <= now()) AS oldest
@@ -33,13 +33,13 @@ interface Attempt extends ClaimedDelivery {
 
 /**
  * Sends events to webhooks, on every replica. A claimed delivery belongs to its replica until the lease ends.
- * If a replica dies, another one sends its deliveries, so an event may be sent twice but is never lost.
+ * Then another replica sends it, so an event may be sent twice but is never lost.
  */
 @Injectable()
 export class DeliveryService implements OnModuleDestroy {
   private readonly logger = new Logger(DeliveryService.name);
   private readonly sender: WebhookSender;
-  /** Clock of the machine, because a lease expires even while the process is suspended. */
+  /** The machine's clock: a lease expires even while the process is suspended. */
   private readonly clock = new SystemClock();
 
   constructor(
@@ -75,7 +75,7 @@ export class DeliveryService implements OnModuleDestroy {
   }
 
   private async execute(attempt: Attempt, cutOff: AbortSignal): Promise<void> {
-    // The lease might end too early, if the process was suspended or the claim's response was late.
+    // The process was suspended, or the claim's response was late. The lease might end too early.
     if (attempt.since.elapsedMs() > CLAIM_TAKES_MS) return;
     await inSpan('webhooks.attempt', { 'webhook.id': attempt.webhookId }, async () => {
       const result = await this.send(attempt, cutOff);
@@ -104,9 +104,7 @@ export class DeliveryService implements OnModuleDestroy {
     return this.sender.post(delivery.url, body, headers, cutOff);
   }
 
-  /**
-   * Records a result, and retries if the response was lost. This is safe, because recording is idempotent.
-   */
+  /** Records a result, and retries if the response was lost, because recording is idempotent. */
   private async settle(delivery: ClaimedDelivery, result: SendResult): Promise<void> {
     const giveUpAtMs = performance.now() + SETTLING_TAKES_MS;
     for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_OF_SETTLING_MS)) {

@@ -7,7 +7,6 @@ import { AddressRefused, type AddressRules, ownAddressOf } from '../addresses';
 /** Timeout of one DNS server in milliseconds, and number of rounds over all servers. */
 const DNS = { timeout: 2000, tries: 2 };
 
-/** Thrown when no DNS server returned an address for a name. */
 export class NameNotFound extends Error {
   constructor() {
     super('the name has no address');
@@ -19,9 +18,9 @@ export class NameNotFound extends Error {
 export const systemResolver = (): Resolver => new Resolver(DNS);
 
 /**
- * Resolves the addresses of a new connection, and refuses them unless all are allowed. A name with a public
- * and a private address is aimed at the private one. Each connection resolves its name anew and uses only the
- * checked addresses, which prevents DNS rebinding.
+ * Resolves a new connection's addresses, and refuses them unless all are allowed: a name with a public and a
+ * private address is aimed at the private one. Connecting only to the checked addresses prevents DNS
+ * rebinding.
  */
 export function checkedLookup(
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'>,

@@ -5,45 +5,35 @@ import { TimeLimit } from '../../common';
 import { AddressRefused, type AddressRules } from '../addresses';
 import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 
-/** Number of bytes of a response body that are stored. The rest is not read. */
+/** Number of bytes of a response body that are read and stored. */
 export const STORED_RESPONSE_BYTES = 1024;
-/** Maximum time to read a body. The result depends only on the status, so a longer body is cut off. */
+/** Maximum time to read a body. The result depends only on the status. */
 const LONGEST_BODY_MS = 1000;
-/**
- * Maximum size of the part of a response that is read. Honest responses stay below it. Node limits each head,
- * but not the number of interim responses (1xx) before the last one, nor the spaces and empty lines between
- * their parts.
- */
+/** Maximum size of a response with its heads. Node limits each head, but not the number of heads (1xx). */
 const MAX_RESPONSE_KB = 64;
 
-/**
- * Keeps a few idle connections for the next event, for a short time. The timeout restarts with each received
- * byte, but {@link boundedAgent} closes an idle connection at its first byte.
- */
+/** Keeps a few idle connections. {@link boundedAgent} closes an idle connection at its first byte. */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 
-/** Outcome of one attempt. */
 export type Sent =
   | 'delivered'
-  /** The status of the response is not 2xx. This includes redirects. */
+  /** The response's status is not 2xx. Redirects count as refusals. */
   | 'refused'
   | 'timeout'
   | 'unreachable'
-  /** The address is not allowed. */
   | 'forbidden'
   /** The service stopped waiting for a response. */
   | 'cut-off';
 
 export interface SendResult {
   readonly outcome: Sent;
-  /** Status of the response; null if there was no response. */
+  /** Status of the response, if any. */
   readonly status: number | null;
-  /** Duration in whole milliseconds. */
   readonly durationMs: number;
-  /** First bytes of the response body, as text; null if there was no response. */
+  /** First bytes of the response body as text; null without a response. */
   readonly response: string | null;
-  /** Reason, for the customer, why the event was not delivered. It omits the URL; null after a delivery. */
+  /** Reason for the customer, without the URL; null after a delivery. */
   readonly error: string | null;
   /** Value of `Retry-After`, in seconds. */
   readonly retryAfterSeconds: number | null;
@@ -57,10 +47,7 @@ interface ReceiverResponse {
   readonly retryAfter: string | undefined;
 }
 
-/**
- * Posts to addresses that customers chose. Connects only to addresses that the rules allow, follows no
- * redirect, uses no proxy, and reads only the beginning of a response.
- */
+/** Posts to allowed addresses. Follows no redirect, uses no proxy, and reads only a response's beginning. */
 export class WebhookSender {
   private readonly agents = { 'http:': boundedAgent(http), 'https:': boundedAgent(https) };
   private readonly lookup: LookupFunction;
@@ -74,7 +61,7 @@ export class WebhookSender {
     this.lookup = checkedLookup(resolver, rules);
   }
 
-  /** Posts a request, and never rejects. @param stop ends the request with the outcome `cut-off` */
+  /** Posts a request, and never rejects. `stop` ends the request with the outcome `cut-off`. */
   async post(url: string, body: string, headers: Headers, stop?: AbortSignal): Promise<SendResult> {
     const startedAtMs = performance.now();
     const limit = new TimeLimit(this.timeoutMs, stop);
@@ -92,7 +79,6 @@ export class WebhookSender {
     }
   }
 
-  /** Closes idle connections. */
   close(): void {
     for (const agent of Object.values(this.agents)) agent.destroy();
   }
@@ -171,7 +157,7 @@ function request(
     boundResponse(call);
     call.on('error', (error) => reject(call.reusedSocket && isClosed(error) ? new StaleConnection() : error));
     let hasResponse = false;
-    // Some connections, such as protocol upgrades, end without a response and without an error.
+    // Some connections, such as protocol upgrades, end without a response or an error.
     call.on('close', () => hasResponse || reject(new Error('the connection was closed')));
     call.on('response', (response) => {
       hasResponse = true;
@@ -209,9 +195,7 @@ function firstBytes(response: http.IncomingMessage): Promise<string> {
   });
 }
 
-/**
- * Decodes bytes. Replaces NUL, which PostgreSQL text cannot contain, and drops a character that was cut off.
- */
+/** Decodes bytes. Replaces NUL, which PostgreSQL cannot store, and drops a character that was cut off. */
 const readable = (bytes: Buffer): string =>
   new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\uFFFD');
 
@@ -229,7 +213,6 @@ function judge({ status, text, retryAfter }: ReceiverResponse): Omit<SendResult,
 const whyNot = (status: number): string =>
   status >= 300 && status < 400 ? 'redirects are not followed' : `the status ${status} is no success`;
 
-/** Parses both forms of the `Retry-After` header, seconds and a date. */
 function secondsOf(retryAfter: string | undefined): number | null {
   if (retryAfter === undefined) return null;
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter);
@@ -253,7 +236,7 @@ function failure(
   return { ...none, outcome: 'unreachable', error: `the connection failed: ${codeOf(error)}` };
 }
 
-/** Returns the code of an error. Its message is not used, because it may contain the address. */
+/** Returns an error's code. Its message may contain the address. */
 const codeOf = (error: unknown): string => {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'closed';
