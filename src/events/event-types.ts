@@ -1,9 +1,9 @@
 export interface EventTypeDefinition {
-  /** Description for customers of when the event happens. */
+  /** Description of when the event happens, for customers. */
   readonly description: string;
-  /** Fields of the event's `data`, described for customers. */
+  /** Descriptions of the fields of `data`, for customers. */
   readonly data: Readonly<Record<string, string>>;
-  /** Example of `data` with exactly these fields. */
+  /** Example with exactly the fields of `data`. */
   readonly example: Readonly<Record<string, unknown>>;
 }
 
@@ -54,9 +54,8 @@ const TOKEN = {
 const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
 
 /**
- * All types of events and their data. Validation, the descriptions and docs/events.md are generated from this
- * list or compared with it. Triggers write the events of `order`, `proxy` (except `proxy.expiring`),
- * `balance` and `token`; the service writes the others.
+ * All types of events and their data, for validation, the descriptions and docs/events.md. Triggers write the
+ * events of `order`, `proxy` (except `proxy.expiring`), `balance` and `token`; the service writes the others.
  */
 export const EVENT_TYPES = {
   'order.being_confirmed': {
@@ -208,7 +207,7 @@ export interface EventOut {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Converts an event for responses and webhooks. @param event must be published */
+/** Converts a published event for responses and webhooks. */
 export const toEventOut = (event: {
   readonly position: number | null;
   readonly type: EventType;
@@ -219,7 +218,7 @@ export const toEventOut = (event: {
   return { id: eventIdOf(event.position), type: event.type, at: event.at, data: event.data };
 };
 
-/** Returns the id of a published event, which is also the cursor for the events after it. */
+/** Returns a published event's id, which is also the cursor for the events after it. */
 export const eventIdOf = (position: number): string => `${ID}${position}`;
 
 /** Returns the position of an event from its id; null for any other text. */

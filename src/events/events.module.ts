@@ -9,7 +9,6 @@ import { EventReadingService } from './reading/event-reading.service';
 import { EventsController } from './reading/events.controller';
 import { EventSettingsController } from './settings/event-settings.controller';
 
-/** Publishes events, serves them to customers, and removes old ones. */
 @Module({
   imports: [AuthModule, LedgerModule],
   controllers: [EventSettingsController, EventsController],
@@ -17,8 +16,7 @@ import { EventSettingsController } from './settings/event-settings.controller';
 })
 export class EventsModule {
   constructor(retention: Retention, { retention: { eventDays } }: AppConfig) {
-    // Removes events in the order of their positions, because the mark shows which cursors are too old.
-    // Unpublished events stay.
+    // Removes events in the order of their positions, as cursors require. Unpublished events stay.
     retention.addOldRows({
       name: REMOVED_EVENTS,
       table: 'events',

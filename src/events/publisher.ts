@@ -3,17 +3,13 @@ import { DataSource } from 'typeorm';
 import { Notifier, preparedRows } from '../database';
 import { PAUSE_AFTER_FAILURE_MS, Jobs } from '../jobs';
 
-/** Name of published events in notifications, which contain the ids of their users. */
+/** Notification channel for published events. The payload contains their users' ids. */
 export const EVENTS = 'events';
 /** Interval at which each replica looks for events to publish, usually in an empty index. */
 const INTERVAL_MS = 200;
 const AT_ONCE = 500;
 
-/**
- * Publishes events soon after the commits of their changes, on one replica at a time. Neither the other
- * replicas nor the writers of events wait. It is not due work, whose rows several replicas claim at once: the
- * lock of `publish_events` puts all events into one order.
- */
+/** Publishes events in one order soon after their changes are committed, on one replica at a time. */
 @Injectable()
 export class Publisher {
   constructor(
@@ -27,7 +23,7 @@ export class Publisher {
     });
   }
 
-  /** Publishes the next events. @returns whether there may be more; false while another replica publishes */
+  /** Publishes the next events. Returns whether there may be more; false while another replica publishes. */
   private async publish(): Promise<boolean> {
     const events = await preparedRows<{ userId: number }>(
       this.dataSource,

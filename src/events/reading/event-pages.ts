@@ -14,7 +14,7 @@ import { EVENTS } from '../publisher';
 import type { Beginning } from './events.query';
 import { EventsGone } from './reading.errors';
 
-/** Name of the retention mark with the position up to which events were removed. */
+/** Name of the retention mark up to which events were removed. */
 export const REMOVED_EVENTS = 'events';
 
 /** A request for events. `types` is null for all types. */
@@ -37,10 +37,10 @@ export interface EventPage {
 
 interface FoundPage {
   readonly newest: number;
-  /** Last position that was assigned: no later event gets this one or a smaller one. */
+  /** Last assigned position: all later events have greater positions. */
   readonly given: number;
   readonly removedTo: number;
-  /** First events of the wanted types; null if there are none. */
+  /** First events of the wanted types, if any. */
   readonly items: readonly [position: number, type: EventType, at: string, data: EventOut['data']][] | null;
   readonly wanted: number;
   readonly looked: number;
@@ -55,21 +55,21 @@ export interface NewestEvents {
   readonly newest: number;
 }
 
-/** Number of a user's events that one search for types reads, so that rare types cost no more. */
+/** Number of a user's events that one search for types reads, which limits the cost of rare types. */
 const WINDOW = 1000;
-/** Maximum number of windows without an event of the wanted types that one request reads. */
+/** Maximum number of windows without a wanted event that one request reads. */
 const MAX_WINDOWS = 20;
 
 const GROUP = { maxItems: 100, maxWaitMs: 20 };
 
 /**
- * Finds pages in one snapshot: positions become visible in their order, so none is missing up to the newest
- * one. `removed_to` is the position up to which old events were removed. Test events go to webhooks only.
+ * Finds pages in one snapshot: positions become visible in order, so none is missing up to the newest one.
+ * `removed_to` is the position up to which old events were removed. Test events go to webhooks only.
  */
 const FIND_PAGES = `
   WITH log AS MATERIALIZED (
     SELECT removed_to, greatest(removed_to, (SELECT max(position) FROM events)) AS newest,
-           -- Beyond the newest one after a restore, which skips the positions that it has lost.
+           -- Greater than the newest position after a restore, which skips lost positions.
            greatest(removed_to, pg_sequence_last_value('event_positions')) AS given
       FROM coalesce((SELECT last_id FROM retention_marks WHERE name = '${REMOVED_EVENTS}'), 0) AS removed_to
   )
@@ -147,7 +147,7 @@ export class EventPages {
     return pages;
   }, GROUP);
 
-  /** Finds the newest positions, except for users whose waits have seen the newest position of the log. */
+  /** Finds newest positions. Skips users whose waits have seen the log's newest position. */
   private async findNewest(waits: Waits<NewestEvents>): Promise<NewestEvents[]> {
     const seen = [...waits.values()].map((ofUser) =>
       Math.min(...[...ofUser].map(({ row }) => row?.newest ?? -1)),

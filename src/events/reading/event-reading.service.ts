@@ -8,7 +8,7 @@ import { Metrics } from '../../metrics';
 import { type EventPage, EventPages, type EventRequest, type NewestEvents } from './event-pages';
 import { writeEventStream } from './event-stream';
 
-/** Interval at which the access of all stream readers is rechecked, in a few statements. */
+/** Interval at which the access of all stream readers is checked again, in a few statements. */
 const RECHECK_MS = 5000;
 
 interface OpenStream {
@@ -16,7 +16,6 @@ interface OpenStream {
   readonly end: () => void;
 }
 
-/** Serves events to customers: as pages, with long polling, or as a stream. */
 @Injectable()
 export class EventReadingService implements OnModuleDestroy {
   private readonly logger = new Logger(EventReadingService.name);
@@ -40,16 +39,13 @@ export class EventReadingService implements OnModuleDestroy {
     clearInterval(this.rechecking);
   }
 
-  /** Whether the replica is stopping. */
   get isEnding(): boolean {
     return this.notifier.isEnding;
   }
 
   /**
-   * Returns a page of events. If there are none, it waits for the first.
-   *
-   * @throws EventsGone, CursorUnknown, TooManyUnderWay, and after a wait the guard's errors if the caller
-   * lost access
+   * Returns a page of events. If there are none, waits for the first.
+   * @throws EventsGone, CursorUnknown, TooManyUnderWay, and the guard's errors if the caller lost access
    */
   async poll(request: Request, query: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
     if (waitMs === 0) return this.pages.read(query);
@@ -68,7 +64,6 @@ export class EventReadingService implements OnModuleDestroy {
 
   /**
    * Writes events as they are published, until the caller leaves or loses access, or the replica stops.
-   *
    * @throws EventsGone, CursorUnknown, TooManyUnderWay before the first event; later errors end the response
    */
   async stream(
@@ -93,7 +88,7 @@ export class EventReadingService implements OnModuleDestroy {
       });
     } catch (error) {
       if (!response.headersSent) throw error;
-      // The status was already sent. A reader whose stream ends reconnects, and then gets the error.
+      // The status was already sent. The reader will reconnect, and then gets the error.
       if (!(error instanceof DomainError)) this.logger.warn(`a stream was ended: ${messageOf(error)}`);
       response.end();
     } finally {
@@ -120,9 +115,7 @@ export class EventReadingService implements OnModuleDestroy {
     );
   }
 
-  /**
-   * Runs work with one wait, so that events published between two of its pauses end the next pause at once.
-   */
+  /** Runs work with one wait: events published between two of its pauses end the next pause at once. */
   private withWait<Result>(
     userId: number,
     work: (wait: RowWait<NewestEvents>) => Promise<Result>,
@@ -137,10 +130,7 @@ export class EventReadingService implements OnModuleDestroy {
     });
   }
 
-  /**
-   * Reads the next page once there may be events. Without events, it reads nothing and only advances the
-   * position.
-   */
+  /** Reads the next page. If no events arrive in time, it reads nothing and advances the position. */
   private async readAfter(
     { next: after, isFull }: EventPage,
     query: EventRequest,

@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { eventIdOf, type EventOut } from '../event-types';
 import type { EventPage } from './event-pages';
 
-/** Pause after which a heartbeat shows the reader, and proxies on the way, that the connection is alive. */
+/** Interval of heartbeats, which show readers and proxies that the connection is alive. */
 const HEARTBEAT_MS = 15_000;
 /** Pause after which a client should reconnect. */
 const RETRY_MS = 2000;
@@ -20,15 +20,12 @@ export interface StreamSource {
   readonly readAfter: (page: EventPage, timeoutMs: number) => Promise<EventPage>;
   /** Whether the stream should end: the caller lost access, or the replica is stopping. */
   readonly isOver: () => boolean;
-  /** Aborted when the stream is over. */
   readonly over: AbortSignal;
 }
 
 /**
- * Writes events as they are published (`text/event-stream`), until the caller leaves or the stream is over.
- * For a slow reader, one page waits in memory, and no other is read.
- *
- * @param first is read before the status is sent, so that its errors have their own status
+ * Writes events as they are published, until the caller leaves or the stream is over. The `first` page was
+ * read before the status is sent, so that its errors have their own status.
  */
 export async function writeEventStream(
   response: Response,

@@ -2,13 +2,12 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiText } from '../../http';
 import { ALL_EVENT_TYPES, type EventOut, type EventType } from '../event-types';
 
-/** An event in `GET /events`, streams and webhooks. */
 export class EventDto implements EventOut {
   @ApiText('Never reused; also a cursor', 'evt_1742')
   id!: string;
 
   @ApiProperty({
-    // The enum is open, because a closed one would make generated clients fail on newer types.
+    // The enum is open: with a closed one, generated clients would fail on newer types.
     anyOf: [{ type: 'string', enum: [...ALL_EVENT_TYPES, 'test'] }, { type: 'string' }],
     description: 'Types may be added: ignore those that you do not know. `test` is sent to webhooks only',
     example: 'order.completed',

@@ -1,10 +1,7 @@
 import { IntegerField, LimitField, Refusal, StrictRequest, StringField } from '../../http';
 import { ALL_EVENT_TYPES, type EventType, isEventType } from '../event-types';
 
-/**
- * Pattern of a cursor of the log, which is opaque to callers: the id of any user's event. The events after a
- * cursor are those with a greater position.
- */
+/** Pattern of a cursor: the id of any user's event. The events after it have greater positions. */
 export const CURSOR_PATTERN = '^(now|evt_[0-9]{1,15})$';
 
 export const LONGEST_WAIT_SECONDS = 30;
@@ -49,15 +46,15 @@ export class EventsQuery {
   type!: string | null;
 }
 
-/** Start of reading: after a position, at the oldest event in the log, or at the end of the log. */
+/** Start of reading: after a position, at the oldest event, or at the end of the log. */
 export type Beginning = number | 'oldest' | 'now';
 
-/** Reads a cursor. @param text matches {@link CURSOR_PATTERN}; null for the beginning of the log */
+/** Reads a cursor that matches {@link CURSOR_PATTERN}; null for the beginning of the log. */
 export function readCursor(text: string | null): Beginning {
   if (text === null) return 'oldest';
   return text === 'now' ? 'now' : Number(text.slice('evt_'.length));
 }
 
-/** Reads the wanted types. @param text was accepted as `type` */
+/** Reads the wanted types from an accepted `type`. */
 export const readTypes = (text: string | null): readonly EventType[] | null =>
   text === null ? null : text.split(',').filter(isEventType);
