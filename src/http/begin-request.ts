@@ -10,10 +10,8 @@ import { withoutSecrets } from './request-url';
 const logger = new Logger('Http');
 
 /**
- * Gives a request an id and a trace span. The id appears in the response and in each log line of the request.
- * When the request ends, ends the span, and logs and counts the request.
- *
- * @param goOn runs in the context of the request
+ * Gives a request an id and a trace span, and runs `goOn` in its context. When the request ends, logs and
+ * counts it. The id appears in the response and in each log line of the request.
  */
 export function beginRequest(request: Request, response: Response, metrics: Metrics, goOn: () => void): void {
   const requestId = chooseRequestId(request.get('x-request-id'));
@@ -32,7 +30,7 @@ export function beginRequest(request: Request, response: Response, metrics: Metr
   runInRequest(context, () => (span ? span.run(goOn) : goOn()));
 }
 
-/** Records the route template, never the path, because some callers put secrets into the path. */
+/** Records the route template instead of the path, which may contain secrets. */
 function endSpan(span: OpenSpan, request: Request, response: Response, { userId }: RequestContext): void {
   span.end({
     'http.request.method': request.method,
@@ -45,7 +43,7 @@ function endSpan(span: OpenSpan, request: Request, response: Response, { userId 
   });
 }
 
-/** Logs a request with its path, but without the query and without secrets that callers put into the path. */
+/** Logs a request with its path, without the query and without secrets in the path. */
 function logRequest(
   request: Request,
   response: Response,

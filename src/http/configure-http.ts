@@ -17,9 +17,8 @@ const HEADERS_TIMEOUT_MS = 15_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * Time without progress until a reader is disconnected, in milliseconds. It is longer than network delays of
- * a connected reader. It is shorter than any `keepAliveSeconds`, because the length of a socket's timeout
- * shows which of the two timeouts it is.
+ * Time without progress until a reader is disconnected, in milliseconds. Every `keepAliveSeconds` is longer:
+ * the length of a socket's timeout identifies the timeout.
  */
 const READER_IDLE_MS = 10_000;
 
@@ -27,10 +26,7 @@ export interface ConnectionLimits {
   readonly maxConnections: number;
   /** Time until an idle connection is closed. */
   readonly keepAliveSeconds: number;
-  /**
-   * Time until a client that stops reading is disconnected. The client may stay connected for up to twice
-   * this time.
-   */
+  /** Time until a client that stops reading is disconnected, which may take up to twice as long. */
   readonly readerIdleMs?: number | undefined;
   /** Proxies whose `X-Forwarded-For` is trusted. Their connections are not limited by address. */
   readonly trustedProxies: readonly string[];
@@ -39,12 +35,10 @@ export interface ConnectionLimits {
 }
 
 /**
- * Configures the HTTP behaviour of an application: validation, errors, request ids, access log, headers and
- * timeouts. Call this before `init()`, `listen()` and any other middleware. Create the application with
- * `bodyParser: false`, because `RequestInputGuard` reads the requests.
- *
+ * Configures an application's HTTP: validation, errors, request ids, access log, headers and timeouts. Must
+ * be called before `init()`, `listen()` and any other middleware. The application must have `bodyParser:
+ * false`, because `RequestInputGuard` reads the requests.
  * @param isUnavailable recognises failures of a dependency such as the database, which return 503
- * @param metrics counts the requests
  */
 export function configureHttp(
   app: NestExpressApplication,
@@ -53,8 +47,7 @@ export function configureHttp(
   metrics = Metrics.off,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
-  // Express has already built its router for Nest, so the setting `case sensitive routing` would have no
-  // effect.
+  // Express has already built its router for Nest and would ignore the setting `case sensitive routing`.
   Object.assign(express.router, { caseSensitive: true });
   app.disable('x-powered-by');
   app.disable('etag');
@@ -74,7 +67,7 @@ export function configureHttp(
   adapter.boundConnections({ most: limits.maxConnections, isTrusted, onFull: limits.onFull });
 }
 
-/** Policy that lets responses load nothing, because responses are data. Pages replace this policy. */
+/** Policy that lets responses load nothing, because they are data. Pages replace this policy. */
 const NOTHING_IS_LOADED = {
   useDefaults: false,
   directives: {
@@ -85,23 +78,19 @@ const NOTHING_IS_LOADED = {
   },
 };
 
-/**
- * Sets the security headers. If the service uses TLS, a reverse proxy terminates it and decides about
- * Strict-Transport-Security.
- */
+/** Sets the security headers, except for Strict-Transport-Security: a reverse proxy terminates TLS. */
 const securityHeaders = helmet({
   strictTransportSecurity: false,
   contentSecurityPolicy: NOTHING_IS_LOADED,
 });
 
-/** Runs all steps in a single middleware, because routing to a middleware takes longer than each step. */
+/** Runs all steps in one middleware: routing to a middleware takes longer than each step. */
 const prepareRequest =
   (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {
     beginRequest(request, response, metrics, () => {
-      // `fresh`, which Express and `send` use, ignores conditional headers if the client sends `no-cache`. By
-      // RFC 9111, 5.2.1.4, `no-cache` only requests validation, and fetch adds it to each conditional
-      // request.
+      // Express ignores conditional headers if the client sends `no-cache`, as fetch does with them. By RFC
+      // 9111, 5.2.1.4, `no-cache` only requests validation.
       delete request.headers['cache-control'];
       // Apache appends `-gzip` to the ETags of responses that it compresses.
       const known = request.headers['if-none-match'];
@@ -111,7 +100,7 @@ const prepareRequest =
     });
   };
 
-/** Keeps Express from returning 304 for a response without an ETag, which `If-None-Match: *` would cause. */
+/** Keeps Express from returning 304 for a response without an ETag, as it would for `If-None-Match: *`. */
 function neverFreshWithoutTag(express: Application): void {
   const { request } = express as unknown as { readonly request: object };
   const prototype = Object.getPrototypeOf(request) as object;
@@ -138,11 +127,7 @@ function configureServer(
   });
 }
 
-/**
- * Resets a connection if its response waits for the client and makes no progress. A reset also frees the
- * system's buffers. Other timeouts limit the time to receive a request. The time to serve a request is not
- * limited here.
- */
+/** Resets a connection whose client does not read its response. A reset frees the system's buffers. */
 function disconnectIdleReaders(server: Server, readerIdleMs: number): void {
   server.setTimeout(readerIdleMs, (socket: Socket) => {
     if (socket.writableLength > 0) socket.resetAndDestroy();

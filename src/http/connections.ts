@@ -9,25 +9,18 @@ import { atMostEachMinute } from './rare-warning';
 const SILENT_MS = 1000;
 /** Fraction of all connections that one network may use. */
 const PART_OF_NETWORK = 0.5;
-/**
- * Fraction of all connections that trusted proxies leave to other peers. Connections of trusted proxies are
- * never closed to make room.
- */
+/** Fraction of all connections that trusted proxies leave to other peers. */
 const PART_OF_OTHERS = 0.02;
 const MOST_OF_OTHERS = 50;
 
 /**
- * Kind of connections that are closed because of a limit. `of-fullest`: only connections of the networks with
- * the most connections, because idle ones make room. `of-any`: new connections of any network, because all
- * connections are in use.
+ * Kind of connections that are closed at a limit. `of-fullest`: idle connections of the networks with the
+ * most connections. `of-any`: new connections of any network, because no connection is idle.
  */
 export type ClosedConnections = 'of-fullest' | 'of-any';
 
 interface Connection {
-  /**
-   * Network of the peer. It is null for a trusted proxy, whose idle connections are never closed to make
-   * room, because an order may be about to arrive.
-   */
+  /** Network of the peer. Null for a trusted proxy, whose idle connections are never closed. */
   readonly network: string | null;
   /** Number of requests in progress. */
   requests: number;
@@ -45,7 +38,6 @@ export interface ConnectionBounds {
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
   private readonly idle = new IdleConnections();
-  /** Number of connections of trusted proxies. */
   private trusted = 0;
   private readonly logger = new Logger('Http');
   private onFull: ConnectionBounds['onFull'];
@@ -75,10 +67,9 @@ export class Connections {
   }
 
   /**
-   * Adds a connection. At a network's limit, closes the network's longest idle connection. At the total
-   * limit, closes the longest idle connection of the network with the most idle ones, so that silent
-   * connections do not keep other clients out. Closes the new connection if no connection is idle, or at the
-   * limit of trusted proxies.
+   * Adds a connection. At a limit, closes the longest idle connection: at a network's limit, one of this
+   * network; at the total limit, one of the network with the most idle ones. Closes the new connection if no
+   * connection is idle, or at the limit of trusted proxies.
    */
   private enter(socket: Socket, network: string | null, turns: Turns<string>, mostOfPeer: number): void {
     const isFull = (network === null ? this.trusted : turns.of(network)) >= mostOfPeer;
@@ -115,10 +106,8 @@ export class Connections {
   }
 
   /**
-   * Returns a function that closes silent connections. The function has to be called repeatedly, because it
-   * compares each connection with its state at earlier calls. The server would wait for clients that left in
-   * the middle of a request: if a new connection reuses the parser, Node considers it busy and never closes
-   * it (seen with Node 20.20).
+   * Returns a function that closes silent connections when called repeatedly. Node 20.20 never closes a
+   * connection whose client left in the middle of a request, if a new connection reuses the parser.
    */
   silentCloser(): () => void {
     const heard = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();

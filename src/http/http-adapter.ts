@@ -11,10 +11,7 @@ interface Prototypes {
 
 /** Interval at which idle connections are closed while the server closes, in milliseconds. */
 const CLOSE_IDLE_MS = 50;
-/**
- * Interval at which Node checks the timeouts of incomplete requests, in milliseconds. Node's default of 30 s
- * would double these timeouts.
- */
+/** Interval at which Node checks the timeouts of incomplete requests. Node's 30 s would double them. */
 const CHECK_ARRIVAL_MS = 500;
 
 /** Nest's Express adapter with limits on connections, on pipelined requests, and on the time to close. */
@@ -24,15 +21,12 @@ export class HttpAdapter extends ExpressAdapter {
   private readonly pages: (() => void)[] = [];
   private readonly connections = new Connections();
 
-  /**
-   * @param graceMs the maximum time for requests in progress when the server closes, because a download may
-   *   stall
-   */
+  /** @param graceMs maximum time for requests in progress when the server closes: a download may stall */
   constructor(private readonly graceMs: number) {
     super();
   }
 
-  /** Creates the server. Ignores Nest's server options, because the service uses none. */
+  /** Creates the server. Nest's server options are not used. */
   override initHttpServer(): void {
     this.httpServer = createServer(
       { ...messageClasses(this.getInstance()), connectionsCheckingInterval: CHECK_ARRIVAL_MS },
@@ -40,15 +34,12 @@ export class HttpAdapter extends ExpressAdapter {
     );
   }
 
-  /**
-   * Adds pages after all routes of the controllers. The router tries one route after the other, so rarely
-   * requested pages come last and do not slow other requests.
-   */
+  /** Adds pages after all routes of the controllers, because the router tries one route after the other. */
   addPages(add: () => void): void {
     this.pages.push(add);
   }
 
-  /** Nest calls this once it has added the routes of all controllers. */
+  /** Nest calls this method once it has added the routes of all controllers. */
   override setNotFoundHandler(...parameters: Parameters<ExpressAdapter['setNotFoundHandler']>): unknown {
     for (const add of this.pages) add();
     return super.setNotFoundHandler(...parameters);
@@ -90,10 +81,9 @@ export class HttpAdapter extends ExpressAdapter {
 }
 
 /**
- * Returns the classes of an application's requests and responses, which already have Express's prototypes.
- * Otherwise, Express replaces the prototype of each request and response, which keeps V8 from optimizing all
- * code that touches them, including Node's. `GET /health` would take four times the processor time
- * (docs/decisions/0013-fast-reads.md).
+ * Returns the classes of an application's requests and responses, with Express's prototypes. Express would
+ * replace the prototype of each request and response, which keeps V8 from optimizing the code that touches
+ * them (docs/decisions/0013-fast-reads.md).
  */
 function messageClasses(express: Prototypes) {
   class Request extends IncomingMessage {}

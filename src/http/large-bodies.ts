@@ -4,12 +4,9 @@ import type { Request } from 'express';
 import { networksOf, plainAddress, Turns } from '../common';
 import { RequestInvalid } from './validation/refusal';
 
-/** Minimum size of a large body. Reading a body of this size takes about a tenth of a millisecond. */
+/** Minimum size of a large body, which takes about a tenth of a millisecond to read. */
 const LARGE_BODY_BYTES = 4096;
-/**
- * Time after a large body in which only other requests run, as a multiple of the time that the body took. A
- * body of 95 kB may take 10 ms.
- */
+/** Time after a large body in which only other requests run, as a multiple of the body's reading time. */
 const REST_TIMES = 3;
 
 /** Reads large bodies one after the other, so that other requests run in between. */
@@ -39,10 +36,7 @@ export class LargeBodies {
   }
 }
 
-/**
- * Returns the caller, followed by the client's networks. The caller is the user or, if the request has no
- * user, the networks as one text.
- */
+/** Returns the user or, without a user, the client's networks as one text; then each network. */
 export function callersOf(request: Request): [number | string, ...string[]] {
   const { user, ip } = request as Request & { readonly user?: { readonly userId: number } };
   const networks = networksOf(plainAddress(ip));

@@ -19,16 +19,13 @@ export const LimitField = (): PropertyDecorator => (target, key) => {
   IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })(target, key);
 };
 
-/** Selects the page of a list that follows the cursor. A null cursor selects the first page. */
+/** A page of a list, after the cursor. A null cursor selects the first page. */
 export interface PageRequest<Cursor = number> {
   readonly cursor: Cursor | null;
   readonly limit: number;
 }
 
-/**
- * No response contained this cursor. If it were accepted, its reader would miss later items with ids up to
- * the cursor.
- */
+/** No response contained this cursor. Its reader would miss later items with ids up to the cursor. */
 export class CursorUnknown extends RequestInvalid {
   constructor(input: string | number, ...loc: string[]) {
     super([
@@ -97,9 +94,7 @@ class InvalidPeriod extends domainError('bad-request', 'The period must end afte
 
 export const INVALID_PERIOD: ErrorsOfStatus = ['The period is invalid', InvalidPeriod];
 
-/**
- * Checks that a period ends after it begins. A null or omitted bound does not limit it. @throws InvalidPeriod
- */
+/** Checks that a period ends after it begins. A null or omitted bound is no limit. @throws InvalidPeriod */
 export function assertPeriod(from: Date | null | undefined, to: Date | null | undefined): void {
   if (from && to && from >= to) throw new InvalidPeriod();
 }

@@ -16,9 +16,9 @@ function keepPaused(this: Socket): void {
 }
 
 /**
- * Serves the requests of a connection one after the other. Node would start all pipelined requests of a
- * client in one turn of the event loop, while other clients wait. A connection is not read while its requests
- * wait. The connection is closed if its request exceeds the limit of waiting requests.
+ * Serves the requests of a connection one after the other. Node would start all pipelined requests in one
+ * turn of the event loop. While requests wait, their connection is not read. Beyond the limit of waiting
+ * requests, the connection is closed.
  */
 export function oneAtATime(serve: Handler): Handler {
   const waiting = new Turns<Socket>(MAX_WAITING, MAX_WAITING);
@@ -38,7 +38,7 @@ export function oneAtATime(serve: Handler): Handler {
     if (waiting.of(socket) === 1) socket.on('resume', keepPaused).pause();
     const leave = (): void => {
       end();
-      // Resumes reading, because the rest of the last request's body may not have been read yet.
+      // Resumes reading: the last request's body may be incomplete.
       if (waiting.of(socket) === 0) socket.off('resume', keepPaused).resume();
     };
     request.once('close', leave);

@@ -30,21 +30,14 @@ export interface SlowBodies {
   readonly stallMs?: number | undefined;
 }
 
-/**
- * Time in which a body may arrive without being counted, in milliseconds. On most networks, a body follows
- * its request sooner.
- */
+/** Time in which a body may arrive without being counted, in milliseconds. Most bodies arrive sooner. */
 const AT_ONCE_MS = 250;
-/**
- * Maximum time in which nothing arrives, in milliseconds. A network sends lost packets again within this
- * time.
- */
+/** Maximum time in which nothing arrives, in milliseconds. Networks resend lost packets sooner. */
 const STALL_MS = 5000;
 
 /**
  * Receives the body without decoding a Content-Encoding. If a limit is exceeded, throws at once and discards
- * the rest, so that a caller who is still sending receives the response.
- *
+ * the remaining body, so that a caller who is still sending receives the response.
  * @throws BodyTooLarge
  * @throws RequestTimeoutException if nothing arrives for a while, and the errors of `slow.enter`
  * @throws BodyUnreadable if the caller disconnects
@@ -80,8 +73,7 @@ export async function receiveBody(
       });
       request.once('end', () => resolve(Buffer.concat(chunks)));
       const cut = (error?: Error): void => {
-        // Every request emits `close`, and creating an error takes longer than reading the rest of a short
-        // body.
+        // Every request emits `close`. Creating an error takes longer than reading a short body.
         if (!request.readableEnded) reject(new BodyUnreadable(error));
       };
       request.once('error', cut).once('close', cut);
@@ -98,7 +90,6 @@ export async function receiveBody(
 /**
  * Turns the received bytes into the value to validate: the JSON document, the text if the content type is not
  * JSON, or null if there is no body.
- *
  * @throws RequestInvalid if the body is not JSON
  * @throws BodyUnreadable if the body is not UTF-8, or too complex for the JSON parser
  */

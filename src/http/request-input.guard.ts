@@ -22,7 +22,7 @@ const ANY_ENCODING = 'any-content-encoding';
 /** The bodies of requests that are being served. */
 const received = new WeakMap<Request, Buffer>();
 
-/** Returns the body as it was sent, because a signature covers exactly these bytes. */
+/** Returns the body as it was sent. A signature covers exactly these bytes. */
 export const receivedBytes = (request: Request): Buffer => received.get(request) ?? Buffer.alloc(0);
 
 /** Marks a handler that parses `receivedBytes` itself. There are no bytes if the body was too large. */
@@ -35,9 +35,8 @@ export const MaxBodyBytes = (bytes: number) => SetMetadata(MOST, bytes);
 
 /**
  * Receives the body, and reads path, query, headers and body together, so that a 422 response lists all
- * mistakes. A pipe would see only one of them, and an interceptor would cost every request without a body as
- * much as its token lookup. The guard has to be the last one, so that a caller without access is refused
- * before anything is read.
+ * mistakes. A pipe would see only one of them, and an interceptor would cost every request as much as its
+ * token lookup. It must be the last guard: a caller without access is refused before anything is read.
  */
 @Injectable()
 export class RequestInputGuard implements CanActivate {
@@ -80,7 +79,7 @@ export class RequestInputGuard implements CanActivate {
     received.set(request, bytes);
     if (input === 'unparsed') return true;
     await this.large.read(request, bytes, () => {
-      // As in FastAPI, a body that is not JSON is listed as the only mistake.
+      // As in FastAPI, a body that is not JSON is the only mistake.
       request.body = parseBody(bytes, request.headers['content-type']);
       if (input) readInput(input, request);
     });

@@ -1,9 +1,7 @@
 import type { Request, Response } from 'express';
 import type { Metrics } from '../metrics';
 
-/**
- * Methods with a label of their own. All other methods share a label, because callers may send any method.
- */
+/** Methods with a label of their own. All others, which callers may invent, share a label. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = 'other';
 
@@ -11,8 +9,8 @@ const OTHER_METHOD = 'other';
 export const UNMATCHED = 'unmatched';
 
 /**
- * Returns the template of the route that served a request, as in the OpenAPI document: `/proxies/{proxy_id}`.
- * Never returns the path, because callers could create any number of labels.
+ * Returns the route template as in the OpenAPI document: `/proxies/{proxy_id}`. Never returns the path, with
+ * which callers could create any number of labels.
  */
 export function routeTemplate({ route }: Pick<Request, 'route'>): string {
   const path = (route as { readonly path?: unknown } | undefined)?.path;
@@ -21,10 +19,9 @@ export function routeTemplate({ route }: Pick<Request, 'route'>): string {
 
 const unmeasured = new WeakSet<Response>();
 
-/** Excludes a response from the request durations, because its caller decides how long it takes. */
+/** Excludes a response from the request durations: its caller decides how long it takes. */
 export const withoutDuration = (response: Response): void => void unmeasured.add(response);
 
-/** Counts a request that has ended, by the route that served it. */
 export function countRequest(
   metrics: Metrics,
   request: Request,

@@ -7,8 +7,7 @@ const ESCAPED_BYTES = /(?:%[0-9a-f]{2})+/gi;
 
 /**
  * Normalizes a URL so that Express routes by the path as an ASGI server would: decoded, with malformed
- * escapes taken literally and invalid UTF-8 replaced. Express alone would return 400. The query is unchanged,
- * because `parseQuery` reads it.
+ * escapes taken literally and invalid UTF-8 replaced. `parseQuery` reads the query, which stays unchanged.
  */
 export function toNormalUrl(url: string): string {
   if (NORMAL_PATH.test(url)) return url;
@@ -20,10 +19,7 @@ export function toNormalUrl(url: string): string {
   return (normalPath || '/') + query;
 }
 
-/**
- * Matches the path of a secret link, or of a call with its token in the path. The rest of the path is secret,
- * even if it is cut or mistyped.
- */
+/** Matches the path of a secret link, or of a call with its token in the path, even if mistyped. */
 const SECRET_PATH = /^(\/+(?:l|api)\/).*/is;
 
 /** Returns the path for logs. */
@@ -31,7 +27,7 @@ export const withoutSecrets = (path: string): string => withoutSecretWords(path.
 
 /**
  * Reads a query string as Starlette does: `+` is a space, blank values are kept, the last of duplicate names
- * wins, malformed escapes are taken literally, and invalid UTF-8 becomes U+FFFD. Values do not nest.
+ * wins, malformed escapes are taken literally, and invalid UTF-8 becomes U+FFFD.
  */
 export function parseQuery(text: string | null | undefined): Record<string, string> {
   const query: Record<string, string> = Object.create(null);

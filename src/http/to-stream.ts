@@ -2,14 +2,11 @@ import { Readable } from 'node:stream';
 import { Logger, StreamableFile } from '@nestjs/common';
 import { excelWriter } from '../common';
 
-/**
- * Returns a stream when the first piece is ready, so that an error until then returns an ordinary error
- * response. The stream generates further pieces as they are read.
- */
+/** Returns a stream once its first chunk is ready: an earlier error returns an ordinary error response. */
 export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   const first = await pieces.next();
   const stream = Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });
-  // Closes `pieces`, because `startingWith` does not close them if it was never read.
+  // Closes `pieces`, which an unread `startingWith` would leave open.
   return stream.once('close', () => void pieces.return(undefined));
 }
 
@@ -22,7 +19,7 @@ async function* rewritten(pieces: AsyncGenerator<string>, write: (text: string) 
   for await (const piece of pieces) yield write(piece);
 }
 
-/** Returns a CSV file that is sent in pieces. */
+/** Returns a CSV file that is sent in chunks. */
 export async function csvFile(
   pieces: AsyncGenerator<string>,
   { name, excel }: { readonly name: string; readonly excel: boolean },

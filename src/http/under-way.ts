@@ -25,14 +25,11 @@ const BOUNDS = {
   type: { ofOne: 10, ofAll: 50 },
   /** Replays, each of which writes up to 10,000 deliveries. */
   replay: { ofOne: 2 },
-  /**
-   * Exports, each of which is generated for one caller. An export takes up to 2 MB until the caller has read
-   * it.
-   */
+  /** Exports, each of which takes up to 2 MB until its caller has read it. */
   export: { ofOne: 16 },
   /** Deposits, each of which waits for the payment provider. */
   deposit: { ofOne: 4, ofAll: 100 },
-  /** Forecasts, each of which reads all rentals of its user and decides about each rental. */
+  /** Forecasts, each of which decides about all rentals of its user. */
   forecast: { ofOne: 2 },
 } satisfies Record<string, Bound>;
 
@@ -40,9 +37,7 @@ type Kind = keyof typeof BOUNDS;
 
 const RETRY_AFTER_SECONDS = 5;
 
-/**
- * The user, the address, or all callers together have reached the limit of requests of one kind in progress.
- */
+/** Too many requests of one kind are in progress for the user, the address or all callers. */
 export class TooManyUnderWay extends domainError(
   'rate-limited',
   'Too many requests of this kind are under way',
@@ -78,12 +73,7 @@ export class RequestsUnderWay {
     }
   }
 
-  /**
-   * Admits a request. Call the returned function when the request has ended.
-   *
-   * @param keys the user's id, and networks as texts
-   * @throws TooManyUnderWay
-   */
+  /** Admits a request until the returned function is called. @throws TooManyUnderWay */
   enter(kind: Kind, ...keys: readonly (number | string)[]): () => void {
     const leave = this.turns[kind]?.enter(...keys);
     if (!leave) throw new TooManyUnderWay();
@@ -96,7 +86,7 @@ export class Disconnected extends Error {}
 
 /**
  * Returns a signal that aborts with {@link Disconnected} when the client disconnects or has read the
- * response. The client may have disconnected already, while the guard read the token from the database.
+ * response. The client may have disconnected already.
  */
 export function disconnection(response: Response): AbortSignal {
   const controller = new AbortController();

@@ -1,14 +1,12 @@
 import type { Application } from 'express';
 
-/** The part of an Express router layer that is used here. Express publishes no types for it. */
+/** The fields of an Express router layer used here. Express publishes no types for it. */
 interface RouteLayer {
   readonly route: { readonly path: unknown; readonly methods: Readonly<Record<string, boolean>> };
   match(path: string): unknown;
 }
 
-/**
- * Returns the methods that the application serves at a path, sorted. The list is empty if no route matches.
- */
+/** Returns the methods that the application serves at a path, sorted; empty if no route matches. */
 export function allowedMethods(application: Application, path: string): string[] {
   const methods = new Set<string>();
   const layers = routesOf(application).filter((layer) => layer.match(path));
@@ -20,10 +18,7 @@ export function allowedMethods(application: Application, path: string): string[]
   return [...methods].sort();
 }
 
-/**
- * Keeps a route with a parameter from matching the fixed path of another route, even for other methods. So
- * `GET /proxies/buy` returns 405, although `GET /proxies/{proxy_id}` would match it.
- */
+/** Lets fixed paths win for all methods: `GET /proxies/buy` returns 405, not `/proxies/{proxy_id}`. */
 export function preferFixedPaths(application: Application, parameter: string): void {
   let fixed: ReadonlySet<unknown> | undefined;
   application.param(parameter, ({ app, path }, _response, next) => {

@@ -32,7 +32,7 @@ const STATUS = {
   unavailable: 503,
 } satisfies Record<ErrorKind, number>;
 
-/** Returns the text of an error that has no text of its own. 413 keeps its older name, which clients know. */
+/** Returns the text of an error without its own text. 413 keeps its older name, which clients know. */
 export const statusText = (status: number): string =>
   status === 413 ? 'Request Entity Too Large' : (STATUS_CODES[status] ?? 'Error');
 
@@ -59,15 +59,12 @@ interface ErrorBody {
 
 const UNAVAILABLE = responseOf(new ServiceUnavailable());
 
-/**
- * Header that suggests when to retry after a 503, because a failover takes seconds. An error may set another
- * time.
- */
+/** Default retry time for a 503, since a failover takes seconds. */
 const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
 
 /**
  * Turns any error into `{"detail": …}`, with a `code` on routes that are not specified. Logs unexpected
- * errors and does not return their text.
+ * errors.
  */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
@@ -85,7 +82,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     if (reply.status === 500) this.logger.error('unforeseen error', stackOf(error));
     if (reply === UNAVAILABLE) this.logger.error(messageOf(error));
     if (response.headersSent) {
-      // Part of the response is already sent. Cutting the connection shows the caller that it is incomplete.
+      // A cut connection shows the caller that the response is incomplete.
       response.destroy();
       return;
     }
@@ -121,10 +118,7 @@ function responseTo(error: unknown, request: Request): ErrorBody {
   return { status: 500, detail: statusText(500), code: codeOf(statusText(500)) };
 }
 
-/**
- * Returns 405 if the path has other methods, and otherwise 404. Only the router throws Nest's
- * `NotFoundException`, if it found no route for the method and the path.
- */
+/** Returns 405 if the path has other methods, and otherwise 404. */
 function notServed(request: Request): ErrorBody {
   // Removes the last route that the router tried, which may not have matched.
   request.route = undefined;
@@ -141,9 +135,7 @@ function clientErrorStatus(error: unknown): number | undefined {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
 }
 
-/**
- * Whether the client disconnected, perhaps before the first byte. This is no failure and needs no response.
- */
+/** Whether the client disconnected. This is no failure and needs no response. */
 function isHangUp(error: unknown, response: Response): boolean {
   const isCut = types.isNativeError(error) && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
   return (isCut || error instanceof Disconnected) && response.destroyed;

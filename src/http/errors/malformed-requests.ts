@@ -9,7 +9,7 @@ import { statusText } from './error.filter';
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The previous exchange on the connection, if it was still open when this exchange began. */
+  /** The connection's previous exchange, if it was still open when this exchange began. */
   before: Exchange | undefined;
 }
 
@@ -26,10 +26,7 @@ const STATUS_BY_CODE = new Map([
  * in the middle of an exchange, which get a response only if none has begun.
  */
 export function respondToMalformedRequests(server: Server, metrics: Metrics): void {
-  /**
-   * The last exchange of each connection. Exchanges end in order, so the previous exchange shows whether all
-   * earlier exchanges have ended.
-   */
+  /** The last exchange of each connection. The exchanges of a connection end in order. */
   const exchanges = new WeakMap<Duplex, Exchange>();
 
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -54,7 +51,7 @@ export function respondToMalformedRequests(server: Server, metrics: Metrics): vo
     const status = STATUS_BY_CODE.get(error.code ?? '') ?? 400;
     // A request that is being served is counted when it ends.
     if (!open) countMalformedRequest(metrics, status);
-    // Discards a late request, because its client receives a 408.
+    // Discards a late request, whose client receives a 408.
     if (status === 408) socket.pause().once('finish', () => socket.destroy());
     socket.end(rawResponse(status, String(id ?? chooseRequestId(undefined))));
     endSoon(socket);

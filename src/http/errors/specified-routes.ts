@@ -12,9 +12,5 @@ const SPECIFIED: ReadonlySet<string> = new Set([
   'POST /proxies/{proxy_id}/prolong',
 ]);
 
-/**
- * Whether a route belongs to the specified interface.
- *
- * @param route the method and the path template, as in the description: `GET /countries/{country}/count`
- */
+/** Whether the interface specifies a route, such as `GET /countries/{country}/count`. */
 export const isSpecified = (route: string): boolean => SPECIFIED.has(route.replace(/^HEAD /, 'GET '));

@@ -1,7 +1,4 @@
-/**
- * A JSON document as Python reads it. An integer is a bigint, exact at any size; a number with a fraction or
- * an exponent is a number. Validation distinguishes the two.
- */
+/** A JSON document as Python reads it: an integer is a bigint, any other number is a number. */
 export type JsonValue = null | boolean | string | number | bigint | readonly JsonValue[] | JsonObject;
 
 export interface JsonObject {
@@ -15,10 +12,7 @@ export function isJsonObject(value: JsonValue): value is JsonObject {
 /** Matches text without characters that JSON escapes. */
 const PLAIN = /^[\w .:/-]*$/;
 
-/**
- * Writes a value as JSON, the inverse of `parseJson`. `NaN` and `Infinity`, which JSON cannot express, become
- * `null`.
- */
+/** Writes a value as JSON, the inverse of `parseJson`. `NaN` and `Infinity` become `null`. */
 export function writeJson(value: JsonValue): string {
   if (typeof value === 'string') return writeText(value);
   if (typeof value === 'bigint') return value.toString();
@@ -37,9 +31,7 @@ export function writeJson(value: JsonValue): string {
 
 const writeText = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
-/**
- * Smallest number that Python writes with an exponent. Written without, `1e20` would be five times as long.
- */
+/** Smallest number that Python writes with an exponent. */
 const LEAST_EXPONENTIAL = 1e16;
 
 function writeFloat(value: number): string {

@@ -5,7 +5,7 @@ const MAX_DEPTH = 900;
 /** Python's limit on the digits of an integer. */
 const MAX_INTEGER_DIGITS = 4300;
 
-/** Matches a quote, a backslash or a control character, which ends the plain part of a string. */
+/** Matches the end of a string's plain text: a quote, a backslash or a control character. */
 const NOT_PLAIN = /[^ !#-[\]-\uffff]/g;
 const HEX_4 = /[0-9a-fA-F]{4}/y;
 const NUMBER = /(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?/y;
@@ -45,17 +45,15 @@ export class JsonTooComplexError extends Error {}
 
 /**
  * Parses JSON like Python's json module: integers are exact, `NaN` and `Infinity` are accepted, and the last
- * of duplicate names wins. `JSON.parse` is no faster and cannot replace it. A 422 response contains exactly
- * Python's messages, positions and integers, and distinguishes `30` from `30.0`.
- *
- * @throws JsonSyntaxError
- * @throws JsonTooComplexError
+ * of duplicate names wins. `JSON.parse` cannot replace it: a 422 response contains exactly Python's messages,
+ * positions and integers.
+ * @throws JsonSyntaxError, JsonTooComplexError
  */
 export function parseJson(text: string): JsonValue {
   return new JsonReader(text).readDocument();
 }
 
-/** Compares character codes, because anybody may send 100 kB and patterns take three times as long. */
+/** Compares character codes, because patterns take three times as long. */
 class JsonReader {
   private index = 0;
   private depth = 0;
@@ -79,7 +77,7 @@ class JsonReader {
   }
 
   private readObject(): JsonObject {
-    // An object without a prototype accepts a name such as `__proto__` like any other.
+    // An object without a prototype accepts a name such as `__proto__`.
     const object: Record<string, JsonValue> = Object.create(null);
     if (this.begin(OBJECT)) return object;
     do {
@@ -103,7 +101,7 @@ class JsonReader {
     return array;
   }
 
-  /** Enters a container. Returns whether it is empty, and then also passes its end. */
+  /** Enters a container. If the container is empty, passes its end and returns true. */
   private begin({ close }: typeof OBJECT | typeof ARRAY): boolean {
     if (++this.depth > MAX_DEPTH) throw new JsonTooComplexError('nested too deeply');
     this.index++;

@@ -1,9 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/**
- * Length of the window in which events are counted. Windows are minutes of UTC, so that they are the same on
- * all replicas.
- */
+/** Length of a counting window. Windows are minutes of UTC, the same on all replicas. */
 export const WINDOW_MS = 60_000;
 
 /** Fraction of the limit at which a replica shares its count with the other replicas. */
@@ -14,14 +11,11 @@ interface Count {
   minute: number;
   /** Count of this replica, plus the shared counts of the other replicas. */
   total: number;
-  /** Part of `total` that is not yet shared with the other replicas. */
+  /** Part of `total` that the other replicas do not know yet. */
   unshared: number;
 }
 
-/**
- * Counts events by key in the current minute. The number of keys is limited, and the least recently seen keys
- * are evicted.
- */
+/** Counts events by key in the current minute. The least recently seen keys are evicted. */
 export class RequestCounter<Key extends number | string = number | string> {
   private readonly counts: LRUCache<Key, Count>;
   private readonly unshared = new Set<Key>();
@@ -46,11 +40,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     return Math.max(this.limit - total, 0);
   }
 
-  /**
-   * Adds an event to the count of its key.
-   *
-   * @param amount 1, or −1 to take back an event that does not count after all
-   */
+  /** Adds an event to the count of its key. The amount −1 takes an event back. */
   add(key: Key, nowMs: number, amount: 1 | -1 = 1): void {
     if (this.limit === 0) return;
     const minute = minuteOf(nowMs);
@@ -74,11 +64,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     return taken;
   }
 
-  /**
-   * Replaces the shared part of a key's count.
-   *
-   * @param total the shared count of all replicas for the key in that minute
-   */
+  /** Sets a key's shared count, which is the total of all replicas for the minute. */
   learn(key: Key, minute: number, total: number): void {
     const count = this.counts.get(key);
     if (count?.minute === minute) count.total = total + count.unshared;

@@ -8,38 +8,20 @@ import type { ClosedConnections } from '../connections';
 import { TooManyRequests } from './limits.errors';
 import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 
-/**
- * Maximum number of counted tokens, users or links. It is enough for the requests of a minute, and a count
- * takes about 200 bytes.
- */
+/** Maximum number of counted tokens, users or links, each of about 200 bytes. */
 const MAX_CALLERS = 50_000;
-/** Maximum number of counted networks. It limits the memory that clients without a token can take. */
+/** Maximum number of counted networks, which limits the memory used by clients without a token. */
 const MAX_NETWORKS = 10_000;
-/**
- * Limit of a /48, as a multiple of the limit of an address. Many customers may share a /48, but an attacker
- * with a /48 controls 65,536 /64s.
- */
+/** Limit of a /48, as a multiple of an address's limit. A /48 contains 65,536 /64s. */
 const TIMES_FOR_WIDE_NETWORK = 4;
-/**
- * Maximum number of requests by a link. Programs fetch a link every few minutes, and a leaked link cannot
- * keep a replica busy.
- */
+/** Maximum requests by a link. A leaked link cannot keep a replica busy. */
 const LINK_REQUESTS_PER_MINUTE = 1200;
-/**
- * Maximum number of sign-ins of a user. Opening the app takes one sign-in, which replaces an older one and
- * writes an event.
- */
+/** Maximum sign-ins of a user. Opening the app takes one, which writes an event. */
 const SIGN_INS_PER_MINUTE = 20;
-/**
- * Maximum number of webhook tests of a user. Each test stores an event, and sends a request to an address
- * that a customer chose.
- */
+/** Maximum webhook tests of a user. Each sends a request to an address that a customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
-/**
- * Interval at which replicas share counts. A replica may still serve a key for this long after another
- * replica refused it.
- */
+/** Interval at which replicas share counts, and so learn that a key has reached its limit. */
 const SHARE_INTERVAL_MS = 1000;
 
 interface Counted {
@@ -67,10 +49,8 @@ const byNetwork = (name: string, limit: number): readonly RequestCounter[] => [
 ];
 
 /**
- * Limits, per minute, the requests of each token, user and secret link, the sign-ins of each Telegram user,
- * the test events of each user, and the failed authentications and the pages of each address. Counts in
- * memory, so that limits make no request wait for the database. Replicas share their counts each second, in
- * one statement.
+ * Limits the requests of tokens, users, secret links and addresses per minute. Counts in memory, so that no
+ * request waits for the database. Replicas share their counts each second.
  */
 @Injectable()
 export class RequestLimits {
@@ -79,7 +59,7 @@ export class RequestLimits {
   private readonly links: RequestCounter;
   private readonly signIns = new RequestCounter('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
   private readonly webhookTests = new RequestCounter('webhook-test', WEBHOOK_TESTS_PER_MINUTE, MAX_CALLERS);
-  /** Number of connections that this replica closed because of a limit, by kind. */
+  /** Connections that this replica closed because of a limit, by kind. */
   private readonly full = new RequestCounter('connections-full', 1, 2);
   private readonly failures: readonly RequestCounter[];
   private readonly pages: readonly RequestCounter[];
@@ -103,18 +83,14 @@ export class RequestLimits {
   }
 
   /**
-   * Counts a request. Its response shows what is left of the limits if at most half of one is left.
-   *
-   * @throws TooManyRequests without counting the request
+   * Counts a request. Its response shows the limits of which at most half is left. @throws TooManyRequests
    */
   admit({ tokenId, userId }: Counted, response: HeaderSink): void {
     this.take(response, [this.tokens, tokenId], [this.users, userId]);
   }
 
   /**
-   * Counts a request by a secret link. It does not count against the link's user, because a leaked link must
-   * not block that user's scripts.
-   *
+   * Counts a request by a secret link, but not against its user, whose scripts a leaked link must not block.
    * @throws TooManyRequests without counting the request
    */
   admitLink(linkId: number, response: HeaderSink): void {
@@ -184,9 +160,7 @@ export class RequestLimits {
     return this.barredMinute !== 0 && this.barredMinute === minuteOf(this.nowMs());
   }
 
-  /**
-   * Returns the refusal for an address with too many failed authentications in this minute; null for others.
-   */
+  /** Returns the refusal for an address with too many failed authentications in this minute, if any. */
   refusalOf(address: string | null): TooManyRequests | null {
     const nowMs = this.nowMs();
     const remaining = keysOf(this.failures, address).map(([counter, key]) => ({

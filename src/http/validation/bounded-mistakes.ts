@@ -2,15 +2,12 @@ import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { ValidationItem } from './refusal';
 
 const MOST_ITEMS = 20;
-/** Maximum number of values, and of characters of text, in an input that an item contains. */
+/** Maximum number of values, and of characters of text, in an item's input. */
 const MOST_OF_INPUT = 1000;
 
 /**
  * Returns the items of a 422 response of a route that is not specified: the first items, without long inputs,
- * and the number of the other mistakes. So thousands of mistakes in a request are neither generated nor
- * returned.
- *
- * @param count the number of all mistakes
+ * and the number of other mistakes, out of `count`.
  */
 export function boundedMistakes(mistakes: Iterable<ValidationItem>, count: number): ValidationItem[] {
   const items: ValidationItem[] = [];

@@ -1,9 +1,6 @@
 import { BooleanField, BoundField, type FieldOptions, IntegerField, StringField } from './fields';
 
-/**
- * Pattern for text that people read, which is not blank and contains no control characters. Browsers and
- * other clients compile the pattern too, so it uses neither a lookahead nor a class that needs a flag.
- */
+/** Pattern for text that people read. Clients compile it: no lookahead, no class that needs a flag. */
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
 /** Declares a text that people read. A minimum length has a clearer message than the pattern. */

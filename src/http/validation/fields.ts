@@ -22,8 +22,7 @@ export interface FieldOptions {
   readonly deprecated?: true;
   /**
    * Value of an omitted field without a default. `refused` (the default) rejects it. `null` reads it as null,
-   * and accepts null as well. `omitted` leaves it undefined, for changes that keep the current value. Null is
-   * refused where it has no meaning, and the description of each field says so.
+   * and accepts null as well. `omitted` leaves it undefined, for changes that keep the current value.
    */
   readonly absent?: 'refused' | 'null' | 'omitted';
   /** Whether null is accepted, which clears the current value. */
@@ -38,10 +37,7 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly default?: string;
   /** Whether control characters are accepted even in a strict request. */
   readonly anyCharacter?: true;
-  /**
-   * Words of a choice. The description lists them instead of the pattern, because some generators fail on
-   * both.
-   */
+  /** Words of a choice. The description lists only them: some generators fail on words and a pattern. */
   readonly choices?: readonly string[];
   /** Describes null as a type of a query parameter, as the reference does. */
   readonly describesNull?: true;
@@ -115,10 +111,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
   });
 }
 
-/**
- * Declares a boolean, which is required unless it has a default. A query is read as leniently as Pydantic
- * reads it, but a body has to contain `true` or `false`.
- */
+/** Declares a boolean, which is required unless it has a default. Only a query accepts other words. */
 export function BooleanField(options: FieldOptions & { readonly default?: boolean } = {}): PropertyDecorator {
   return requestField({
     schema: defined({ type: 'boolean', default: options.default }),
@@ -130,10 +123,7 @@ export function BooleanField(options: FieldOptions & { readonly default?: boolea
 const readExactBoolean = (input: JsonValue): boolean | Refusal =>
   typeof input === 'boolean' ? input : notBoolean(input);
 
-/**
- * Schemas of an amount as text and as a number. Generated clients and validating gateways refuse a type that
- * is not described.
- */
+/** Schemas of an amount as text and as a number. Clients refuse types that are not described. */
 const AMOUNT = [
   { type: 'string', pattern: String.raw`^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$` },
   { type: 'number', minimum: 0.01, maximum: 999_999_999_999.99 },
@@ -144,12 +134,7 @@ const AMOUNT_OR_ZERO = [
   { type: 'number', minimum: 0, maximum: 999_999_999_999.99 },
 ];
 
-/**
- * Declares an amount in roubles, above 0 and with at most two decimals, as text or as a number. Its value is
- * a `Money`.
- *
- * @param options.orZero whether 0 is accepted
- */
+/** Declares an amount in roubles above 0 (or from 0), with at most two decimals, as text or as a number. */
 export function AmountField({
   orZero = false,
   ...options
@@ -166,15 +151,12 @@ export function DateTimeField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({
     schema: { type: 'string', format: 'date-time' },
     options,
-    // Accepts other spellings in strict requests only, because the 422 of a specified route must not change.
+    // Other spellings only in strict requests: the 422 of a specified route must not change.
     read: (input, { strict }) => readDateTime(input, strict !== undefined),
   });
 }
 
-/**
- * Declares the start or the end of a period: a date-time, or a day that is part of the period. Its value is a
- * `Date`.
- */
+/** Declares a bound of a period: a date-time, or a day that the period includes. Its value is a `Date`. */
 export function BoundField(side: 'start' | 'end', options: FieldOptions = {}): PropertyDecorator {
   const schema = { anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })) };
   const read: Field['read'] = (input, { strict }) => readBound(side, input, strict !== undefined);
@@ -279,7 +261,7 @@ function describe(schema: Readonly<Record<string, unknown>>, options: Field['opt
     ? // Nest would add a type to a parameter's `anyOf`, unless it is given inside `schema`.
       { ...texts, type: 'string', required, schema: defined({ ...schema, example }), ...nullable }
     : { ...schema, ...texts, required, ...nullable };
-  // Nest's types only know the `exclusiveMinimum` of OpenAPI 3.0, which is a boolean.
+  // Nest's types only know the boolean `exclusiveMinimum` of OpenAPI 3.0.
   return property as ApiPropertyOptions;
 }
 

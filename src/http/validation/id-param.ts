@@ -36,7 +36,7 @@ export const ApiIdParam = (name: string, description: string, example?: number):
 
 /**
  * Injects an id from the path. Anything but a positive integer returns 422 before the handler is called.
- * Staff routes omit the description here and describe the id by the object that they act on.
+ * Staff routes omit the description here and describe the id by its object.
  */
 export const IdParam =
   (name: string, description?: string, example?: number): ParameterDecorator =>
@@ -46,10 +46,7 @@ export const IdParam =
     if (description !== undefined) decorateRoute(ApiIdParam(name, description, example), route, handler);
   };
 
-/**
- * Injects a header that may be omitted or empty. A value out of bounds returns 422 before the handler is
- * called.
- */
+/** Injects a header that may be omitted or empty. A value out of bounds returns 422. */
 export const TextHeader =
   (name: string, bounds: StringBounds): ParameterDecorator =>
   (route, handler, index) => {

@@ -18,11 +18,10 @@ const instances = new WeakMap<object, object>();
 export const instanceOf = (input: object): object | undefined => instances.get(input);
 
 /**
- * Turns the query and the body of a request into instances of their DTOs. They contain only declared fields,
+ * Turns the query and the body of a request into instances of their DTOs, which contain only declared fields,
  * coerced, with defaults filled in.
- *
  * @throws RequestInvalid with all mistakes in FastAPI's order: path, query, header, body, and in each the
- *   order of declaration. Routes that are not specified list a limited number of mistakes
+ * order of declaration. Routes that are not specified list a limited number of mistakes
  */
 export function readInput({ path, query, header, body, refusesQuery }: RouteInput, request: Request): void {
   const refused: [Place, Refusal | RefusedItems][] = [];

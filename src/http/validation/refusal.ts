@@ -1,9 +1,7 @@
 import { DomainError } from '../../common';
 import { type JsonObject, type JsonValue, writeJson } from '../json/json-value';
 
-/**
- * The refusal of an input, in Pydantic's words. It is an item of the 422 response, except for its location.
- */
+/** The refusal of an input in Pydantic's words: an item of the 422 response without its location. */
 export class Refusal {
   constructor(
     readonly type: string,
@@ -35,7 +33,6 @@ export class RefusedItems {
   }
 }
 
-/** An item of the 422 response. */
 export type ValidationItem = Readonly<{
   type: string;
   loc: readonly (string | number)[];

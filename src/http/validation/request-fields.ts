@@ -1,10 +1,7 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
 import type { FieldPlace } from './strict-request';
 
-/**
- * The values from which a DTO is read. Private fields hide them from class-transformer, which visits every
- * property and trusts its value, for example a `constructor`.
- */
+/** The values from which a DTO is read, hidden from class-transformer, which trusts e.g. a `constructor`. */
 export class RequestFields {
   readonly #values: JsonObject;
   readonly #inputWhenMissing: JsonValue;

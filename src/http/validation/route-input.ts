@@ -8,7 +8,7 @@ interface TextReader {
   readonly read: (text: string | undefined) => unknown;
 }
 
-/** The parts of a request that are read before the handler is called. */
+/** The inputs of a request that are read before the handler is called. */
 export interface RouteInput {
   readonly path: readonly TextReader[];
   readonly header: readonly TextReader[];
@@ -22,7 +22,7 @@ const NO_QUERY = 'refuses-query';
 /** Key of Nest's metadata about the parameters of a handler. */
 const ROUTE_ARGUMENTS = '__routeArguments__';
 
-/** Marks a route without query parameters, so that it refuses a query, e.g. `?preview=true` on a change. */
+/** Marks a route without query parameters, which refuses a query, e.g. `?preview=true` on a change. */
 export const RefuseStrayQuery = () => SetMetadata(NO_QUERY, true);
 
 /** Registers a text of the request that is read before the handler of the route is called. */
@@ -60,9 +60,8 @@ export function inputOf(controller: Type, handler: string): RouteInput {
   };
 }
 
-/** An argument of a handler: the part of the request, and its index among the arguments. */
 interface HandlerArgument {
-  /** The part of the request. NaN if one of our own decorators injects the argument. */
+  /** NaN if one of our own decorators injects the argument. */
   readonly kind: RouteParamtypes;
   readonly index: number;
   /** The name of the parameter or header. */
@@ -73,8 +72,7 @@ export function handlerArguments(controller: Type, handler: string): HandlerArgu
   const taken = Reflect.getMetadata(ROUTE_ARGUMENTS, controller, handler) as
     | Record<string, { readonly index: number; readonly data: string }>
     | undefined;
-  // Each key consists of the kind and the position. The kind of our own decorators is a random text, which
-  // may begin with a digit.
+  // Each key begins with the kind. Our own decorators' kind is a random text, perhaps with a first digit.
   return Object.entries(taken ?? {}).map(([key, { index, data }]) => ({
     kind: Number(key.split(':', 1)[0]),
     index,

@@ -3,17 +3,14 @@ import { ApiExtension } from '@nestjs/swagger';
 import type { JsonValue } from '../json/json-value';
 import { Refusal } from './refusal';
 
-/** The part of a request that contains the fields. In a query, every value is text. */
+/** Place of the fields in a request. In a query, every value is text. */
 export type FieldPlace = 'query' | 'body';
 
 const STRICT = 'strict-request';
 /** Marks the schema of a strict DTO until the description says `additionalProperties: false` instead. */
 export const STRICT_EXTENSION = 'x-strict';
 
-/**
- * Marks a field that may be null. The description shows this for bodies only, because a query cannot contain
- * null.
- */
+/** Marks a field that may be null. Only bodies can contain null and describe it. */
 export const NULLABLE_EXTENSION = 'x-nullable';
 
 const NO_CONTROLS = String.raw`^[^\x00-\x1f\x7f-\x9f]*$`;
@@ -22,7 +19,7 @@ const isWithoutControls = (text: string): boolean => new RegExp(NO_CONTROLS, 'u'
 /**
  * Marks a DTO that is read exactly as described: it refuses unknown fields, control characters in any text,
  * words for booleans other than `true` and `false`, and integers in a body that are written as text. Without
- * the mark, a DTO is read as leniently as Pydantic reads it.
+ * the mark, a DTO is read as leniently as by Pydantic.
  */
 export const StrictRequest = (): ClassDecorator =>
   applyDecorators(
@@ -32,9 +29,7 @@ export const StrictRequest = (): ClassDecorator =>
 
 export const isStrict = (dto: object): boolean => Reflect.hasMetadata(STRICT, dto);
 
-/**
- * Returns the refusal of an input that only a lenient DTO would read; undefined if a strict DTO accepts it.
- */
+/** Returns the refusal of an input that only a lenient DTO would read, if any. */
 export function refuseLoose(input: JsonValue, type: unknown, place: FieldPlace): Refusal | undefined {
   if (typeof input === 'string' && !isWithoutControls(input)) {
     return new Refusal('string_pattern_mismatch', `String should match pattern '${NO_CONTROLS}'`, input, {

@@ -13,10 +13,7 @@ export function readDate(input: JsonValue): string | Refusal {
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
 
-/**
- * Reads a bound of a period: a date-time, or a day (UTC). Returns the start of the day for the start of a
- * period, and the start of the next day for its end.
- */
+/** Reads a date-time or a day (UTC). A day that ends a period becomes the start of the next day. */
 export function readBound(side: 'start' | 'end', input: JsonValue, anySpelling: boolean): Date | Refusal {
   if (typeof input !== 'string' || !isDay(input)) {
     return readDateTime(input, anySpelling, 'a day, e.g. 2026-11-21, or ');
@@ -27,10 +24,8 @@ export function readBound(side: 'start' | 'end', input: JsonValue, anySpelling: 
 }
 
 /**
- * Reads an ISO 8601 date-time. Its offset from UTC is required, because the time would be ambiguous without
- * it.
- *
- * @param anySpelling whether offsets such as `+0000` and `z` are accepted too
+ * Reads an ISO 8601 date-time, whose offset from UTC is required.
+ * @param anySpelling whether offsets such as `+0000` and `z` are accepted as well
  * @param alternative another accepted form, which the refusal mentions
  */
 export function readDateTime(input: JsonValue, anySpelling = false, alternative = ''): Date | Refusal {
@@ -45,7 +40,7 @@ export function readDateTime(input: JsonValue, anySpelling = false, alternative 
   const [, day = '', offset] = DATE_TIME.exec(text) ?? [];
   const moment = new Date(text.replace(' ', 'T'));
   const year = moment.getUTCFullYear();
-  // Checks the year after the offset is applied, because the offset may change the year.
+  // Checks the year after applying the offset, which may change the year.
   if (!isDay(day) || !(year >= 1 && year <= 9999)) {
     const error = `expected ${alternative}ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z`;
     return new Refusal('datetime_parsing', `Input should be a valid datetime, ${error}`, input, { error });

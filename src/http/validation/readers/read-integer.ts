@@ -19,8 +19,7 @@ export interface IntegerBounds {
 
 /**
  * Reads an integer as leniently as Pydantic does: from whole numbers, booleans and text such as `" 6 "`,
- * `"+6"`, `"1_000"` and `"3.0"`. An integer beyond the safe integers becomes the nearest safe integer,
- * because no rule distinguishes them.
+ * `"+6"`, `"1_000"` and `"3.0"`. An unsafe integer becomes the nearest safe integer.
  */
 export function readInteger(input: JsonValue, bounds: IntegerBounds): number | Refusal {
   const value = toBigInt(input);
@@ -69,10 +68,7 @@ function fromText(input: string): bigint | Refusal {
   return new Refusal('int_parsing', msg, input);
 }
 
-/**
- * Removes what pydantic-core allows around an integer, in pydantic-core's order. The order decides odd cases:
- * `"0-5"` is -5, because a minus may follow the leading zeros.
- */
+/** Removes what pydantic-core allows around an integer, in pydantic-core's order: `"0-5"` is -5. */
 function cleanIntegerText(input: string): string | null {
   const trimmed = trim(input);
   const unplussed = trimmed.startsWith('+') ? trimmed.slice(1) : trimmed;
@@ -87,10 +83,7 @@ function cleanIntegerText(input: string): string | null {
   return negative ? `-${digits}` : digits;
 }
 
-/**
- * Removes Unicode white space. `String.prototype.trim` removes other characters, and a pattern is slow on a
- * long run of spaces.
- */
+/** Removes Unicode white space, unlike `String.prototype.trim`. A pattern is slow on many spaces. */
 function trim(text: string): string {
   let start = 0;
   let end = text.length;

@@ -3,7 +3,7 @@ import { Refusal } from '../refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
 export interface StringBounds {
-  /** Minimum length in code points, which `maxLength` counts too. */
+  /** Minimum length in code points. `maxLength` counts code points as well. */
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;

@@ -2,7 +2,7 @@ import { Refusal } from '../refusal';
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Whether the text contains half of a surrogate pair. JSON can escape it, although it is no character. */
+/** Whether the text contains half of a surrogate pair, which JSON can escape. */
 export function hasLoneSurrogate(text: string): boolean {
   return LONE_SURROGATE.test(text);
 }
