@@ -3,7 +3,7 @@ import { readReference, writeReference } from '../src/agents/prepared-order';
 import { generateSecret, isWellFormedSecret } from '../src/auth/token-text';
 import { positionOf } from '../src/events';
 import { CURSOR_PATTERN, readCursor } from '../src/events/reading/events.query';
-import { Refusal } from '../src/http';
+import { InputMistake } from '../src/http';
 import { readInteger } from '../src/http/validation/readers/read-integer';
 import { connectAgent } from './support/agent';
 import { forAllTests } from './support/fixtures';
@@ -60,7 +60,7 @@ describe('Another spelling', () => {
       if (accepted.test(text)) expect([`evt_${readCursor(text)}`, 'evt_now']).toContain(written);
     }
     const cursors = spellingsOf('1742', 1000, decorate).map((text) => readInteger(text, { greaterThan: 0 }));
-    expect(new Set(cursors.filter((cursor) => !(cursor instanceof Refusal)))).toEqual(new Set([1742]));
+    expect(new Set(cursors.filter((cursor) => !(cursor instanceof InputMistake)))).toEqual(new Set([1742]));
   });
 });
 

@@ -87,8 +87,8 @@ export async function refusedBy<Result>(
   try {
     return await statement();
   } catch (error) {
-    const Refusal = refusals[violatedConstraint(error) ?? sqlStateOf(error)];
-    throw Refusal ? new Refusal() : error;
+    const ErrorClass = refusals[violatedConstraint(error) ?? sqlStateOf(error)];
+    throw ErrorClass ? new ErrorClass() : error;
   }
 }
 

@@ -30,7 +30,7 @@ import { LargeBodies } from './large-bodies';
 import { RequestInputGuard } from './request-input.guard';
 import { RequestsUnderWay } from './under-way';
 import { IntegerField, StringField } from './validation/fields';
-import { Refusal, RequestInvalid } from './validation/refusal';
+import { InputMistake, RequestInvalid } from './validation/input-mistake';
 
 class Failure extends DomainError {
   constructor(
@@ -93,7 +93,7 @@ class TestController {
 
   @Get('invalid-header')
   invalidHeader(): never {
-    throw new RequestInvalid([new Refusal('made_up', 'Made up', 10n ** 20n).at('header', 'X-Made-Up')]);
+    throw new RequestInvalid([new InputMistake('made_up', 'Made up', 10n ** 20n).at('header', 'X-Made-Up')]);
   }
 
   @Get('crash')

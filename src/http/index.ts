@@ -74,7 +74,7 @@ export {
   TextField,
   ToField,
 } from './validation/common-fields';
-export { Refusal, RequestInvalid } from './validation/refusal';
+export { InputMistake, RequestInvalid } from './validation/input-mistake';
 export { StrictRequest } from './validation/strict-request';
 export { handlerArguments, inputOf, RefuseStrayQuery, type RouteInput } from './validation/route-input';
 export { instanceOf, readInput } from './validation/read-input';

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { networksOf, plainAddress, Turns } from '../common';
-import { RequestInvalid } from './validation/refusal';
+import { RequestInvalid } from './validation/input-mistake';
 
 /** Minimum size of a large body, which takes about a tenth of a millisecond to read. */
 const LARGE_BODY_BYTES = 4096;

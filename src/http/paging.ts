@@ -5,7 +5,7 @@ import { ApiNullable } from './description/api-properties';
 import type { ErrorsOfStatus } from './description/describe-route';
 import { IdField } from './validation/common-fields';
 import { IntegerField } from './validation/fields';
-import { Refusal, RequestInvalid } from './validation/refusal';
+import { InputMistake, RequestInvalid } from './validation/input-mistake';
 import { StrictRequest } from './validation/strict-request';
 
 const MAX_LIMIT = 200;
@@ -29,7 +29,7 @@ export interface PageRequest<Cursor = number> {
 export class CursorUnknown extends RequestInvalid {
   constructor(input: string | number, ...loc: string[]) {
     super([
-      new Refusal('cursor_unknown', 'Input should be a cursor or an id of a response', input).at(...loc),
+      new InputMistake('cursor_unknown', 'Input should be a cursor or an id of a response', input).at(...loc),
     ]);
   }
 }

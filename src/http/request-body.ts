@@ -4,7 +4,7 @@ import { RequestTimeoutException } from '@nestjs/common';
 import { domainError } from '../common';
 import type { JsonValue } from './json/json-value';
 import { JsonSyntaxError, parseJson } from './json/parse-json';
-import { Refusal, RequestInvalid } from './validation/refusal';
+import { InputMistake, RequestInvalid } from './validation/input-mistake';
 
 /** Maximum size of a body, for routes without another limit. */
 export const MAX_BODY_BYTES = 100 * 1024;
@@ -111,6 +111,6 @@ function isJson(contentType: string | undefined): boolean {
 }
 
 function jsonInvalid({ message, position }: JsonSyntaxError): RequestInvalid {
-  const refusal = new Refusal('json_invalid', 'JSON decode error', {}, { error: message });
-  return new RequestInvalid([refusal.at('body', position)]);
+  const mistake = new InputMistake('json_invalid', 'JSON decode error', {}, { error: message });
+  return new RequestInvalid([mistake.at('body', position)]);
 }

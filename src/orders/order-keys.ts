@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readIdempotencyKey, Refusal } from '../http';
+import { readIdempotencyKey, InputMistake } from '../http';
 import { IdempotencyKeyInvalid, IdempotencyKeyMissing } from './orders.errors';
 
 export interface Idempotency {
@@ -19,7 +19,7 @@ export function readIdempotency(
 ): Idempotency | null {
   if (header === undefined) return null;
   const key = readIdempotencyKey(header);
-  if (key instanceof Refusal) throw new IdempotencyKeyInvalid(key);
+  if (key instanceof InputMistake) throw new IdempotencyKeyInvalid(key);
   return { key, requestHash: hashOf(request) };
 }
 

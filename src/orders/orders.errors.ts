@@ -1,5 +1,5 @@
 import { DomainError, domainError, type Money } from '../common';
-import { type Refusal, RequestInvalid } from '../http';
+import { type InputMistake, RequestInvalid } from '../http';
 
 export class UnsupportedProxyType extends domainError('bad-request', 'Unsupported proxy type') {}
 
@@ -105,8 +105,8 @@ export class RefundTooLarge extends domainError('conflict', (left: Money) =>
 const KEY_LOCATION = ['header', 'Idempotency-Key'];
 
 export class IdempotencyKeyInvalid extends RequestInvalid {
-  constructor(refusal: Refusal) {
-    super([refusal.at(...KEY_LOCATION)]);
+  constructor(mistake: InputMistake) {
+    super([mistake.at(...KEY_LOCATION)]);
   }
 }
 

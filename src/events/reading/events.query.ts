@@ -1,4 +1,4 @@
-import { IntegerField, LimitField, Refusal, StrictRequest, StringField } from '../../http';
+import { IntegerField, LimitField, InputMistake, StrictRequest, StringField } from '../../http';
 import { ALL_EVENT_TYPES, type EventType, isEventType } from '../event-types';
 
 /** Pattern of a cursor: the id of any user's event. The events after it have greater positions. */
@@ -41,7 +41,7 @@ export class EventsQuery {
     absent: 'null',
     maxLength: 1000,
     refine: (text) =>
-      text.split(',').every(isEventType) ? undefined : new Refusal('enum', UNKNOWN_TYPE, text),
+      text.split(',').every(isEventType) ? undefined : new InputMistake('enum', UNKNOWN_TYPE, text),
   })
   type!: string | null;
 }

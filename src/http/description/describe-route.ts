@@ -10,7 +10,7 @@ import {
 } from '@nestjs/swagger';
 import { DomainError } from '../../common';
 import { statusOf } from '../errors/error.filter';
-import type { ValidationItem } from '../validation/refusal';
+import type { ValidationItem } from '../validation/input-mistake';
 import { hasInput, inputOf } from '../validation/route-input';
 import { bodyOf, contentOf, ErrorResponse, HTTPValidationError } from './error-response';
 import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from './idempotency-key';

@@ -1,7 +1,7 @@
 import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { missing } from '../validation/fields';
-import { Refusal } from '../validation/refusal';
+import { InputMistake } from '../validation/input-mistake';
 import { readBefore } from '../validation/route-input';
 
 const NAME = 'Idempotency-Key';
@@ -16,11 +16,11 @@ export interface IdempotencyKeyOptions {
 }
 
 /** Reads a key with or without the quotes of the draft standard. Both forms are the same key. */
-export function readIdempotencyKey(header: string): string | Refusal {
+export function readIdempotencyKey(header: string): string | InputMistake {
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
   if (VISIBLE_ASCII.test(key)) return key;
   const msg = 'Idempotency-Key should be 1 to 255 visible ASCII characters';
-  return new Refusal('idempotency_key_invalid', msg, header);
+  return new InputMistake('idempotency_key_invalid', msg, header);
 }
 
 /** Describes and checks the header that makes a request safe to retry. */

@@ -1,8 +1,8 @@
 import type { Type } from '@nestjs/common';
 import type { Request } from 'express';
+import { RequestInvalid, type ValidationItem } from '../validation/input-mistake';
 import { readInput } from '../validation/read-input';
 import { declaredFields } from '../validation/read-instance';
-import { RequestInvalid, type ValidationItem } from '../validation/refusal';
 import type { RouteInput } from '../validation/route-input';
 
 /** Values for every field. Free texts accept only the first value, and other fields refuse it. */

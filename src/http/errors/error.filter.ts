@@ -13,7 +13,7 @@ import { codeOf, DomainError, type ErrorKind, messageOf, ServiceUnavailable, sta
 import { type JsonValue, writeJson } from '../json/json-value';
 import { routeTemplate, UNMATCHED } from '../request-metrics';
 import { Disconnected } from '../under-way';
-import { RequestInvalid } from '../validation/refusal';
+import { RequestInvalid } from '../validation/input-mistake';
 import { allowedMethods } from './allowed-methods';
 import { isSpecified } from './specified-routes';
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonValue } from '../json/json-value';
-import type { ValidationItem } from './refusal';
+import type { ValidationItem } from './input-mistake';
 
 const MOST_ITEMS = 20;
 /** Maximum number of values, and of characters of text, in an item's input. */

@@ -14,8 +14,8 @@ import {
   StringField,
   StringListField,
 } from './fields';
+import { RequestInvalid } from './input-mistake';
 import { instanceOf, readInput } from './read-input';
-import { RequestInvalid } from './refusal';
 
 class Shelf {
   @StringField({ minLength: 2, maxLength: 4 })
@@ -148,7 +148,7 @@ function read(body: object, dto: Type<object> = Everything): Everything {
   return instanceOf(body) as Everything;
 }
 
-function refusalsOf(body: object, dto?: Type<object>): [string, readonly (string | number)[]][] {
+function mistakesOf(body: object, dto?: Type<object>): [string, readonly (string | number)[]][] {
   try {
     read(body, dto);
   } catch (error) {
@@ -165,7 +165,7 @@ describe('A field', () => {
       note: null,
       count: null,
     });
-    expect(refusalsOf({ amount: null })).toEqual([
+    expect(mistakesOf({ amount: null })).toEqual([
       ['decimal_type', ['body', 'amount']],
       ['missing', ['body', 'words']],
     ]);
@@ -174,14 +174,14 @@ describe('A field', () => {
   it('of a change is undefined when it is missing, and null where that clears something', () => {
     expect(read({ limit: null }, Change)).toEqual({ note: undefined, enabled: undefined, limit: null });
     expect(read({ limit: 5n, note: null }, Change)).toMatchObject({ note: null, limit: expect.anything() });
-    expect(refusalsOf({ enabled: null }, Change)).toEqual([
+    expect(mistakesOf({ enabled: null }, Change)).toEqual([
       ['bool_type', ['body', 'enabled']],
       ['missing', ['body', 'limit']],
     ]);
   });
 
   it.each([[0n], [1n], ['true'], ['no']])('refuses %p as a boolean of a body', (enabled) => {
-    expect(refusalsOf({ enabled, limit: null }, Change)).toEqual([['bool_type', ['body', 'enabled']]]);
+    expect(mistakesOf({ enabled, limit: null }, Change)).toEqual([['bool_type', ['body', 'enabled']]]);
   });
 
   it.each([
@@ -209,7 +209,7 @@ describe('A field', () => {
     ['-1', 'greater_than'],
     [true, 'decimal_type'],
   ])('refuses anything else as an amount: %p', (amount, type) => {
-    expect(refusalsOf({ ...VALID, amount })).toEqual([[type, ['body', 'amount']]]);
+    expect(mistakesOf({ ...VALID, amount })).toEqual([[type, ['body', 'amount']]]);
   });
 
   it.each([
@@ -230,7 +230,7 @@ describe('A field', () => {
     ['yesterday', 'datetime_parsing'],
     [1n, 'datetime_type'],
   ])('refuses anything else as a date-time: %p', (at, type) => {
-    expect(refusalsOf({ ...VALID, at })).toEqual([[type, ['body', 'at']]]);
+    expect(mistakesOf({ ...VALID, at })).toEqual([[type, ['body', 'at']]]);
   });
 
   it('reads the bounds of a period: days, both included, or times', () => {
@@ -239,7 +239,7 @@ describe('A field', () => {
     const at = '2026-11-30T12:00:00Z';
     expect(read({ ...VALID, from: at, to: at })).toMatchObject({ from: new Date(at), to: new Date(at) });
     for (const bound of ['2026-02-30', '0000-01-01', '2026-11-30T12:00:00']) {
-      expect(refusalsOf({ ...VALID, to: bound })).toEqual([
+      expect(mistakesOf({ ...VALID, to: bound })).toEqual([
         [expect.stringMatching(/^(datetime|timezone)_/), ['body', 'to']],
       ]);
     }
@@ -256,26 +256,26 @@ describe('A field', () => {
     ['2026-11-21T00:00:00Z', 'date_from_datetime_parsing'],
     [1n, 'date_type'],
   ])('refuses anything else as a day: %p', (day, type) => {
-    expect(refusalsOf({ ...VALID, day })).toEqual([[type, ['body', 'day']]]);
+    expect(mistakesOf({ ...VALID, day })).toEqual([[type, ['body', 'day']]]);
   });
 
   it('reads an object field by field, and names each field it refuses', () => {
     expect(read({ ...VALID, part: { size: '3', other: 1n } }).part).toEqual({ size: 3, colour: 'red' });
-    expect(refusalsOf({ ...VALID, part: { colour: 5n } })).toEqual([
+    expect(mistakesOf({ ...VALID, part: { colour: 5n } })).toEqual([
       ['missing', ['body', 'part', 'size']],
       ['string_type', ['body', 'part', 'colour']],
     ]);
-    expect(refusalsOf({ ...VALID, part: [] })).toEqual([['model_attributes_type', ['body', 'part']]]);
+    expect(mistakesOf({ ...VALID, part: [] })).toEqual([['model_attributes_type', ['body', 'part']]]);
   });
 
   it('reads a list of texts, and names each item it refuses', () => {
     expect(read({ ...VALID, words: ['a', 'b'] }).words).toEqual(['a', 'b']);
-    expect(refusalsOf({ ...VALID, words: ['A', 5n] })).toEqual([
+    expect(mistakesOf({ ...VALID, words: ['A', 5n] })).toEqual([
       ['lower', ['body', 'words', 0]],
       ['string_type', ['body', 'words', 1]],
     ]);
-    expect(refusalsOf({ ...VALID, words: [] })).toEqual([['too_short', ['body', 'words']]]);
-    expect(refusalsOf({ ...VALID, words: ['a', 'b', 'c'] })).toEqual([['too_long', ['body', 'words']]]);
-    expect(refusalsOf({ ...VALID, words: 'a' })).toEqual([['list_type', ['body', 'words']]]);
+    expect(mistakesOf({ ...VALID, words: [] })).toEqual([['too_short', ['body', 'words']]]);
+    expect(mistakesOf({ ...VALID, words: ['a', 'b', 'c'] })).toEqual([['too_long', ['body', 'words']]]);
+    expect(mistakesOf({ ...VALID, words: 'a' })).toEqual([['list_type', ['body', 'words']]]);
   });
 });

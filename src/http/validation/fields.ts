@@ -5,13 +5,13 @@ import type { ValidatorConstraintInterface } from 'class-validator';
 import { Validate, ValidatorConstraint } from 'class-validator/cjs/decorator/common/Validate';
 import type { Money } from '../../common';
 import { isJsonObject, type JsonValue } from '../json/json-value';
+import { InputMistake, ItemMistakes } from './input-mistake';
 import { declareField, readInstance } from './read-instance';
 import { readAmount } from './readers/read-amount';
 import { readBoolean } from './readers/read-boolean';
 import { readBound, readDate, readDateTime } from './readers/read-date';
 import { type IntegerBounds, readInteger } from './readers/read-integer';
 import { readString, type StringBounds } from './readers/read-string';
-import { Refusal, RefusedItems } from './refusal';
 import { RequestFields } from './request-fields';
 import { notBoolean, NULLABLE_EXTENSION, refuseLoose } from './strict-request';
 
@@ -42,13 +42,13 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
   /** Describes null as a type of a query parameter, as the reference does. */
   readonly describesNull?: true;
   /** Refuses text within the bounds for a reason that a pattern cannot express, or converts it. */
-  readonly refine?: (text: string) => string | Refusal | undefined;
+  readonly refine?: (text: string) => string | InputMistake | undefined;
 }
 
 export interface StringListFieldOptions extends FieldOptions {
   readonly atLeast?: number;
   readonly atMost: number;
-  /** Check of each item, with the type and message of its refusal. */
+  /** Check of each item, with the type and message of its mistake. */
   readonly of: {
     readonly isValid: (item: string) => boolean;
     readonly type: string;
@@ -59,7 +59,7 @@ export interface StringListFieldOptions extends FieldOptions {
 }
 
 type FieldValue = string | number | boolean | null | Money | Date | readonly string[] | object;
-type Outcome = FieldValue | Refusal | RefusedItems | undefined;
+type Outcome = FieldValue | InputMistake | ItemMistakes | undefined;
 
 interface Field extends Pick<StringFieldOptions, 'anyCharacter'> {
   /** The OpenAPI 3.1 schema of the field, except for null. */
@@ -106,7 +106,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
     options,
     read: (input) => {
       const text = readString(input, options);
-      return text instanceof Refusal ? text : (options.refine?.(text) ?? text);
+      return text instanceof InputMistake ? text : (options.refine?.(text) ?? text);
     },
   });
 }
@@ -120,7 +120,7 @@ export function BooleanField(options: FieldOptions & { readonly default?: boolea
   });
 }
 
-const readExactBoolean = (input: JsonValue): boolean | Refusal =>
+const readExactBoolean = (input: JsonValue): boolean | InputMistake =>
   typeof input === 'boolean' ? input : notBoolean(input);
 
 /** Schemas of an amount as text and as a number. Clients refuse types that are not described. */
@@ -194,36 +194,36 @@ export function StringListField(options: StringListFieldOptions): PropertyDecora
 function readStringList(
   input: JsonValue,
   { atLeast = 0, atMost, of }: StringListFieldOptions,
-): readonly string[] | Refusal | RefusedItems {
-  if (!Array.isArray(input)) return new Refusal('list_type', 'Input should be a valid list', input);
+): readonly string[] | InputMistake | ItemMistakes {
+  if (!Array.isArray(input)) return new InputMistake('list_type', 'Input should be a valid list', input);
   const items: readonly JsonValue[] = input;
   const size = `item${atLeast === 1 ? '' : 's'} after validation, not ${items.length}`;
   if (items.length < atLeast) {
     const ctx = { field_type: 'List', min_length: atLeast, actual_length: items.length };
-    return new Refusal('too_short', `List should have at least ${atLeast} ${size}`, input, ctx);
+    return new InputMistake('too_short', `List should have at least ${atLeast} ${size}`, input, ctx);
   }
   if (items.length > atMost) {
     const ctx = { field_type: 'List', max_length: atMost, actual_length: items.length };
-    return new Refusal('too_long', `List should have at most ${atMost} ${size}`, input, ctx);
+    return new InputMistake('too_long', `List should have at most ${atMost} ${size}`, input, ctx);
   }
   const read = items.map((item) => {
     const text = readString(item, { maxLength: 1000 });
-    return text instanceof Refusal || of.isValid(text) ? text : new Refusal(of.type, of.msg, item);
+    return text instanceof InputMistake || of.isValid(text) ? text : new InputMistake(of.type, of.msg, item);
   });
-  const refused = read.flatMap((item, n): [number, Refusal][] =>
-    item instanceof Refusal ? [[n, item]] : [],
+  const refused = read.flatMap((item, n): [number, InputMistake][] =>
+    item instanceof InputMistake ? [[n, item]] : [],
   );
-  return refused.length > 0 ? new RefusedItems(refused) : read.filter((item) => typeof item === 'string');
+  return refused.length > 0 ? new ItemMistakes(refused) : read.filter((item) => typeof item === 'string');
 }
 
 /**
- * Declares a field to three libraries: class-transformer reads it as its value or a Refusal, class-validator
- * collects the refusals in the order of declaration, and Swagger describes it.
+ * Declares a field to three libraries: class-transformer reads it as its value or an InputMistake,
+ * class-validator collects the mistakes in the order of declaration, and Swagger describes it.
  */
 function requestField({ schema, options, read, anyCharacter }: Field): PropertyDecorator {
   const readExactly: Field['read'] = (input, fields) => {
     const value = read(input, fields);
-    const isRefused = value instanceof Refusal || value instanceof RefusedItems;
+    const isRefused = value instanceof InputMistake || value instanceof ItemMistakes;
     if (!fields.strict || anyCharacter || isRefused) return value;
     return refuseLoose(input, schema['type'], fields.strict) ?? value;
   };
@@ -279,19 +279,19 @@ function readField(
   return options.absent === 'null' ? null : missing(fields.inputWhenMissing);
 }
 
-export function missing(input: JsonValue): Refusal {
-  return new Refusal('missing', 'Field required', input);
+export function missing(input: JsonValue): InputMistake {
+  return new InputMistake('missing', 'Field required', input);
 }
 
-export function notAnObject(input: JsonValue): Refusal {
+export function notAnObject(input: JsonValue): InputMistake {
   const msg = 'Input should be a valid dictionary or object to extract fields from';
-  return new Refusal('model_attributes_type', msg, input);
+  return new InputMistake('model_attributes_type', msg, input);
 }
 
 @ValidatorConstraint()
 class NotRefused implements ValidatorConstraintInterface {
   validate(value: unknown): boolean {
-    return !(value instanceof Refusal || value instanceof RefusedItems);
+    return !(value instanceof InputMistake || value instanceof ItemMistakes);
   }
 }
 

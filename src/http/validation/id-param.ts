@@ -1,16 +1,16 @@
 import { Headers, Param, type PipeTransform } from '@nestjs/common';
 import { ApiParam } from '@nestjs/swagger';
+import { InputMistake } from './input-mistake';
 import { readInteger } from './readers/read-integer';
 import { readString, type StringBounds } from './readers/read-string';
-import { Refusal } from './refusal';
 import { readBefore } from './route-input';
 
-const read = (text: string): number | Refusal => readInteger(text, { greaterThan: 0 });
+const read = (text: string): number | InputMistake => readInteger(text, { greaterThan: 0 });
 
 /** Reads an id in any spelling of an integer (`+0042`, `4_2`); null if it is not a positive integer. */
 export function readId(text: string): number | null {
   const id = read(text);
-  return id instanceof Refusal ? null : id;
+  return id instanceof InputMistake ? null : id;
 }
 
 const toId: PipeTransform<string, number | null> = { transform: readId };

@@ -3,8 +3,8 @@ import type { Request } from 'express';
 import type { JsonValue } from '../json/json-value';
 import { parseJson } from '../json/parse-json';
 import { BooleanField, IntegerField, StringField } from './fields';
+import { RequestInvalid, type ValidationItem } from './input-mistake';
 import { instanceOf, readInput } from './read-input';
-import { RequestInvalid, type ValidationItem } from './refusal';
 import { StrictRequest } from './strict-request';
 
 class Order {

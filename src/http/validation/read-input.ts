@@ -3,8 +3,8 @@ import type { Request } from 'express';
 import { isJsonObject, type JsonValue } from '../json/json-value';
 import { boundedMistakes } from './bounded-mistakes';
 import { missing, notAnObject } from './fields';
+import { InputMistake, ItemMistakes, RequestInvalid } from './input-mistake';
 import { readInstance } from './read-instance';
-import { Refusal, RefusedItems, RequestInvalid } from './refusal';
 import { RequestFields } from './request-fields';
 import type { RouteInput } from './route-input';
 import { isStrict, unknownField } from './strict-request';
@@ -24,13 +24,13 @@ export const instanceOf = (input: object): object | undefined => instances.get(i
  * order of declaration. Routes that are not specified list a limited number of mistakes
  */
 export function readInput({ path, query, header, body, refusesQuery }: RouteInput, request: Request): void {
-  const refused: [Place, Refusal | RefusedItems][] = [];
+  const refused: [Place, InputMistake | ItemMistakes][] = [];
   const keep = (place: Place, read: object, input?: object): void => {
-    if (read instanceof Refusal || read instanceof RefusedItems) refused.push([place, read]);
+    if (read instanceof InputMistake || read instanceof ItemMistakes) refused.push([place, read]);
     else if (input) instances.set(input, read);
   };
   const keepText = (place: Place, name: string, read: unknown): void => {
-    if (read instanceof Refusal) keep(place, new RefusedItems([[name, read]]));
+    if (read instanceof InputMistake) keep(place, new ItemMistakes([[name, read]]));
   };
   for (const { name, read } of path) keepText('path', name, read(request.params[name] as string));
   if (query || refusesQuery) {
@@ -43,7 +43,7 @@ export function readInput({ path, query, header, body, refusesQuery }: RouteInpu
     keep('body', readBody(body, given), isJsonObject(given) ? given : undefined);
   }
   if (refused.length === 0) return;
-  const all = new RefusedItems(refused);
+  const all = new ItemMistakes(refused);
   const isBounded = refusesQuery || (query && isStrict(query)) || (body && isStrict(body));
   throw new RequestInvalid(isBounded ? boundedMistakes(all.at(), all.count) : [...all.at()]);
 }
@@ -60,7 +60,7 @@ const readQuery = (dto: Type<object>, query: Record<string, string>): object =>
 
 function refuseQuery(query: Record<string, string>): object {
   const strays = Object.entries(query).map(([name, text]) => [name, unknownField(text)] as const);
-  return strays.length > 0 ? new RefusedItems(strays) : query;
+  return strays.length > 0 ? new ItemMistakes(strays) : query;
 }
 
 function readBody(dto: Type<object>, body: JsonValue): object {

@@ -1,7 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import { Validator } from 'class-validator/cjs/validation/Validator';
-import { type Refusal, RefusedItems } from './refusal';
+import { type InputMistake, ItemMistakes } from './input-mistake';
 import type { RequestFields } from './request-fields';
 import { unknownField } from './strict-request';
 
@@ -27,21 +27,21 @@ export const declaredFields = (target: object): Fields =>
   (Reflect.getMetadata(DECLARED, target) as Fields | undefined) ?? new Map();
 
 /**
- * Returns an instance of a DTO with its declared fields, coerced, or all refusals in the order of
- * declaration. A strict DTO adds the refusals of unknown fields.
+ * Returns an instance of a DTO with its declared fields, coerced, or all mistakes in the order of
+ * declaration. A strict DTO adds the mistakes of unknown fields.
  */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
   const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
   const refused = validator
     // Without this option, the validator refuses a DTO without fields.
     .validateSync(instance, { forbidUnknownValues: false })
-    .map(({ property, value }): [string, Refusal | RefusedItems] => [property, value]);
+    .map(({ property, value }): [string, InputMistake | ItemMistakes] => [property, value]);
   if (fields.strict) {
     const known = declaredFields(dto.prototype as object);
     const unknown = fields.names.filter((name) => !known.has(name));
     refused.push(
-      ...unknown.map((name): [string, Refusal] => [name, unknownField(fields.find(name) ?? null)]),
+      ...unknown.map((name): [string, InputMistake] => [name, unknownField(fields.find(name) ?? null)]),
     );
   }
-  return refused.length > 0 ? new RefusedItems(refused) : instance;
+  return refused.length > 0 ? new ItemMistakes(refused) : instance;
 }

@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtension } from '@nestjs/swagger';
 import type { JsonValue } from '../json/json-value';
-import { Refusal } from './refusal';
+import { InputMistake } from './input-mistake';
 
 /** Place of the fields in a request. In a query, every value is text. */
 export type FieldPlace = 'query' | 'body';
@@ -29,24 +29,29 @@ export const StrictRequest = (): ClassDecorator =>
 
 export const isStrict = (dto: object): boolean => Reflect.hasMetadata(STRICT, dto);
 
-/** Returns the refusal of an input that only a lenient DTO would read, if any. */
-export function refuseLoose(input: JsonValue, type: unknown, place: FieldPlace): Refusal | undefined {
+/** Returns the mistake in an input that only a lenient DTO would read, if any. */
+export function refuseLoose(input: JsonValue, type: unknown, place: FieldPlace): InputMistake | undefined {
   if (typeof input === 'string' && !isWithoutControls(input)) {
-    return new Refusal('string_pattern_mismatch', `String should match pattern '${NO_CONTROLS}'`, input, {
-      pattern: NO_CONTROLS,
-    });
+    return new InputMistake(
+      'string_pattern_mismatch',
+      `String should match pattern '${NO_CONTROLS}'`,
+      input,
+      {
+        pattern: NO_CONTROLS,
+      },
+    );
   }
   if (type === 'boolean' && place === 'query' && input !== 'true' && input !== 'false') {
     return notBoolean(input);
   }
   if (type === 'integer' && place === 'body' && (typeof input === 'boolean' || typeof input === 'string')) {
-    return new Refusal('int_type', 'Input should be a valid integer', input);
+    return new InputMistake('int_type', 'Input should be a valid integer', input);
   }
   return undefined;
 }
 
-export const notBoolean = (input: JsonValue): Refusal =>
-  new Refusal('bool_type', 'Input should be a valid boolean', input);
+export const notBoolean = (input: JsonValue): InputMistake =>
+  new InputMistake('bool_type', 'Input should be a valid boolean', input);
 
-export const unknownField = (input: JsonValue): Refusal =>
-  new Refusal('extra_forbidden', 'Extra inputs are not permitted', input);
+export const unknownField = (input: JsonValue): InputMistake =>
+  new InputMistake('extra_forbidden', 'Extra inputs are not permitted', input);

@@ -1,5 +1,5 @@
 import { type Money, readEmail } from '../../common';
-import { AmountField, IntegerField, PageOf, Refusal, StrictRequest, StringField } from '../../http';
+import { AmountField, IntegerField, PageOf, InputMistake, StrictRequest, StringField } from '../../http';
 import { DepositOut } from '../records/deposit.dto';
 
 export const LONGEST_WAIT_SECONDS = 30;
@@ -22,7 +22,7 @@ export class DepositRequest {
     refine: (text) => {
       const read = readEmail(text);
       if ('email' in read) return read.email;
-      return new Refusal('value_error', `Value error, ${read.mistake}`, text, { error: read.mistake });
+      return new InputMistake('value_error', `Value error, ${read.mistake}`, text, { error: read.mistake });
     },
   })
   receipt_email!: string | null;

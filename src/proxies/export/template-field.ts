@@ -1,4 +1,4 @@
-import { type FieldOptions, Refusal, StringField } from '../../http';
+import { type FieldOptions, InputMistake, StringField } from '../../http';
 import { findTemplateMistake, MAX_TEMPLATE_LENGTH, PLACEHOLDERS } from './template';
 
 export const ExportTemplateField = (options: FieldOptions = {}): PropertyDecorator =>
@@ -17,6 +17,6 @@ export const ExportTemplateField = (options: FieldOptions = {}): PropertyDecorat
       const error = findTemplateMistake(text);
       return error === undefined
         ? undefined
-        : new Refusal('value_error', `Value error, ${error}`, text, { error });
+        : new InputMistake('value_error', `Value error, ${error}`, text, { error });
     },
   });

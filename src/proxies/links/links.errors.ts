@@ -1,5 +1,5 @@
 import { domainError } from '../../common';
-import { Refusal, RequestInvalid } from '../../http';
+import { InputMistake, RequestInvalid } from '../../http';
 
 export class LinkNotFound extends domainError('not-found', 'Link not found') {}
 
@@ -26,7 +26,9 @@ export class TooManyLinks extends domainError(
 export class FormatBesideTemplate extends RequestInvalid {
   constructor(template: string) {
     const error = 'send either format or template, not both';
-    super([new Refusal('value_error', `Value error, ${error}`, template, { error }).at('body', 'template')]);
+    super([
+      new InputMistake('value_error', `Value error, ${error}`, template, { error }).at('body', 'template'),
+    ]);
   }
 }
 

@@ -1,5 +1,5 @@
 import { ALL_EVENT_TYPES, isEventType } from '../../events';
-import { type FieldOptions, Refusal, StringField, StringListField } from '../../http';
+import { type FieldOptions, InputMistake, StringField, StringListField } from '../../http';
 
 const MAX_URL_LENGTH = 2000;
 
@@ -7,13 +7,13 @@ const MAX_URL_LENGTH = 2000;
 export const WebhookUrlField = (options: FieldOptions = {}): PropertyDecorator =>
   StringField({ ...options, maxLength: MAX_URL_LENGTH, refine: refuseUrl });
 
-function refuseUrl(text: string): Refusal | undefined {
+function refuseUrl(text: string): InputMistake | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || !url.hostname) {
-    return new Refusal('url_parsing', 'Input should be an absolute URL that begins with https://', text);
+    return new InputMistake('url_parsing', 'Input should be an absolute URL that begins with https://', text);
   }
   if (url.username || url.password || url.hash) {
-    return new Refusal('url_parsing', 'Input should be a URL without credentials and fragment', text);
+    return new InputMistake('url_parsing', 'Input should be a URL without credentials and fragment', text);
   }
   return undefined;
 }

@@ -1,21 +1,25 @@
 import type { JsonValue } from '../../json/json-value';
-import { Refusal } from '../refusal';
+import { InputMistake } from '../input-mistake';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
 const TRUE_WORDS: readonly JsonValue[] = ['1', 't', 'y', 'on', 'yes', 'true', 1n, 1];
 const FALSE_WORDS: readonly JsonValue[] = ['0', 'f', 'n', 'no', 'off', 'false', 0n, 0];
 
 /** Reads a boolean as leniently as Pydantic does: `yes`, `off`, `T`, `1` and more, in any case, untrimmed. */
-export function readBoolean(input: JsonValue): boolean | Refusal {
+export function readBoolean(input: JsonValue): boolean | InputMistake {
   if (typeof input === 'boolean') return input;
   if (typeof input === 'string' && hasLoneSurrogate(input)) return notUnicode(input);
   const word = typeof input === 'string' ? input.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) : input;
   if (TRUE_WORDS.includes(word)) return true;
   if (FALSE_WORDS.includes(word)) return false;
   if (typeof input === 'string' || isInt64(input)) {
-    return new Refusal('bool_parsing', 'Input should be a valid boolean, unable to interpret input', input);
+    return new InputMistake(
+      'bool_parsing',
+      'Input should be a valid boolean, unable to interpret input',
+      input,
+    );
   }
-  return new Refusal('bool_type', 'Input should be a valid boolean', input);
+  return new InputMistake('bool_type', 'Input should be a valid boolean', input);
 }
 
 function isInt64(input: JsonValue): boolean {

@@ -1,12 +1,12 @@
 import type { JsonValue } from '../../json/json-value';
-import { Refusal } from '../refusal';
+import { InputMistake } from '../input-mistake';
 
 /** Reads a calendar day, e.g. `2026-11-21`, and returns it as text. */
-export function readDate(input: JsonValue): string | Refusal {
-  if (typeof input !== 'string') return new Refusal('date_type', 'Input should be a valid date', input);
+export function readDate(input: JsonValue): string | InputMistake {
+  if (typeof input !== 'string') return new InputMistake('date_type', 'Input should be a valid date', input);
   if (isDay(input)) return input;
   const error = 'expected a day, e.g. 2026-11-21';
-  return new Refusal('date_from_datetime_parsing', `Input should be a valid date, ${error}`, input, {
+  return new InputMistake('date_from_datetime_parsing', `Input should be a valid date, ${error}`, input, {
     error,
   });
 }
@@ -14,7 +14,11 @@ export function readDate(input: JsonValue): string | Refusal {
 const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
 
 /** Reads a date-time or a day (UTC). A day that ends a period becomes the start of the next day. */
-export function readBound(side: 'start' | 'end', input: JsonValue, anySpelling: boolean): Date | Refusal {
+export function readBound(
+  side: 'start' | 'end',
+  input: JsonValue,
+  anySpelling: boolean,
+): Date | InputMistake {
   if (typeof input !== 'string' || !isDay(input)) {
     return readDateTime(input, anySpelling, 'a day, e.g. 2026-11-21, or ');
   }
@@ -26,11 +30,11 @@ export function readBound(side: 'start' | 'end', input: JsonValue, anySpelling: 
 /**
  * Reads an ISO 8601 date-time, whose offset from UTC is required.
  * @param anySpelling whether offsets such as `+0000` and `z` are accepted as well
- * @param alternative another accepted form, which the refusal mentions
+ * @param alternative another accepted form, which the message mentions
  */
-export function readDateTime(input: JsonValue, anySpelling = false, alternative = ''): Date | Refusal {
+export function readDateTime(input: JsonValue, anySpelling = false, alternative = ''): Date | InputMistake {
   if (typeof input !== 'string') {
-    return new Refusal('datetime_type', 'Input should be a valid datetime', input);
+    return new InputMistake('datetime_type', 'Input should be a valid datetime', input);
   }
   const spelled = anySpelling
     ? input.replace(/(?<=:\d\d(?:\.\d+)?[+ -]\d\d)(?=\d\d$)/, ':').replace(/z$/, 'Z')
@@ -43,9 +47,13 @@ export function readDateTime(input: JsonValue, anySpelling = false, alternative 
   // Checks the year after applying the offset, which may change the year.
   if (!isDay(day) || !(year >= 1 && year <= 9999)) {
     const error = `expected ${alternative}ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z`;
-    return new Refusal('datetime_parsing', `Input should be a valid datetime, ${error}`, input, { error });
+    return new InputMistake('datetime_parsing', `Input should be a valid datetime, ${error}`, input, {
+      error,
+    });
   }
-  if (offset === undefined) return new Refusal('timezone_aware', 'Input should have timezone info', input);
+  if (offset === undefined) {
+    return new InputMistake('timezone_aware', 'Input should have timezone info', input);
+  }
   return moment;
 }
 

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../json/json-value';
-import { Refusal } from '../refusal';
+import { InputMistake } from '../input-mistake';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
 /** Maximum length of an integer's text in Python and Pydantic. */
@@ -21,51 +21,53 @@ export interface IntegerBounds {
  * Reads an integer as leniently as Pydantic does: from whole numbers, booleans and text such as `" 6 "`,
  * `"+6"`, `"1_000"` and `"3.0"`. An unsafe integer becomes the nearest safe integer.
  */
-export function readInteger(input: JsonValue, bounds: IntegerBounds): number | Refusal {
+export function readInteger(input: JsonValue, bounds: IntegerBounds): number | InputMistake {
   const value = toBigInt(input);
-  if (value instanceof Refusal) return value;
+  if (value instanceof InputMistake) return value;
   const { atLeast, greaterThan, atMost } = bounds;
   if (atMost !== undefined && value > atMost) {
     const msg = `Input should be less than or equal to ${atMost}`;
-    return new Refusal('less_than_equal', msg, input, { le: atMost });
+    return new InputMistake('less_than_equal', msg, input, { le: atMost });
   }
   if (atLeast !== undefined && value < atLeast) {
     const msg = `Input should be greater than or equal to ${atLeast}`;
-    return new Refusal('greater_than_equal', msg, input, { ge: atLeast });
+    return new InputMistake('greater_than_equal', msg, input, { ge: atLeast });
   }
   if (greaterThan !== undefined && value <= greaterThan) {
-    return new Refusal('greater_than', `Input should be greater than ${greaterThan}`, input, {
+    return new InputMistake('greater_than', `Input should be greater than ${greaterThan}`, input, {
       gt: greaterThan,
     });
   }
   return toSafeNumber(value);
 }
 
-function toBigInt(input: JsonValue): bigint | Refusal {
+function toBigInt(input: JsonValue): bigint | InputMistake {
   if (typeof input === 'bigint') return input;
   if (typeof input === 'boolean') return input ? 1n : 0n;
   if (typeof input === 'number') return fromFloat(input);
   if (typeof input === 'string') return fromText(input);
-  return new Refusal('int_type', 'Input should be a valid integer', input);
+  return new InputMistake('int_type', 'Input should be a valid integer', input);
 }
 
-function fromFloat(input: number): bigint | Refusal {
-  if (!Number.isFinite(input)) return new Refusal('finite_number', 'Input should be a finite number', input);
+function fromFloat(input: number): bigint | InputMistake {
+  if (!Number.isFinite(input)) {
+    return new InputMistake('finite_number', 'Input should be a finite number', input);
+  }
   if (!Number.isInteger(input)) {
     const msg = 'Input should be a valid integer, got a number with a fractional part';
-    return new Refusal('int_from_float', msg, input);
+    return new InputMistake('int_from_float', msg, input);
   }
   return Math.abs(input) < 2 ** 63 ? BigInt(input) : tooLong(input);
 }
 
-function fromText(input: string): bigint | Refusal {
+function fromText(input: string): bigint | InputMistake {
   if (hasLoneSurrogate(input)) return notUnicode(input);
   if (INTEGER.test(input) && input.length <= MAX_LENGTH) return BigInt(input);
   if ((LEADING_DIGITS.exec(input)?.[0].length ?? 0) > MAX_LENGTH) return tooLong(input);
   const cleaned = cleanIntegerText(input);
   if (cleaned !== null && INTEGER.test(cleaned) && cleaned.length <= MAX_LENGTH) return BigInt(cleaned);
   const msg = 'Input should be a valid integer, unable to parse string as an integer';
-  return new Refusal('int_parsing', msg, input);
+  return new InputMistake('int_parsing', msg, input);
 }
 
 /** Removes what pydantic-core allows around an integer, in pydantic-core's order: `"0-5"` is -5. */
@@ -106,8 +108,8 @@ function toSafeNumber(value: bigint): number {
   return Number(value);
 }
 
-function tooLong(input: JsonValue): Refusal {
-  return new Refusal(
+function tooLong(input: JsonValue): InputMistake {
+  return new InputMistake(
     'int_parsing_size',
     'Unable to parse input string as an integer, exceeded maximum size',
     input,

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../json/json-value';
-import { Refusal } from '../refusal';
+import { InputMistake } from '../input-mistake';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
 export interface StringBounds {
@@ -10,8 +10,10 @@ export interface StringBounds {
 }
 
 /** Reads text within bounds. Does not convert numbers and booleans. */
-export function readString(input: JsonValue, bounds: StringBounds): string | Refusal {
-  if (typeof input !== 'string') return new Refusal('string_type', 'Input should be a valid string', input);
+export function readString(input: JsonValue, bounds: StringBounds): string | InputMistake {
+  if (typeof input !== 'string') {
+    return new InputMistake('string_type', 'Input should be a valid string', input);
+  }
   const { minLength, maxLength, pattern } = bounds;
   // Pydantic decodes text only if there is a bound to check.
   const bounded = minLength !== undefined || maxLength !== undefined || pattern !== undefined;
@@ -19,14 +21,14 @@ export function readString(input: JsonValue, bounds: StringBounds): string | Ref
   const length = Array.from(input).length;
   if (minLength !== undefined && length < minLength) {
     const msg = `String should have at least ${characters(minLength)}`;
-    return new Refusal('string_too_short', msg, input, { min_length: minLength });
+    return new InputMistake('string_too_short', msg, input, { min_length: minLength });
   }
   if (maxLength !== undefined && length > maxLength) {
     const msg = `String should have at most ${characters(maxLength)}`;
-    return new Refusal('string_too_long', msg, input, { max_length: maxLength });
+    return new InputMistake('string_too_long', msg, input, { max_length: maxLength });
   }
   if (pattern !== undefined && !new RegExp(pattern, 'u').test(input)) {
-    return new Refusal('string_pattern_mismatch', `String should match pattern '${pattern}'`, input, {
+    return new InputMistake('string_pattern_mismatch', `String should match pattern '${pattern}'`, input, {
       pattern,
     });
   }

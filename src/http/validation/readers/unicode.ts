@@ -1,4 +1,4 @@
-import { Refusal } from '../refusal';
+import { InputMistake } from '../input-mistake';
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -7,7 +7,7 @@ export function hasLoneSurrogate(text: string): boolean {
   return LONE_SURROGATE.test(text);
 }
 
-export function notUnicode(input: string): Refusal {
+export function notUnicode(input: string): InputMistake {
   const msg = 'Input should be a valid string, unable to parse raw data as a unicode string';
-  return new Refusal('string_unicode', msg, input);
+  return new InputMistake('string_unicode', msg, input);
 }

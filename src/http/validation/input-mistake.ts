@@ -1,8 +1,8 @@
 import { DomainError } from '../../common';
 import { type JsonObject, type JsonValue, writeJson } from '../json/json-value';
 
-/** The refusal of an input in Pydantic's words: an item of the 422 response without its location. */
-export class Refusal {
+/** A mistake in an input in Pydantic's words: an item of the 422 response without its location. */
+export class InputMistake {
   constructor(
     readonly type: string,
     readonly msg: string,
@@ -17,18 +17,20 @@ export class Refusal {
   }
 }
 
-/** The refusals of some items of a list, or of some fields of an object. */
-export class RefusedItems {
-  constructor(private readonly items: readonly (readonly [key: string | number, Refusal | RefusedItems])[]) {}
+/** The mistakes in some items of a list, or of some fields of an object. */
+export class ItemMistakes {
+  constructor(
+    private readonly items: readonly (readonly [key: string | number, InputMistake | ItemMistakes])[],
+  ) {}
 
   get count(): number {
-    return this.items.reduce((sum, [, one]) => sum + (one instanceof Refusal ? 1 : one.count), 0);
+    return this.items.reduce((sum, [, one]) => sum + (one instanceof InputMistake ? 1 : one.count), 0);
   }
 
   *at(...loc: readonly (string | number)[]): Generator<ValidationItem> {
-    for (const [key, refusal] of this.items) {
-      if (refusal instanceof Refusal) yield refusal.at(...loc, key);
-      else yield* refusal.at(...loc, key);
+    for (const [key, mistake] of this.items) {
+      if (mistake instanceof InputMistake) yield mistake.at(...loc, key);
+      else yield* mistake.at(...loc, key);
     }
   }
 }
