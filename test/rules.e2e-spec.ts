@@ -5,7 +5,7 @@ import { LEDGER_ENTRY_KINDS } from '../src/ledger/entry-kinds';
 import { REFERENCE_PREFIX_SQL, renewalKey, renewalKeySql } from '../src/orders';
 import { bulkOrderKey, bulkOrderKeySql } from '../src/orders/order-keys';
 import { ORDER_STATES, type OrderState, publicState } from '../src/orders/order-states';
-import { PLACEMENT_REFUSALS } from '../src/orders/placing/order-checks';
+import { ERROR_OF_REFUSAL } from '../src/orders/placing/order-checks';
 import { prolongationEvidence } from '../src/orders/reconciliation/evidence';
 import type { ListedProxy } from '../src/provider';
 import { CALL_PRIORITIES } from '../src/provider/proxy-provider';
@@ -138,7 +138,7 @@ describe('The database and the code agree on', () => {
   it('why an order cannot be placed', async () => {
     const text = await functionText('order_refusals');
     const refusals = [...text.matchAll(/refusals \|\| '([a-z-]+)'/g)].map(([, word]) => word);
-    expect([...new Set(refusals)]).toEqual(Object.keys(PLACEMENT_REFUSALS));
+    expect([...new Set(refusals)]).toEqual(Object.keys(ERROR_OF_REFUSAL));
   });
 
   it('the priorities of calls, and how often one is passed over at most', async () => {

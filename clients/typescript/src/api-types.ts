@@ -2124,8 +2124,8 @@ export interface components {
       /** Proxies */
       proxies: components['schemas']['ProxyOut'][];
     };
-    /** OrderRefusal */
-    OrderRefusal: {
+    /** DryRunRefusal */
+    DryRunRefusal: {
       /**
        * @description The status of the response
        * @example 400
@@ -2175,7 +2175,7 @@ export interface components {
        * @description The refusals in the order of the checks: the request would return the first. Empty if the order would be placed, or its stored response returned
        * @example []
        */
-      refusals: components['schemas']['OrderRefusal'][];
+      refusals: components['schemas']['DryRunRefusal'][];
     };
     /** PurchaseRequest */
     PurchaseRequest: {

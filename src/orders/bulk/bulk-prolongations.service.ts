@@ -22,9 +22,9 @@ import {
   PriceAboveMax,
   RequestWrittenOff,
 } from '../orders.errors';
-import type { DryRunResponse, OrderRefusal } from '../placing/dto/dry-run-response.dto';
+import type { DryRunResponse, DryRunRefusal } from '../placing/dto/dry-run-response.dto';
 import { newOrder, type NewOrder } from '../placing/new-order';
-import { OrderChecks, PLACEMENT_REFUSALS, placementFailure } from '../placing/order-checks';
+import { OrderChecks, ERROR_OF_REFUSAL, placementFailure } from '../placing/order-checks';
 import { OrderPlacement, type Placement } from '../placing/order-placement';
 import { type OrderResult, OrdersService } from '../placing/orders.service';
 import { type Bulk, BulkRecords } from './bulk-records';
@@ -81,7 +81,7 @@ export class BulkProlongations {
 
   /** Checks each proxy and the sum of the prices for a dry run, and places nothing. */
   async rehearse(caller: Caller, ids: readonly string[], period: number): Promise<DryRunResponse> {
-    const refusals = new Map<string, OrderRefusal>();
+    const refusals = new Map<string, DryRunRefusal>();
     const refuse = (error: DomainError, proxyId?: string): void => {
       const detail = proxyId === undefined ? error.detail : `Proxy ${proxyId}: ${error.detail}`;
       refusals.set(detail, { status: statusOf(error), detail });
@@ -102,10 +102,10 @@ export class BulkProlongations {
       // Refusals of the whole bulk are reported once, below; all others concern this proxy.
       const { refusals: own } = await this.placement.assess(order);
       for (const refusal of own.filter((one) => !assessed?.refusals.includes(one))) {
-        refuse(PLACEMENT_REFUSALS[refusal](order), String(order.proxyId));
+        refuse(ERROR_OF_REFUSAL[refusal](order), String(order.proxyId));
       }
     }
-    if (whole) for (const refusal of assessed?.refusals ?? []) refuse(PLACEMENT_REFUSALS[refusal](whole));
+    if (whole) for (const refusal of assessed?.refusals ?? []) refuse(ERROR_OF_REFUSAL[refusal](whole));
     const available = assessed?.available ?? (await this.ledger.available(caller.userId));
     return {
       dry_run: true,
@@ -261,7 +261,7 @@ export class BulkProlongations {
         const { userId, idempotency } = order;
         const isInUse = refusal === 'key-in-use';
         const earlier = isInUse ? await this.orders.findEarlierOrder(userId, idempotency) : null;
-        if (!earlier) return PLACEMENT_REFUSALS[refusal](order);
+        if (!earlier) return ERROR_OF_REFUSAL[refusal](order);
         if (earlier === WRITTEN_OFF) return new RequestWrittenOff();
         return { orderId: earlier.id, result: () => this.orders.toResult(earlier) };
       }

@@ -24,7 +24,7 @@ import {
 } from '../orders.errors';
 import { closedForMaintenance } from '../refusals';
 import { newOrder, type NewOrder, type OrderedItem } from './new-order';
-import { OrderPlacement, type PlacementRefusal } from './order-placement';
+import { OrderPlacement, type OrderRefusal } from './order-placement';
 import type { OrderRequest } from './order-request';
 
 /** A priced order, which can be placed unless a check has refused it. */
@@ -35,7 +35,7 @@ export interface PreparedOrder {
 }
 
 /** Error that a caller gets for each reason not to place an order. */
-export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
+export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) => DomainError>> = {
   'closed-for-maintenance': closedForMaintenance,
   'key-in-use': () => new IdempotencyKeyInProgress(),
   'proxy-refunded': () => new CannotBeProlonged(),
@@ -134,7 +134,7 @@ export class OrderChecks {
     if (use === 'preview' || isWhole || unaffordable) {
       const assessed = await this.placement.assess(order);
       available = assessed.available;
-      refusals = assessed.refusals.map((refusal) => PLACEMENT_REFUSALS[refusal](order));
+      refusals = assessed.refusals.map((refusal) => ERROR_OF_REFUSAL[refusal](order));
     }
     if (isWhole && refusals.length > 0) {
       if (short) yield short;

@@ -16,7 +16,7 @@ import { OrderQueries } from '../order-queries';
 import { limitingTokens, type NewOrder, toRow } from './new-order';
 
 /** Reason why `order_refusals.sql` did not allow an order to be placed. */
-export type PlacementRefusal =
+export type OrderRefusal =
   | 'closed-for-maintenance'
   | 'key-in-use'
   | 'proxy-refunded'
@@ -31,13 +31,13 @@ export type PlacementRefusal =
  */
 export type Placement =
   | { readonly outcome: 'placed'; readonly id: number }
-  | { readonly outcome: 'refused'; readonly refusal: PlacementRefusal }
+  | { readonly outcome: 'refused'; readonly refusal: OrderRefusal }
   | { readonly outcome: 'failed'; readonly error: unknown };
 
 /** Row that `place_orders.sql` returns for an order. */
 type PlacedRow = { readonly position: number } & (
   | { readonly id: number; readonly refusal: null }
-  | { readonly id: null; readonly refusal: PlacementRefusal }
+  | { readonly id: null; readonly refusal: OrderRefusal }
 );
 
 export interface RenewalOrder extends NewOrder {
@@ -112,8 +112,8 @@ export class OrderPlacement {
    * Returns every reason why an order would not be placed now, in the order in which callers get them, and
    * the available balance of its user. Places and locks nothing.
    */
-  async assess(order: NewOrder): Promise<{ available: Money; refusals: readonly PlacementRefusal[] }> {
-    const found = await preparedRow<{ available: string; refusals: PlacementRefusal[] }>(
+  async assess(order: NewOrder): Promise<{ available: Money; refusals: readonly OrderRefusal[] }> {
+    const found = await preparedRow<{ available: string; refusals: OrderRefusal[] }>(
       this.dataSource,
       `SELECT available, order_refusals(user_id, $2, $3, available, $4, $5, $6, '{}') AS refusals
          FROM accounts WHERE user_id = $1`,

@@ -14,7 +14,7 @@ import { IdempotencyKeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from
 import { refusalOf } from '../refusals';
 import type { DryRunResponse } from './dto/dry-run-response.dto';
 import type { NewOrder } from './new-order';
-import { OrderChecks, PLACEMENT_REFUSALS, placementFailure, type PreparedOrder } from './order-checks';
+import { OrderChecks, ERROR_OF_REFUSAL, placementFailure, type PreparedOrder } from './order-checks';
 import { OrderPlacement } from './order-placement';
 import type { OrderRequest } from './order-request';
 
@@ -176,7 +176,7 @@ export class OrdersService {
         const { userId, idempotency } = order;
         const earlier = refusal === 'key-in-use' ? await this.findEarlierOrder(userId, idempotency) : null;
         if (earlier) return earlier;
-        throw PLACEMENT_REFUSALS[refusal](order);
+        throw ERROR_OF_REFUSAL[refusal](order);
       }
       case 'failed':
         throw placementFailure(placement.error, order);

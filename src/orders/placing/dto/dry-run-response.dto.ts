@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiInteger, ApiNullable, ApiRoubles, ApiText } from '../../../http';
 
-export class OrderRefusal {
+export class DryRunRefusal {
   @ApiInteger('The status of the response', 400)
   status!: number;
 
@@ -42,11 +42,11 @@ export class DryRunResponse {
   balance_after!: string;
 
   @ApiProperty({
-    type: [OrderRefusal],
+    type: [DryRunRefusal],
     description:
       'The refusals in the order of the checks: the request would return the first. Empty if the ' +
       'order would be placed, or its stored response returned',
     example: [],
   })
-  refusals!: readonly OrderRefusal[];
+  refusals!: readonly DryRunRefusal[];
 }
