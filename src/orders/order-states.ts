@@ -1,4 +1,4 @@
-import type { RefusalReason } from '../provider';
+import type { ProviderRefusal } from '../provider';
 
 /**
  * Defines the states of an order, and the reasons why an order ends without a delivery. Everything that names
@@ -107,7 +107,7 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
  * - `nothing-found`: reconciliation proved that nothing was bought.
  * - `staff`: staff decided.
  */
-export type FailureReason = RefusalReason | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
+export type FailureReason = ProviderRefusal | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
 /** Reasons of cancellations after which the sent call may still have had its effect. */
 export const CANCELED_WITHOUT_PROOF: readonly FailureReason[] = ['nothing-found', 'staff'];

@@ -5,7 +5,7 @@ export {
   ProviderOutcomeUnknown,
   ProviderRefused,
   ProviderUnavailable,
-  type RefusalReason,
+  type ProviderRefusal,
 } from './provider-errors';
 export { ProviderModule } from './provider.module';
 export {

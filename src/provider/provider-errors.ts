@@ -1,5 +1,5 @@
 /** Reason for a refusal. We cause `out-of-funds` and `misconfigured`; the request causes the others. */
-export type RefusalReason =
+export type ProviderRefusal =
   | 'count'
   | 'period'
   | 'country'
@@ -23,7 +23,7 @@ export abstract class ProviderError extends Error {
 export class ProviderRefused extends ProviderError {
   readonly outcome = 'refused';
 
-  constructor(readonly reason: RefusalReason) {
+  constructor(readonly reason: ProviderRefusal) {
     super(`the provider refused: ${reason}`);
   }
 }

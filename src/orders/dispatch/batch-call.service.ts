@@ -11,7 +11,7 @@ import {
   ProviderUnavailable,
   ProxyProvider,
   type RatePermit,
-  type RefusalReason,
+  type ProviderRefusal,
 } from '../../provider';
 import { inSpan } from '../../tracing';
 import {
@@ -196,7 +196,7 @@ export class BatchCallService {
    *
    * @returns whether some of the orders are queued again
    */
-  private async settleRefusal(batch: OrderBatch, reason: RefusalReason): Promise<boolean> {
+  private async settleRefusal(batch: OrderBatch, reason: ProviderRefusal): Promise<boolean> {
     if (batch.kind === 'purchase' && reason === 'period') {
       this.catalog.recordPeriodRefused(batch.version, batch.period, batch.country);
     }
@@ -211,7 +211,7 @@ export class BatchCallService {
     return queued.size > 0;
   }
 
-  private async chooseForOtherCalls(batch: OrderBatch, reason: RefusalReason): Promise<OtherCalls> {
+  private async chooseForOtherCalls(batch: OrderBatch, reason: ProviderRefusal): Promise<OtherCalls> {
     const isPurchase = batch.kind === 'purchase';
     if (batch.members.length === 1 || batch.resent) {
       if (isPurchase && reason === 'out-of-stock') {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type OddRow, type ProxyType, readRows } from '../../common';
-import type { RefusalReason } from '../provider-errors';
+import type { ProviderRefusal } from '../provider-errors';
 import type { UnreadRow } from '../proxy-provider';
 
 /*
@@ -173,7 +173,7 @@ export const envelope = z.discriminatedUnion('status', [
 ]);
 
 /** Documented errors that have no effect. After error 30 or an unlisted error, the effect is unknown. */
-export const refusals: ReadonlyMap<number, RefusalReason> = new Map([
+export const refusals: ReadonlyMap<number, ProviderRefusal> = new Map([
   [100, 'misconfigured'],
   [105, 'misconfigured'],
   [110, 'misconfigured'],
