@@ -2,7 +2,7 @@ import { TokensService } from '../src/auth';
 import { Notifier } from '../src/database';
 import { EVENT_TYPES, type EventType, EVENTS } from '../src/events';
 import { OrderCancellations, OutcomeSearchRecords } from '../src/orders';
-import { FAILURE_REASONS, refusalOf } from '../src/orders/refusals';
+import { ORDER_FAILURES, errorOfFailure } from '../src/orders/order-failures';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
@@ -101,7 +101,7 @@ describe('An event is written', () => {
   });
 
   it('with a reason as fine as in the response to the order', async () => {
-    const failures = [...FAILURE_REASONS, 'a reason of a newer version', null];
+    const failures = [...ORDER_FAILURES, 'a reason of a newer version', null];
     await buy();
     const runner = service.owner.createQueryRunner();
     await runner.startTransaction();
@@ -115,7 +115,7 @@ describe('An event is written', () => {
     expect(rows).toHaveLength(2 * failures.length);
     const texts = new Map<string, string>();
     for (const { kind, failure, reason } of rows) {
-      const text = refusalOf(kind, failure).message;
+      const text = errorOfFailure(kind, failure).message;
       expect([reason, texts.get(reason) ?? text]).toEqual([reason, text]);
       texts.set(reason, text);
     }

@@ -1,10 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ServiceUnavailable } from '../common';
 import { queryRow } from '../database';
-import { closedForMaintenance } from './refusals';
 
 /** SQL condition that is true while the service is closed for maintenance. */
 export const CLOSED_FOR_MAINTENANCE = 'EXISTS (SELECT FROM maintenance WHERE ended_at IS NULL)';
+
+/** `Retry-After` during maintenance, in seconds. Maintenance takes longer than ten minutes. */
+const RETRY_AFTER_SECONDS = 60;
+
+/**
+ * Returns the refusal of a request during maintenance. The request had no effect, and may be retried
+ * unchanged.
+ */
+export const closedForMaintenance = (): ServiceUnavailable =>
+  new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });
 
 /**
  * Shows whether the service is closed for maintenance, because the database was, or may have been, restored

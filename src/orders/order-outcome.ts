@@ -23,7 +23,7 @@ export interface OrderOutcome {
   readonly id: number;
   readonly kind: OrderKind;
   readonly state: OrderState;
-  /** `FailureReason` if the order was canceled; a text for staff if it went to review. */
+  /** `OrderFailure` if the order was canceled; a text for staff if it went to review. */
   readonly failure: string | null;
   readonly captured: string;
   /** Prolonged proxy; `null` for a purchase. */

@@ -2,7 +2,7 @@ import { sqlList } from '../database';
 import { QUEUE_SLACK_MS } from './longest-order';
 import { CLOSED_FOR_MAINTENANCE } from './maintenance';
 import { IS_RENEWAL_SQL } from './order-keys';
-import { PROXY_REFUSALS, statesBefore } from './order-states';
+import { PROXY_FAILURES, statesBefore } from './order-states';
 
 /*
  * The queue in front of the provider is the table of orders. These expressions over a row of `orders`
@@ -59,7 +59,7 @@ export const WAITING_ORDERS = `
 export const WAS_REFUSED_LATELY = `EXISTS (
               SELECT FROM orders AS refused
                WHERE refused.proxy_id = orders.proxy_id AND refused.state = 'canceled'
-                 AND refused.failure IN ${sqlList(PROXY_REFUSALS)}
+                 AND refused.failure IN ${sqlList(PROXY_FAILURES)}
                  AND refused.closed_at > now() - interval '1 hour')`;
 
 /** Returns a subquery for when a call last served a user. @param user an expression */

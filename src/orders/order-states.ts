@@ -107,13 +107,13 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
  * - `nothing-found`: reconciliation proved that nothing was bought.
  * - `staff`: staff decided.
  */
-export type FailureReason = ProviderRefusal | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
+export type OrderFailure = ProviderRefusal | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
 /** Reasons of cancellations after which the sent call may still have had its effect. */
-export const CANCELED_WITHOUT_PROOF: readonly FailureReason[] = ['nothing-found', 'staff'];
+export const CANCELED_WITHOUT_PROOF: readonly OrderFailure[] = ['nothing-found', 'staff'];
 
 /**
  * Reasons why the provider refuses to prolong some proxies. `request` also means that it refused one of
  * several, and it is unknown which.
  */
-export const PROXY_REFUSALS: readonly FailureReason[] = ['not-found', 'request'];
+export const PROXY_FAILURES: readonly OrderFailure[] = ['not-found', 'request'];

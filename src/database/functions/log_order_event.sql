@@ -10,7 +10,7 @@ BEGIN
   VALUES (NEW.user_id, 'order.' || shown, jsonb_build_object(
     'order_id', NEW.id, 'kind', NEW.kind, 'state', shown, 'count', NEW.count,
     'delivered', trunc(NEW.captured / NEW.unit_price), 'price', NEW.captured::text,
-    'reason', CASE WHEN NEW.state = 'canceled' THEN refusal_reason(NEW.kind, NEW.failure) END));
+    'reason', CASE WHEN NEW.state = 'canceled' THEN public_failure(NEW.kind, NEW.failure) END));
   RETURN NULL;
 END $$;
 

@@ -25,7 +25,7 @@ import {
 } from '../order-batch';
 import type { OrderOutcome } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
-import type { FailureReason } from '../order-states';
+import type { OrderFailure } from '../order-states';
 import { type CallsForOrder, ProviderCallLog } from '../provider-call-log';
 import { ReconciliationService } from '../reconciliation/reconciliation.service';
 import { OrderCancellations } from '../transitions/order-cancellations';
@@ -252,7 +252,7 @@ export class BatchCallService {
   }
 
   /** Cancels orders that bought nothing, including those for which reconciliation has begun to search. */
-  private async cancelUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
+  private async cancelUnbought(orderIds: readonly number[], reason: OrderFailure): Promise<void> {
     await this.cancellations.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }
 }

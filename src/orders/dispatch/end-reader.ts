@@ -11,7 +11,7 @@ import {
 } from '../../provider';
 import { inSharedSpan, origin } from '../../tracing';
 import { hasAll } from '../order-batch';
-import type { FailureReason } from '../order-states';
+import type { OrderFailure } from '../order-states';
 import { ProviderCallLog } from '../provider-call-log';
 import { EndReadClaims, type EndToRead, type StoredEnd } from '../transitions/end-read-claims';
 import { OrderCancellations } from '../transitions/order-cancellations';
@@ -28,7 +28,7 @@ interface Listing {
    * Treatment of proxies that the listing omits: each is listed alone, or its order is canceled for this
    * reason.
    */
-  readonly missing: 'listed-alone' | FailureReason;
+  readonly missing: 'listed-alone' | OrderFailure;
 }
 
 /** Prolongations whose ends are read from one listing. */
@@ -124,7 +124,7 @@ export class EndReader {
     }
   }
 
-  private async cancel(ids: readonly number[], reason: FailureReason): Promise<void> {
+  private async cancel(ids: readonly number[], reason: OrderFailure): Promise<void> {
     try {
       await Promise.all(ids.map((orderId) => this.cancellations.leaveQueue({ orderId, reason })));
     } catch (error) {

@@ -12,6 +12,7 @@ import { StatementOutcomeUnknown } from '../../database';
 import { InsufficientBalance } from '../../ledger';
 import { ProviderClosed, ProxyProvider } from '../../provider';
 import { ProxiesService } from '../../proxies';
+import { closedForMaintenance } from '../maintenance';
 import { OrderQueries } from '../order-queries';
 import {
   CannotBeProlonged,
@@ -22,7 +23,6 @@ import {
   ProlongationInProgress,
   UnsupportedProxyType,
 } from '../orders.errors';
-import { closedForMaintenance } from '../refusals';
 import { newOrder, type NewOrder, type OrderedItem } from './new-order';
 import { OrderPlacement, type OrderRefusal } from './order-placement';
 import type { OrderRequest } from './order-request';

@@ -6,12 +6,12 @@ import { Metrics } from '../../metrics';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { OrderWaiters } from '../dispatch/order-waiters';
+import { errorOfFailure } from '../order-failures';
 import type { Idempotency } from '../order-keys';
 import type { OrderOutcome } from '../order-outcome';
 import { type EarlierRequest, OrderQueries, WRITTEN_OFF } from '../order-queries';
 import type { OrderKind } from '../order-states';
 import { IdempotencyKeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from '../orders.errors';
-import { refusalOf } from '../refusals';
 import type { DryRunResponse } from './dto/dry-run-response.dto';
 import type { NewOrder } from './new-order';
 import { OrderChecks, ERROR_OF_REFUSAL, placementFailure, type PreparedOrder } from './order-checks';
@@ -208,7 +208,7 @@ export class OrdersService {
           replayed,
         };
       case 'canceled':
-        throw refusalOf(order.kind, order.failure);
+        throw errorOfFailure(order.kind, order.failure);
       case 'reserved':
       case 'submitting':
       case 'confirming':

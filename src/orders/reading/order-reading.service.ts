@@ -3,11 +3,11 @@ import { DataSource } from 'typeorm';
 import { AccessRecheck, type RequestWait } from '../../auth';
 import { preparedRow, preparedRows } from '../../database';
 import { assertPeriod, CursorUnknown, type Page, readPage, RequestsUnderWay } from '../../http';
+import { errorOfFailure } from '../order-failures';
 import { OrderQueries } from '../order-queries';
 import { isOpen, type OrderState, publicState } from '../order-states';
 import { OrderNotFound } from '../orders.errors';
 import type { OrderedItem } from '../placing/new-order';
-import { refusalOf } from '../refusals';
 import type { OrderDetails, OrderSummary } from './dto/order.dto';
 import type { OrdersQuery } from './dto/orders.query';
 import { LISTED_COLUMNS, toListStatement } from './order-list';
@@ -118,6 +118,6 @@ export class OrderReadingService {
 
 function toSummary<Order extends ListedOrder>({ failure, ...order }: Order) {
   const { kind, state } = order;
-  const reason = state === 'canceled' ? refusalOf(kind, failure).detail : null;
+  const reason = state === 'canceled' ? errorOfFailure(kind, failure).detail : null;
   return { ...order, state: publicState(state), reason };
 }

@@ -5,7 +5,7 @@ import { groupedStatement, preparedRows, type Queryable, queryRow, refusedBy } f
 import { OVERFLOW, POSTED_ENTRY, type PostedEntryOut, postEntriesSql } from '../../ledger';
 import { Metrics } from '../../metrics';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
-import type { FailureReason, OpenState } from '../order-states';
+import type { OrderFailure, OpenState } from '../order-states';
 
 /** Maximum number of orders that leave the queue in one statement, which takes some tens of milliseconds. */
 const LEAVING_TOGETHER = 200;
@@ -52,7 +52,7 @@ export class OrderCancellations {
    */
   async releaseHolds(
     orderIds: readonly number[],
-    reason: FailureReason,
+    reason: OrderFailure,
     from: readonly OpenState[],
     queryable: Queryable = this.dataSource,
   ): Promise<number[]> {
@@ -85,7 +85,7 @@ export class OrderCancellations {
    *
    * @returns false when the order no longer waits in the queue
    */
-  readonly leaveQueue = groupedStatement<{ orderId: number; reason: FailureReason }, boolean>(
+  readonly leaveQueue = groupedStatement<{ orderId: number; reason: OrderFailure }, boolean>(
     async (leaving) => {
       const canceled = new Set<number>();
       for (const reason of new Set(leaving.map((order) => order.reason))) {

@@ -307,7 +307,7 @@ export class RenewalRecords {
       `WITH closed AS MATERIALIZED (
          SELECT renewal.id, reason AS reason_before, tries AS tries_before, orders.state AS outcome,
                 captured, orders.created_at AS ordered_at,
-                CASE refusal_reason(orders.kind, failure)
+                CASE public_failure(orders.kind, failure)
                   WHEN 'period-not-sold' THEN 'period-not-sold'
                   WHEN 'cannot-be-prolonged' THEN 'proxy-withdrawn'
                   ELSE 'provider-unavailable' END AS obstacle

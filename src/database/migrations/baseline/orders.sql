@@ -114,7 +114,7 @@ CREATE TABLE orders (
   found_count integer,
   -- The delivered proxies, for replays. Logins and passwords are removed after the replay window.
   response jsonb,
-  -- The FailureReason of a canceled order, or the reason for staff if the order is in review.
+  -- The OrderFailure of a canceled order, or the reason for staff if the order is in review.
   failure text,
 
   -- The call to the provider.

@@ -1,6 +1,6 @@
 import { CountryNotAvailable, NotEnoughProxies, UnsupportedPeriod } from '../catalog';
 import { type DomainError, ServiceUnavailable } from '../common';
-import type { FailureReason, OrderKind } from './order-states';
+import type { OrderFailure, OrderKind } from './order-states';
 import { CannotBeProlonged } from './orders.errors';
 
 /** `Retry-After` while the queue is too long, in seconds. */
@@ -10,9 +10,9 @@ const unavailable = (): DomainError => new ServiceUnavailable();
 
 /**
  * Error that a caller gets for each reason why an order was canceled: nothing was bought or charged. The
- * database function `refusal_reason` groups the reasons in the same way, for events and renewals.
+ * database function `public_failure` groups the reasons in the same way, for events and renewals.
  */
-const REFUSALS: Readonly<Record<FailureReason, (kind: OrderKind) => DomainError>> = {
+const ERROR_OF_FAILURE: Readonly<Record<OrderFailure, (kind: OrderKind) => DomainError>> = {
   count: () => new NotEnoughProxies(),
   period: () => new UnsupportedPeriod(),
   country: () => new CountryNotAvailable(),
@@ -28,22 +28,12 @@ const REFUSALS: Readonly<Record<FailureReason, (kind: OrderKind) => DomainError>
   staff: unavailable,
 };
 
-export const FAILURE_REASONS = Object.keys(REFUSALS) as readonly FailureReason[];
+export const ORDER_FAILURES = Object.keys(ERROR_OF_FAILURE) as readonly OrderFailure[];
 
-const isFailureReason = (text: string | null): text is FailureReason =>
-  text !== null && Object.hasOwn(REFUSALS, text);
+const isOrderFailure = (text: string | null): text is OrderFailure =>
+  text !== null && Object.hasOwn(ERROR_OF_FAILURE, text);
 
 /** @param failure as it is stored; a newer replica may have stored a reason that this one does not know */
-export function refusalOf(kind: OrderKind, failure: string | null): DomainError {
-  return isFailureReason(failure) ? REFUSALS[failure](kind) : unavailable();
+export function errorOfFailure(kind: OrderKind, failure: string | null): DomainError {
+  return isOrderFailure(failure) ? ERROR_OF_FAILURE[failure](kind) : unavailable();
 }
-
-/** `Retry-After` during maintenance, in seconds. Maintenance takes longer than ten minutes. */
-const RETRY_AFTER_SECONDS = 60;
-
-/**
- * Returns the refusal of a request during maintenance. The request had no effect, and may be retried
- * unchanged.
- */
-export const closedForMaintenance = (): ServiceUnavailable =>
-  new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });
