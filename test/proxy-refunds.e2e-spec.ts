@@ -678,12 +678,12 @@ describe('A refund races with', () => {
     );
     const asked = [{ user_id: user.id, renewal_id: Number(renewal?.id), rule_id: Number(rule?.id), held: 1 }];
     const place = () =>
-      service.dataSource.query<{ refusal: string }[]>('SELECT * FROM place_renewals($1::jsonb, $2)', [
+      service.dataSource.query<{ obstacle: string }[]>('SELECT * FROM place_renewals($1::jsonb, $2)', [
         JSON.stringify(asked),
         [user.id],
       ]);
     const [done, placed] = await inTurn(account(), inRefund(), ['place_renewals', place]);
-    expect([done, placed]).toMatchObject([null, [{ id: null, refusal: 'superfluous' }]]);
+    expect([done, placed]).toMatchObject([null, [{ id: null, obstacle: 'superfluous' }]]);
     expect(await query('SELECT FROM renewals WHERE proxy_id = $1', [id])).toEqual([]);
   });
 

@@ -570,7 +570,7 @@ describe('Renewals', () => {
     jest.spyOn(orders, 'place').mockImplementationOnce(async (renewals) => {
       const [one, other] = await Promise.all([place(renewals), place(renewals)]);
       wanted = renewals.length;
-      superfluous = [...one, ...other].filter(({ refusal }) => refusal === 'superfluous').length;
+      superfluous = [...one, ...other].filter(({ obstacle }) => obstacle === 'superfluous').length;
       return one.map((placement, n) => (placement.id === null ? (other[n] ?? placement) : placement));
     });
     await run();

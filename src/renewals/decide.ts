@@ -14,13 +14,12 @@ export const LAST_TRY_BEFORE_END = `interval '${LAST_TRY_MS} milliseconds'`;
 export const MOST_HOURS_AHEAD = 7 * 24 + 1;
 
 /** Reasons why no proxy of a user is renewed now. */
-export const OBSTACLES = [
+export const COMMON_OBSTACLES = [
   'paused',
   'user-blocked',
   'closed-for-maintenance',
   'provider-unavailable',
 ] as const;
-export type Obstacle = (typeof OBSTACLES)[number];
 
 /** Reasons why a single proxy is not renewed now, regardless of money. */
 export const PROXY_OBSTACLES = [
@@ -30,24 +29,23 @@ export const PROXY_OBSTACLES = [
   'period-not-sold',
   'no-price',
 ] as const;
-export type ProxyObstacle = (typeof PROXY_OBSTACLES)[number];
 
 /** All reasons why a proxy with a rule is not renewed. */
-export const SKIP_REASONS = [
+export const RENEWAL_OBSTACLES = [
   'too-late',
-  ...OBSTACLES,
+  ...COMMON_OBSTACLES,
   ...PROXY_OBSTACLES,
   'price-above-max',
   'budget-used-up',
   'balance-short',
 ] as const;
-export type SkipReason = (typeof SKIP_REASONS)[number];
+export type RenewalObstacle = (typeof RENEWAL_OBSTACLES)[number];
 
-/** Returns the first of `reasons` that is in `found`; `null` if none is. */
-export const firstOf = <Reason extends SkipReason>(
-  reasons: readonly Reason[],
+/** Returns the first of `obstacles` that is in `found`; `null` if none is. */
+export const firstOf = (
+  obstacles: readonly RenewalObstacle[],
   found: readonly string[],
-): Reason | null => reasons.find((reason) => found.includes(reason)) ?? null;
+): RenewalObstacle | null => obstacles.find((obstacle) => found.includes(obstacle)) ?? null;
 
 /** Money and obstacles that apply to all renewals of a user that are decided together. */
 export interface Means {
@@ -56,7 +54,7 @@ export interface Means {
   readonly available: Money;
   /** Rest of the budget for the month (UTC) of `now`; `null` without a budget. */
   readonly budgetLeft: Money | null;
-  readonly obstacle: Obstacle | null;
+  readonly obstacle: RenewalObstacle | null;
 }
 
 /** A proxy whose renewal is due. */
@@ -68,13 +66,13 @@ export interface Candidate {
   readonly maxPrice: Money | null;
   /** Customer's price today for one proxy and the rule's period; `null` if no price is known. */
   readonly price: Money | null;
-  /** Obstacle that concerns this proxy alone. */
-  readonly obstacle: ProxyObstacle | null;
+  /** RenewalObstacle that concerns this proxy alone. */
+  readonly obstacle: RenewalObstacle | null;
 }
 
 export type Decision<One extends Candidate = Candidate> =
   | { readonly candidate: One; readonly renew: true; readonly price: Money }
-  | { readonly candidate: One; readonly renew: false; readonly reason: SkipReason };
+  | { readonly candidate: One; readonly renew: false; readonly reason: RenewalObstacle };
 
 /**
  * Returns when the renewal of a rental becomes due, rounded down to a full hour. Renewals that become due in
@@ -127,7 +125,7 @@ function skipReason(
   means: Means,
   available: Money,
   budgetLeft: Money | null,
-): SkipReason | null {
+): RenewalObstacle | null {
   if (means.now.getTime() > dateEnd.getTime() - LAST_TRY_MS) return 'too-late';
   if (means.obstacle !== null) return means.obstacle;
   if (obstacle !== null) return obstacle;

@@ -15,7 +15,7 @@ import {
   PageOf,
   StrictRequest,
 } from '../http';
-import { SKIP_REASONS, type SkipReason } from './decide';
+import { RENEWAL_OBSTACLES, type RenewalObstacle } from './decide';
 
 export const FORECAST_DAYS = 90;
 
@@ -52,8 +52,8 @@ export class ForecastItem {
   @ApiBoolean('Whether the rental will be renewed', true)
   renewed!: boolean;
 
-  @ApiNullable(SKIP_REASONS, 'Why the rental will not be renewed', null)
-  reason!: SkipReason | null;
+  @ApiNullable(RENEWAL_OBSTACLES, 'Why the rental will not be renewed', null)
+  reason!: RenewalObstacle | null;
 
   @ApiInteger('Days', 30)
   period!: number;
@@ -90,8 +90,8 @@ export class ForecastMonth extends ForecastSums {
 }
 
 export class ForecastReason {
-  @ApiProperty({ type: 'string', enum: SKIP_REASONS, example: 'balance-short' })
-  reason!: SkipReason;
+  @ApiProperty({ type: 'string', enum: RENEWAL_OBSTACLES, example: 'balance-short' })
+  reason!: RenewalObstacle;
 
   @ApiInteger('The number of rentals that will not be renewed for this reason', 2)
   rentals!: number;

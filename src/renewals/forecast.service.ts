@@ -4,7 +4,7 @@ import { CatalogService, assertPeriodSold, type PriceList, toIpVersion } from '.
 import { Clock, DomainError, inSlices, type IpVersion, Money } from '../common';
 import { inTransaction, queryRow, queryRows } from '../database';
 import { RequestsUnderWay } from '../http';
-import { type Decision, monthOf, type Obstacle, type ProxyObstacle, type SkipReason } from './decide';
+import { type Decision, monthOf, type RenewalObstacle } from './decide';
 import { AT_ONCE, type Funds, type Rental, runForecast } from './forecast';
 import type { ForecastItem, ForecastOut, ForecastQuery } from './forecast.dto';
 import { ruleOfProxySql } from './rule-of-proxy';
@@ -16,7 +16,7 @@ interface FoundFunds {
   readonly available: string;
   readonly monthlyBudget: string | null;
   readonly spent: string;
-  readonly obstacle: Obstacle | null;
+  readonly obstacle: RenewalObstacle | null;
   readonly rentals: number;
 }
 
@@ -44,7 +44,7 @@ interface Sums {
 /** Parameters: `$1` is the user, `$2` the current time, `$3` the beginning of its month. */
 const READ_FUNDS = `
   SELECT available, (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS "monthlyBudget",
-         renewals_spent($1, $3) AS spent, (renewals_held_up($1))[1] AS obstacle,
+         renewals_spent($1, $3) AS spent, (renewal_obstacles_of_user($1))[1] AS obstacle,
          (SELECT count(*) FROM proxies
            WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL) AS rentals
     FROM accounts WHERE user_id = $1`;
@@ -96,7 +96,7 @@ export class ForecastService {
     const sums = newSums();
     const byDay = new Map<string, Sums & { available: Money }>();
     const byMonth = new Map<string, Sums>();
-    const reasons = new Map<SkipReason, number>();
+    const reasons = new Map<RenewalObstacle, number>();
     // The cursor is the number of items on all previous pages.
     const before = cursor ?? 0;
     const items: ForecastItem[] = [];
@@ -144,9 +144,9 @@ export class ForecastService {
   }
 
   /** Predicts which renewals of the next days will fail, and why. @returns reasons by {@link rentalKey} */
-  async obstaclesAhead(userId: number, days: number): Promise<ReadonlyMap<string, SkipReason>> {
+  async obstaclesAhead(userId: number, days: number): Promise<ReadonlyMap<string, RenewalObstacle>> {
     const { funds, rentals } = await this.prepare(userId);
-    const reasons = new Map<string, SkipReason>();
+    const reasons = new Map<string, RenewalObstacle>();
     await runForecast(funds, rentals, days, ({ decisions }) => {
       for (const decision of decisions) {
         if (!decision.renew) reasons.set(rentalKey(decision.candidate), decision.reason);
@@ -224,7 +224,7 @@ function obstacleOf({
   hasOpenRefund,
   version,
   period,
-}: Pick<FoundRentals, 'isWithdrawn' | 'hasOpenRefund' | 'version' | 'period'>): ProxyObstacle | null {
+}: Pick<FoundRentals, 'isWithdrawn' | 'hasOpenRefund' | 'version' | 'period'>): RenewalObstacle | null {
   if (isWithdrawn) return 'proxy-withdrawn';
   if (hasOpenRefund) return 'refund-open';
   try {

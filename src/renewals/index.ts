@@ -1,4 +1,4 @@
-export { SKIP_REASONS, type SkipReason } from './decide';
+export { RENEWAL_OBSTACLES, type RenewalObstacle } from './decide';
 export { ForecastOut, ForecastQuery } from './forecast.dto';
 export { ForecastService } from './forecast.service';
 export { BALANCE_DAYS, firstUnpaidDay } from './forecast';

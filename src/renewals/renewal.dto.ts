@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../http';
-import { SKIP_REASONS, type SkipReason } from './decide';
+import { RENEWAL_OBSTACLES, type RenewalObstacle } from './decide';
 import { RENEWAL_STATES, type RenewalState } from './renewal-states';
 
 export class RenewalOut {
@@ -25,8 +25,8 @@ export class RenewalOut {
   )
   state!: RenewalState;
 
-  @ApiNullable(SKIP_REASONS, 'Why it was skipped or failed', null)
-  reason!: SkipReason | null;
+  @ApiNullable(RENEWAL_OBSTACLES, 'Why it was skipped or failed', null)
+  reason!: RenewalObstacle | null;
 
   @ApiInteger('Days', 30)
   period!: number;

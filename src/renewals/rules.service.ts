@@ -214,7 +214,7 @@ const readBudget = (queryable: Queryable, userId: number, now: Date): Promise<Bu
             CASE WHEN monthly IS NOT NULL THEN greatest(monthly - spent, 0.00) END AS left, paused
        FROM (SELECT (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS monthly,
                     renewals_spent($1, $2) AS spent,
-                    'paused' = ANY (renewals_held_up($1)) AS paused) AS budget`,
+                    'paused' = ANY (renewal_obstacles_of_user($1)) AS paused) AS budget`,
     [userId, monthOf(now)],
   );
 

@@ -1,8 +1,8 @@
 import { sqlList } from '../database';
-import { MOST_HOURS_AHEAD, SKIP_REASONS, type SkipReason } from './decide';
+import { MOST_HOURS_AHEAD, RENEWAL_OBSTACLES, type RenewalObstacle } from './decide';
 
 /** Reasons that only the customer or staff can resolve. */
-const NOT_OURS: readonly SkipReason[] = [
+const NOT_OURS: readonly RenewalObstacle[] = [
   'paused',
   'user-blocked',
   'proxy-withdrawn',
@@ -14,7 +14,9 @@ const NOT_OURS: readonly SkipReason[] = [
 ];
 
 /** Reasons for which the service or the provider is responsible. */
-export const OUR_REASONS: readonly SkipReason[] = SKIP_REASONS.filter((reason) => !NOT_OURS.includes(reason));
+export const OUR_OBSTACLES: readonly RenewalObstacle[] = RENEWAL_OBSTACLES.filter(
+  (reason) => !NOT_OURS.includes(reason),
+);
 
 /**
  * SQL condition for a row of `renewals` that is due and waits for the service or the provider. No renewal is
@@ -22,7 +24,7 @@ export const OUR_REASONS: readonly SkipReason[] = SKIP_REASONS.filter((reason) =
  */
 export const RENEWAL_WAITS = `(due_at BETWEEN now() - interval '${MOST_HOURS_AHEAD} hours' AND now()
   AND state IN ${sqlList(['planned', 'skipped'])} AND next_try_at IS NOT NULL
-  AND (reason IS NULL OR reason IN ${sqlList(OUR_REASONS)}))`;
+  AND (reason IS NULL OR reason IN ${sqlList(OUR_OBSTACLES)}))`;
 
 /** SQL query for the number of waiting renewals and the due time of the oldest. */
 export const WAITING_RENEWALS = `

@@ -2,7 +2,7 @@
 -- with its renewal, or neither.
 --
 -- The basis of a renewal may have changed since the decision: the rental's end has moved, the rule was
--- disabled or another rule applies, renewals were paused, or the budget was used up. `renewal_refusals`
+-- disabled or another rule applies, renewals were paused, or the budget was used up. `renewal_obstacles`
 -- checks this under the locks of the accounts, the users, the global pause and the renewals. No other
 -- statement prolongs a proxy of these users meanwhile.
 --
@@ -16,7 +16,7 @@
 -- `asked`: as in `place_orders`, with `renewal_id`, and with `rule_id`, the rule that decided the renewal.
 -- `of_users`: all users in `asked`.
 CREATE OR REPLACE FUNCTION place_renewals(asked jsonb, of_users bigint[])
-RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
+RETURNS TABLE ("position" bigint, id bigint, obstacle text) LANGUAGE plpgsql AS $$
 DECLARE
   wanted record;
   placed record;
@@ -50,8 +50,8 @@ BEGIN
     END IF;
     "position" := wanted.place;
     id := NULL;
-    refusal := (renewal_refusals(wanted.renewal_id, wanted.rule_id, wanted.held, available_left, budget_left))[1];
-    IF refusal IS NULL THEN
+    obstacle := (renewal_obstacles(wanted.renewal_id, wanted.rule_id, wanted.held, available_left, budget_left))[1];
+    IF obstacle IS NULL THEN
       available_left := available_left - wanted.held;
       budget_left := budget_left - wanted.held;
       chosen := chosen || wanted.place;
@@ -68,7 +68,7 @@ BEGIN
   LOOP
     "position" := placed.place;
     id := placed.id;
-    refusal := placed.refusal;
+    obstacle := placed.refusal;
     IF id IS NOT NULL THEN
       UPDATE renewals renewal
          SET state = 'placed', order_id = placed.id, rule_id = (one ->> 'rule_id')::bigint,

@@ -54,8 +54,8 @@ export interface RenewalOrder extends NewOrder {
 export interface RenewalPlacement {
   /** `null` when the order was not placed. */
   readonly id: number | null;
-  /** Refusal of `place_renewals.sql`, or `not-now` when a row that it must lock is already locked. */
-  readonly refusal: string | null;
+  /** Obstacle found by `place_renewals.sql`, or `not-now` when a row that it must lock is already locked. */
+  readonly obstacle: string | null;
 }
 
 /** An order with a client-generated id, which finds the order when the reply to its statement was lost. */
@@ -143,7 +143,7 @@ export class OrderPlacement {
                 SELECT set_config('lock_timeout', '${SHARED_PATIENCE_MS}ms', true) FROM usual),
               locked AS MATERIALIZED (SELECT count(*) FROM shared, LATERAL lock_accounts($2)),
               again AS MATERIALIZED (SELECT set_config('lock_timeout', patience, true) FROM usual, locked)
-         SELECT "position", id, refusal FROM place_renewals((SELECT $1::jsonb FROM again), $2)`,
+         SELECT "position", id, obstacle FROM place_renewals((SELECT $1::jsonb FROM again), $2)`,
         [
           JSON.stringify(orders.map((order) => toRow(order, { attempt: randomUUID() }))),
           orders.map(({ userId }) => userId),

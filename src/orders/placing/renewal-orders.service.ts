@@ -203,7 +203,7 @@ export class RenewalOrders {
   }
 }
 
-const NOT_NOW: RenewalPlacement = { id: null, refusal: 'not-now' };
+const NOT_NOW: RenewalPlacement = { id: null, obstacle: 'not-now' };
 
 /** Throws when the outcome is unknown, or when another statement would fail too, without a database. */
 function throwUnlessRefused(error: unknown): void {

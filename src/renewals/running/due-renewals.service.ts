@@ -9,10 +9,10 @@ import {
   decide,
   type Decision,
   firstOf,
-  OBSTACLES,
+  COMMON_OBSTACLES,
   PROXY_OBSTACLES,
-  type ProxyObstacle,
-  SKIP_REASONS,
+  type RenewalObstacle,
+  RENEWAL_OBSTACLES,
 } from '../decide';
 import { type DueRenewal, RenewalRecords, type SkippedRenewal } from './renewal-records';
 
@@ -21,7 +21,7 @@ const PLACED_AT_ONCE = 200;
 
 type NeededRenewal = DueRenewal & { readonly ruleId: number };
 const isNeeded = (renewal: DueRenewal): renewal is NeededRenewal =>
-  renewal.ruleId !== null && !renewal.refusals.includes('superfluous');
+  renewal.ruleId !== null && !renewal.obstacles.includes('superfluous');
 
 interface DueCandidate extends Candidate {
   readonly renewal: NeededRenewal;
@@ -77,12 +77,12 @@ export class DueRenewals {
     for await (const together of inSlices(asked, PLACED_AT_ONCE)) {
       const placements = await this.orders.place(together);
       for (const [n, { renewalId: id, quote }] of together.entries()) {
-        const refusal = placements[n]?.refusal;
-        const reason = SKIP_REASONS.find((one) => one === refusal);
-        if (!refusal) placed += 1;
+        const obstacle = placements[n]?.obstacle;
+        const reason = RENEWAL_OBSTACLES.find((one) => one === obstacle);
+        if (!obstacle) placed += 1;
         else if (reason) skipped.push({ id, reason, price: quote.unitPrice.toString() });
         // Another rule applies now, or a row is locked. Decide it again; its reminder stays valid.
-        else (refusal === 'superfluous' ? superfluous : undecided).push(id);
+        else (obstacle === 'superfluous' ? superfluous : undecided).push(id);
       }
     }
     await this.records.skip(skipped);
@@ -108,7 +108,10 @@ export class DueRenewals {
         now,
         available: Money.parse(first.available),
         budgetLeft: first.budgetLeft === null ? null : Money.parse(first.budgetLeft),
-        obstacle: firstOf(OBSTACLES, [...first.refusals, ...(isClosed ? ['provider-unavailable'] : [])]),
+        obstacle: firstOf(COMMON_OBSTACLES, [
+          ...first.obstacles,
+          ...(isClosed ? ['provider-unavailable'] : []),
+        ]),
       };
       decisions.push(...decide(means, candidates));
     }
@@ -117,7 +120,7 @@ export class DueRenewals {
 }
 
 async function toCandidate(renewal: NeededRenewal, prices: RenewalPrices): Promise<DueCandidate> {
-  const { proxyId, dateEnd, maxPrice, refusals } = renewal;
+  const { proxyId, dateEnd, maxPrice, obstacles } = renewal;
   const quote = await prices.of(renewal);
   const isUnpriced = quote instanceof DomainError;
   return {
@@ -126,12 +129,12 @@ async function toCandidate(renewal: NeededRenewal, prices: RenewalPrices): Promi
     dateEnd,
     maxPrice: maxPrice === null ? null : Money.parse(maxPrice),
     price: isUnpriced ? null : quote.unitPrice,
-    obstacle: firstOf(PROXY_OBSTACLES, isUnpriced ? [...refusals, obstacleOf(quote)] : refusals),
+    obstacle: firstOf(PROXY_OBSTACLES, isUnpriced ? [...obstacles, obstacleOf(quote)] : obstacles),
   };
 }
 
 /** Returns why a renewal without a price cannot be ordered. */
-const obstacleOf = (error: DomainError): ProxyObstacle =>
+const obstacleOf = (error: DomainError): RenewalObstacle =>
   error instanceof ServiceUnavailable ? 'no-price' : 'period-not-sold';
 
 function byUser(renewals: readonly NeededRenewal[]): [NeededRenewal, ...NeededRenewal[]][] {

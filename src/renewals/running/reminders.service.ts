@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { CatalogService, type RenewalOffer, RenewalPrices } from '../../catalog';
 import { DomainError, stackOf } from '../../common';
 import { queryRows } from '../../database';
-import type { SkipReason } from '../decide';
+import type { RenewalObstacle } from '../decide';
 import { ForecastService, rentalKey } from '../forecast.service';
 import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
@@ -31,7 +31,7 @@ interface UnremindedRenewal extends RenewalOffer {
 export class Reminders {
   private readonly logger = new Logger(Reminders.name);
   /** Expected failures by user, then by {@link rentalKey}. */
-  private readonly forecasts = new Map<number, ReadonlyMap<string, SkipReason>>();
+  private readonly forecasts = new Map<number, ReadonlyMap<string, RenewalObstacle>>();
 
   constructor(
     private readonly dataSource: DataSource,
@@ -80,7 +80,7 @@ export class Reminders {
    * Returns a user's expected failures. If the forecast fails, it returns none: a forecast is only an
    * estimate, so no renewal waits for it.
    */
-  private async obstaclesAhead(userId: number): Promise<ReadonlyMap<string, SkipReason>> {
+  private async obstaclesAhead(userId: number): Promise<ReadonlyMap<string, RenewalObstacle>> {
     try {
       return await this.forecast.obstaclesAhead(userId, DAYS_AHEAD);
     } catch (error) {

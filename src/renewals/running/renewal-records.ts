@@ -6,7 +6,7 @@ import { queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
 import { type RetentionStep, Retries, STEP_ROWS } from '../../jobs';
 import { PURCHASE_REFERENCE_SQL } from '../../orders';
-import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type SkipReason } from '../decide';
+import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type RenewalObstacle } from '../decide';
 import type { RenewalOut } from '../renewal.dto';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
@@ -16,8 +16,8 @@ export interface DueRenewal extends RenewalOffer {
   readonly proxyId: number;
   readonly dateEnd: Date;
   readonly proxyType: ProxyType;
-  /** Reasons why it cannot be ordered at any price, see `renewal_refusals.sql`. */
-  readonly refusals: readonly (SkipReason | 'superfluous' | 'rule-off')[];
+  /** Obstacles at any price, see `renewal_obstacles.sql`. */
+  readonly obstacles: readonly (RenewalObstacle | 'superfluous' | 'rule-off')[];
   /** Whether the last sweep confirmed the rental's end, see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
   /** Order reference under which the provider lists all proxies of the purchase. */
@@ -32,7 +32,7 @@ export interface DueRenewal extends RenewalOffer {
 
 export interface SkippedRenewal {
   readonly id: number;
-  readonly reason: SkipReason;
+  readonly reason: RenewalObstacle;
   readonly price: string | null;
 }
 
@@ -201,7 +201,7 @@ export class RenewalRecords {
        )
        SELECT due.id, due.user_id AS "userId", due.proxy_id AS "proxyId", due.date_end_before AS "dateEnd",
               proxies.country, proxies.version, proxies.proxy_type AS "proxyType",
-              renewal_refusals(due.id, NULL, NULL, NULL, NULL) AS refusals,
+              renewal_obstacles(due.id, NULL, NULL, NULL, NULL) AS obstacles,
               end_confirmed_at(due.proxy_id) IS NOT NULL AS "isConfirmed",
               ${PURCHASE_REFERENCE_SQL} AS "purchaseReference",
               rule.id AS "ruleId", coalesce(rule.period, due.period) AS period, rule.max_price AS "maxPrice",

@@ -15,8 +15,8 @@ import {
   RenewalOut,
   RenewalRuleOut,
   type RenewalState,
-  SKIP_REASONS,
-  type SkipReason,
+  RENEWAL_OBSTACLES,
+  type RenewalObstacle,
 } from '../../renewals';
 import { ReasonRequest } from '../fields';
 import { UserLinks } from '../links';
@@ -28,8 +28,8 @@ export class RenewalsQuery extends PageQuery {
   @ChoiceField(RENEWAL_STATES, { description: 'The state of the renewal', absent: 'null' })
   state!: RenewalState | null;
 
-  @ChoiceField(SKIP_REASONS, { description: 'Why it was skipped or failed', absent: 'null' })
-  reason!: SkipReason | null;
+  @ChoiceField(RENEWAL_OBSTACLES, { description: 'Why it was skipped or failed', absent: 'null' })
+  reason!: RenewalObstacle | null;
 
   @BooleanField({
     description: 'Only those whose time has come and that wait for the service or the provider',

@@ -1,19 +1,19 @@
--- Returns the reasons why a renewal cannot be ordered now, in the order in which customers see them (that of
--- `SKIP_REASONS`); empty if it can be ordered. `place_renewals` calls it under its locks. The decision calls
--- it without locks, and before prices are known: `price` is null in that call, and no reason is about money.
+-- Returns the obstacles of a renewal, in the order in which customers see them (that of `RENEWAL_OBSTACLES`);
+-- empty if it can be ordered now. `place_renewals` calls it under its locks. The decision calls it without locks,
+-- and before prices are known: `price` is null in that call, and no obstacle is about money.
 --
--- Two reasons remove the renewal, and customers never see them. `superfluous`: the renewal was placed, or the
+-- Two obstacles remove the renewal, and customers never see them. `superfluous`: the renewal was placed, or the
 -- rental's end has moved. `rule-off`: no rule applies to the proxy, or a rule other than `decided_by`; if
 -- `decided_by` is null, any rule is accepted.
 --
 -- `available`: the amount that the account can spend.
 -- `budget_left`: the rest of the month's budget; null if there is no budget.
-CREATE OR REPLACE FUNCTION renewal_refusals(
+CREATE OR REPLACE FUNCTION renewal_obstacles(
   of_renewal bigint, decided_by bigint, price numeric, available numeric, budget_left numeric)
 RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   found record;
-  held_up text[];
+  of_all text[];
   -- The refusals that apply to any order of the proxy.
   of_order text[];
 BEGIN
@@ -26,13 +26,13 @@ BEGIN
       SELECT * FROM rule_of_proxy(proxy.user_id, proxy.id, proxy.country, proxy.descr, proxy.tags)
     ) AS rule ON true
    WHERE renewal.id = of_renewal;
-  held_up := renewals_held_up(found.user_id);
+  of_all := renewal_obstacles_of_user(found.user_id);
   of_order := order_refusals(found.user_id, price, found.max_price, available, NULL, found.proxy_id, NULL, '{}');
   RETURN array_remove(ARRAY[
     CASE WHEN found.is_needed IS NOT TRUE THEN 'superfluous' END,
     CASE WHEN (found.rule_id = coalesce(decided_by, found.rule_id)) IS NOT TRUE THEN 'rule-off' END,
-    CASE WHEN 'paused' = ANY (held_up) THEN 'paused' END,
-    CASE WHEN 'user-blocked' = ANY (held_up) THEN 'user-blocked' END,
+    CASE WHEN 'paused' = ANY (of_all) THEN 'paused' END,
+    CASE WHEN 'user-blocked' = ANY (of_all) THEN 'user-blocked' END,
     CASE WHEN 'closed-for-maintenance' = ANY (of_order) THEN 'closed-for-maintenance' END,
     CASE WHEN found.withdrawn_at IS NOT NULL THEN 'proxy-withdrawn' END,
     CASE WHEN EXISTS (SELECT FROM proxy_refunds

@@ -1,5 +1,5 @@
--- Returns the reasons why staff have blocked this user's renewals; empty if there are none.
-CREATE OR REPLACE FUNCTION renewals_held_up(of_user bigint) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+-- Returns the obstacles that staff set for all renewals of a user; empty if there are none.
+CREATE OR REPLACE FUNCTION renewal_obstacles_of_user(of_user bigint) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN array_remove(ARRAY[
     CASE WHEN EXISTS (SELECT FROM renewals_pause WHERE paused_at IS NOT NULL)

@@ -9,7 +9,7 @@ import {
   firstOf,
   type Means,
   monthOf,
-  OBSTACLES,
+  COMMON_OBSTACLES,
   PROXY_OBSTACLES,
 } from '../src/renewals/decide';
 import { forAllTests } from './support/fixtures';
@@ -100,14 +100,14 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
       [proxyId, ruleId],
     );
     for (const name of forbidding) await manager.query(FORBIDDING[name], [proxyId]);
-    const { available, budgetLeft, refusals, unpriced } = await query<{
+    const { available, budgetLeft, obstacles, unpriced } = await query<{
       available: string;
       budgetLeft: string | null;
-      refusals: string[];
+      obstacles: string[];
       unpriced: string[];
     }>(
-      `SELECT available, "budgetLeft", renewal_refusals($1, $2, $3, available, "budgetLeft") AS refusals,
-              renewal_refusals($1, NULL, NULL, NULL, NULL) AS unpriced
+      `SELECT available, "budgetLeft", renewal_obstacles($1, $2, $3, available, "budgetLeft") AS obstacles,
+              renewal_obstacles($1, NULL, NULL, NULL, NULL) AS unpriced
          FROM (SELECT available, monthly_budget - renewals_spent(user_id, $4) AS "budgetLeft"
                  FROM accounts JOIN renewal_settings USING (user_id) WHERE user_id = $5) AS means`,
       [renewal.id, ruleId, price, monthOf(new Date()), user.id],
@@ -131,7 +131,7 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
       provider_price: '8.00',
       wait_seconds: 60,
     };
-    const placed = await query<{ refusal: string | null }>('SELECT refusal FROM place_renewals($1, $2)', [
+    const placed = await query<{ obstacle: string | null }>('SELECT obstacle FROM place_renewals($1, $2)', [
       JSON.stringify([order]),
       [user.id],
     ]);
@@ -140,7 +140,7 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
       now: new Date(),
       available: Money.parse(available),
       budgetLeft: money(budgetLeft),
-      obstacle: firstOf(OBSTACLES, unpriced),
+      obstacle: firstOf(COMMON_OBSTACLES, unpriced),
     };
     const candidate: Candidate = {
       proxyId,
@@ -149,10 +149,10 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
       price: Money.parse(price),
       obstacle: firstOf(PROXY_OBSTACLES, unpriced),
     };
-    return { means, candidate, refusals, placed: placed.refusal };
+    return { means, candidate, obstacles, placed: placed.obstacle };
   });
 
-describe('The refusals of a renewal', () => {
+describe('The obstacles of a renewal', () => {
   it('are the same to the decision and to the statement that places orders', async () => {
     const random = new SeededRandom(20261124);
     const seen = new Set<string | null>();
@@ -164,11 +164,15 @@ describe('The refusals of a renewal', () => {
         budget: random.pick([null, null, '0.00', '20.00', '25.00', '30.00']),
         spent: random.pick(['0.00', '4.50', '15.00', '15.01', '2.01']),
       };
-      const { means, candidate, refusals, placed } = await queryDatabase(one);
+      const { means, candidate, obstacles, placed } = await queryDatabase(one);
       const [decision] = decide(means, [candidate]);
       const reason = decision?.renew === false ? decision.reason : null;
       seen.add(reason);
-      expect({ one, refusal: refusals[0] ?? null, placed }).toEqual({ one, refusal: reason, placed: reason });
+      expect({ one, obstacle: obstacles[0] ?? null, placed }).toEqual({
+        one,
+        obstacle: reason,
+        placed: reason,
+      });
     }
     expect([...seen].map(String).sort()).toEqual([
       'balance-short',
