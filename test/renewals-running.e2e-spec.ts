@@ -106,7 +106,7 @@ describe('Renewals', () => {
       `SELECT type, data FROM events WHERE user_id = $1 AND type LIKE 'renewal.%' ORDER BY id`,
       [id],
     );
-    return rows.map(({ type, data }) => [type, data['reason'], data['obstacle']].filter(Boolean).join(' '));
+    return rows.map(({ type, data }) => [type, data['reason']].filter(Boolean).join(' '));
   };
 
   it('order ordinary prolongations, each once, and tell of each', async () => {

@@ -151,9 +151,9 @@ export const EVENT_TYPES = {
     data: {
       ...RENEWAL,
       planned_at: 'The planned time of the order',
-      obstacle: 'Why it is expected to fail. Otherwise `null`',
+      reason: 'Why it is expected to fail. Otherwise `null`',
     },
-    example: { ...RENEWAL_EXAMPLE, planned_at: '2026-11-20T12:00:00.000Z', obstacle: null },
+    example: { ...RENEWAL_EXAMPLE, planned_at: '2026-11-20T12:00:00.000Z', reason: null },
   },
   'renewal.done': {
     description: 'A rental was renewed',

@@ -138,7 +138,7 @@ export class Reminders {
          RETURNING renewal.*, obstacle, before.last_reminded_days AS reminded_before
        )
        SELECT log_event(user_id, 'renewal.planned',
-                ${eventData('reminded', `'planned_at', iso_text(due_at), 'obstacle', obstacle`)})
+                ${eventData('reminded', `'planned_at', iso_text(due_at), 'reason', obstacle`)})
          FROM reminded WHERE reminded_before IS NULL OR obstacle IS NOT NULL
         ORDER BY date_end_before, proxy_id`,
       [
