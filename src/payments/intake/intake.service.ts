@@ -6,7 +6,7 @@ import { AppConfig, type PaymentSource, readPaymentSources } from '../../config'
 import { inTransaction, queryRow, queryRows } from '../../database';
 import { Metrics } from '../../metrics';
 import { creditSql, INTAKE } from '../records/payment-records';
-import type { UnmatchedReason } from '../records/payment.dto';
+import type { PaymentObstacle } from '../records/payment.dto';
 import { type IntakeRequest, readIntake } from './intake-request';
 import { isSigned, type SignedRequest } from './intake-signature';
 import { IntakeNotSigned, ReferenceReused, UnknownSource } from './intake.errors';
@@ -89,7 +89,7 @@ export class IntakeService {
     const reason =
       userId === null
         ? 'no-user'
-        : await this.limitAgainst(userId, provider, source, request.amount, manager);
+        : await this.findObstacle(userId, provider, source, request.amount, manager);
     if (userId === null || reason !== null) {
       await this.leaveToStaff(report, request.reference, reason ?? 'no-user', manager);
     } else {
@@ -141,13 +141,13 @@ export class IntakeService {
   }
 
   /** Returns why staff must confirm a known user's payment; null if it is within its source's limits. */
-  private async limitAgainst(
+  private async findObstacle(
     userId: number,
     provider: string,
     source: PaymentSource,
     amount: string,
     manager: EntityManager,
-  ): Promise<UnmatchedReason | null> {
+  ): Promise<PaymentObstacle | null> {
     const today = await queryRow<{ sum: string; isFull: boolean }>(
       manager,
       `SELECT coalesce(sum(amount), 0)::numeric(14,2) AS sum,
@@ -170,7 +170,7 @@ export class IntakeService {
   private async leaveToStaff(
     { provider, request, hash }: Report,
     paymentId: string,
-    reason: UnmatchedReason,
+    reason: PaymentObstacle,
     manager: EntityManager,
   ): Promise<boolean> {
     const stored = await queryRows(

@@ -6,7 +6,7 @@ import { BalanceTooLarge, OVERFLOW } from '../../ledger';
 import type { PaidAmount, ProviderPayment, ProviderRefund } from '../provider/payment-provider';
 import { UnusableRows } from '../provider/unusable-rows';
 import { endStatement } from './deposit-records';
-import type { UnmatchedReason } from './payment.dto';
+import type { PaymentObstacle } from './payment.dto';
 
 /** Prefix of `provider` for payments that another source reported. No provider lists these payments. */
 export const INTAKE = 'intake:';
@@ -15,7 +15,7 @@ export interface Settled {
   readonly outcome: 'credited' | 'ended' | 'unmatched' | 'none';
   /** Deposit whose state changed. */
   readonly depositId?: number;
-  readonly reason?: UnmatchedReason;
+  readonly reason?: PaymentObstacle;
 }
 
 /** Constraints that refuse to credit a payment that is already recorded. */
@@ -79,7 +79,7 @@ export class PaymentRecords {
     if (payment.amount.currency !== 'RUB') return this.leaveToStaff(provider, payment, 'other-currency');
     const credited = await this.credit(provider, payment);
     if (typeof credited === 'number') return { outcome: 'credited', depositId: credited };
-    const reason = credited ?? (await this.reasonAgainst(provider, payment));
+    const reason = credited ?? (await this.findObstacle(provider, payment));
     return reason === null ? NONE : this.leaveToStaff(provider, payment, reason);
   }
 
@@ -198,7 +198,7 @@ export class PaymentRecords {
   }
 
   /** Returns why a payment was not credited; null if it was credited earlier, or is already left to staff. */
-  private async reasonAgainst(provider: string, payment: ProviderPayment): Promise<UnmatchedReason | null> {
+  private async findObstacle(provider: string, payment: ProviderPayment): Promise<PaymentObstacle | null> {
     const [known] = await queryRows<{ isRecorded: boolean; hasOther: boolean; hasDeposit: boolean }>(
       this.dataSource,
       `SELECT EXISTS (SELECT FROM payments WHERE provider = $1 AND payment_id = $2) AS "isRecorded",
@@ -219,7 +219,7 @@ export class PaymentRecords {
   private async leaveToStaff(
     provider: string,
     { id, amount, paidAt }: ProviderPayment,
-    reason: UnmatchedReason,
+    reason: PaymentObstacle,
   ): Promise<Settled> {
     const [stored] = await queryRows<{ depositId: number | null }>(
       this.dataSource,

@@ -4,8 +4,8 @@ import { ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '../../http';
 export const PAYMENT_STATES = ['unmatched', 'credited', 'rejected'] as const;
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
-/** Reasons for leaving a payment to staff instead of crediting it automatically. */
-export const UNMATCHED_REASONS = [
+/** Obstacles that leave a payment to staff instead of crediting it automatically. */
+export const PAYMENT_OBSTACLES = [
   'test-payment',
   'other-currency',
   'no-deposit',
@@ -15,7 +15,7 @@ export const UNMATCHED_REASONS = [
   'above-limit',
   'reused-reference',
 ] as const;
-export type UnmatchedReason = (typeof UNMATCHED_REASONS)[number];
+export type PaymentObstacle = (typeof PAYMENT_OBSTACLES)[number];
 
 export class StaffPaymentOut {
   @ApiProperty({ type: 'integer', example: 7 })
@@ -30,8 +30,8 @@ export class StaffPaymentOut {
   @ApiProperty({ type: 'string', enum: PAYMENT_STATES, example: 'unmatched' })
   state!: PaymentState;
 
-  @ApiNullable(UNMATCHED_REASONS, 'Why it was not credited', 'no-deposit')
-  reason!: UnmatchedReason | null;
+  @ApiNullable(PAYMENT_OBSTACLES, 'Why it was not credited', 'no-deposit')
+  reason!: PaymentObstacle | null;
 
   @ApiText('The amount that was paid', '1000.00')
   paid_amount!: string;

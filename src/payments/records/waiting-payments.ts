@@ -1,6 +1,6 @@
-import { UNMATCHED_REASONS } from './payment.dto';
+import { PAYMENT_OBSTACLES } from './payment.dto';
 
-export const UNDECIDED_REASONS = [...UNMATCHED_REASONS, 'found-refund', 'receipt'] as const;
+export const UNDECIDED_REASONS = [...PAYMENT_OBSTACLES, 'found-refund', 'receipt'] as const;
 
 /** Time within which the provider registers a receipt, if it does so at all. */
 export const RECEIPT_WITHIN = `interval '3 days'`;
