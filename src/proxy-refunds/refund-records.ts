@@ -50,7 +50,7 @@ export interface DueProxyRefund extends ProxyToCheck {
   readonly isConfirmed: boolean;
 }
 
-/** Reason why nothing was refunded: a limit of the rule, or an obstacle of `refund_proxy.sql`. */
+/** Reason why a requested refund was not made: a limit of the rule, or an obstacle of `refund_proxy.sql`. */
 export type RefundObstacle =
   | 'rule-off'
   | 'refund-quota-used'
@@ -128,16 +128,16 @@ export class ProxyRefundRecords {
    * Begins a refund, unless one that was not refused exists. Simultaneous requests of one user occupy at most
    * one connection.
    *
-   * @returns why none was begun
+   * @returns the refusal; `null` if the refund began or exists
    */
   begin({ id, userId }: Proxy): Promise<'open' | 'refund-quota-used' | null> {
     return inQueueOf(userId, async () => {
-      const { obstacle } = await queryRow<{ obstacle: 'open' | 'refund-quota-used' | null }>(
+      const { refusal } = await queryRow<{ refusal: 'open' | 'refund-quota-used' | null }>(
         this.dataSource,
-        'SELECT begin_refund($1, $2, $3) AS obstacle',
+        'SELECT begin_refund($1, $2, $3) AS refusal',
         [userId, id, MINUTES_AFTER_DELIVERY],
       );
-      return obstacle;
+      return refusal;
     });
   }
 

@@ -1,5 +1,5 @@
 -- Begins the refund of a proxy, unless the proxy already has a refund that was not refused. Returns null, or
--- the reason why no refund was begun: 'open' while an order or a type change is open, or 'refund-quota-used'.
+-- the refusal: 'open' while an order or a type change is open, or 'refund-quota-used'.
 --
 -- It locks the account and then the user, as placing an order does. Each statement after the locks sees
 -- everything that was committed before. No order of the user is placed meanwhile, so each later order of the
