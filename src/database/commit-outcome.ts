@@ -6,7 +6,6 @@ import { greet, type Session, type SessionSettings } from './service-client';
 import { queryRows } from './sql';
 import { waitForStandby } from './standby';
 
-/** Maximum time to determine the outcome of a statement. */
 const PATIENCE_MS = 10_000;
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 500;
@@ -22,11 +21,7 @@ export class StatementOutcomeUnknown extends Error {
   }
 }
 
-/**
- * Reads and stores the session of a new connection.
- *
- * @throws Error if the connection must not be used
- */
+/** Reads and stores a new connection's session. @throws Error if the connection must not be used */
 export async function identifySession(client: Client, settings: SessionSettings): Promise<void> {
   const session = await greet(client, settings);
   if (session) sessionsByClient.set(client, session);
@@ -39,12 +34,10 @@ export function recordSession(error: Error, client: object): void {
 }
 
 /**
- * Looks up the outcome of a statement whose response was lost. First it terminates the statement's session:
- * while a session waits for a lock, it does not notice a lost connection, and could commit after the lookup.
- * Once the session is gone, missing rows will never appear.
- *
- * If the session was waiting for the synchronous standby, its commit becomes visible, but a failover may undo
- * it. The lookup therefore runs only after the standby has the visible rows.
+ * Looks up the outcome of a statement whose response was lost. First it terminates the statement's session,
+ * which might wait for a lock and commit after the lookup. Once the session is gone, missing rows will never
+ * appear. A commit that the session was still replicating is visible, but a failover may undo it. The lookup
+ * therefore waits until the standby has the visible rows.
  *
  * @param error the statement's error, from `preparedRows` on a data source
  * @param lookUp is retried if it fails
@@ -73,10 +66,7 @@ export async function resolveCommitOutcome<Found>(
   }
 }
 
-/**
- * Limits a wait, because a database that hangs or waits for a standby does not respond. After the limit the
- * work continues, but its result is ignored.
- */
+/** Limits a wait for a database that may not respond. The work continues, but its result is ignored. */
 async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): Promise<Result> {
   const result = work();
   const isInTime = await isOverWithin(Math.max(giveUpAtMs - performance.now(), 0), result);
@@ -84,11 +74,7 @@ async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): 
   return result;
 }
 
-/**
- * Terminates the session of a statement. A role may always terminate its own sessions.
- *
- * @returns whether the session had already ended
- */
+/** Terminates a statement's session, as its role may. Returns whether the session had already ended. */
 async function isSessionOver(dataSource: DataSource, error: unknown): Promise<boolean> {
   const session = error instanceof Error ? sessionsByError.get(error) : undefined;
   if (!session) throw new Error('the session of the statement is not known');

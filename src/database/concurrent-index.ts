@@ -2,10 +2,9 @@ import type { QueryRunner } from 'typeorm';
 import { queryRows } from './sql';
 
 /**
- * Builds an index without blocking writes to the table, in a migration with `transaction = false`. First
- * drops the invalid index of a failed build, so that the migration can be retried.
- *
- * @param definition the part of CREATE INDEX after the name, e.g. `ON orders (closed_at)`
+ * Builds an index without blocking writes, in a migration with `transaction = false`. First drops the invalid
+ * index of a failed build, so that the migration can be retried.
+ * @param definition the end of CREATE INDEX, after the name, e.g. `ON orders (closed_at)`
  */
 export async function createIndexConcurrently(
   runner: QueryRunner,
@@ -13,7 +12,7 @@ export async function createIndexConcurrently(
   definition: string,
   { unique = false } = {},
 ): Promise<void> {
-  // The build waits for every transaction that is open now, but blocks no other statement meanwhile.
+  // The build waits for every open transaction, but blocks no statement meanwhile.
   await runner.query('SET lock_timeout = 0');
   const [existing] = await queryRows<{ valid: boolean }>(
     runner,

@@ -12,11 +12,7 @@ export class Conditions {
     this.conditions.push(condition);
   }
 
-  /**
-   * Filters by a value, unless it is null, undefined or empty.
-   *
-   * @param condition receives the value's placeholder
-   */
+  /** Filters by a value, unless it is empty. `condition` receives the value's placeholder. */
   by(value: unknown, condition: (place: string) => string): void {
     if (value !== null && value !== undefined && value !== '') this.add(condition(this.given(value)));
   }
@@ -26,7 +22,7 @@ export class Conditions {
     { cursor, limit }: { readonly cursor: number | null; readonly limit: number },
     id = 'id',
   ): string {
-    // Add the condition even without a cursor, so that the plan is the same.
+    // The condition is added even without a cursor, so that the plan is the same.
     this.add(`${id} < ${this.given(cursor ?? Number.MAX_SAFE_INTEGER)}`);
     return `${this.toSql()} ORDER BY ${id} DESC LIMIT ${this.given(limit)}`;
   }

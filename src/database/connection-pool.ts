@@ -6,7 +6,7 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 export const connectionPool = (dataSource: DataSource): Pool =>
   (dataSource.driver as PostgresDriver).master as Pool;
 
-/** Creates an unconnected client with the options of the pool's clients, but outside the pool. */
+/** Creates an unconnected client outside the pool, with the options of the pool's clients. */
 export function clientOutsideThePool(dataSource: DataSource, changes: ClientConfig = {}): Client {
   const { options } = connectionPool(dataSource);
   return new Client({ ...options, password: options.password, keepAlive: true, ...changes });

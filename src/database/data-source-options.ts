@@ -9,14 +9,14 @@ export const migrations: readonly (new () => object)[] = [Baseline1768000000000]
 const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
 const DEFAULT_LOCK_TIMEOUT_SECONDS = 10;
-/** Additional time for a response after the statement timeout, because the commit waits for the standby. */
+/** Time for a response beyond the statement timeout: the commit waits for the standby. */
 const RESPONSE_GRACE_SECONDS = 5;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Session settings in the form in which the server shows them, or the start of that form. The server enforces
- * the limits. pg's own `query_timeout` would return a connection to the pool while its transaction is still
- * open, and the connection's next user would commit the changes of the failed transaction.
+ * Session settings as the server shows them, or a prefix. The server enforces the limits: pg's own
+ * `query_timeout` would return a connection with an open transaction to the pool, and the next user would
+ * commit the failed transaction's changes.
  */
 const SETTINGS = {
   idle_in_transaction_session_timeout: '30s',
@@ -32,14 +32,10 @@ class NamingStrategy extends DefaultNamingStrategy {
   }
 }
 
-/**
- * Returns the options for the service's data source. `parseInt8` makes ids numbers, which are exact up to
- * 2^53.
- */
+/** Returns the options for the service's data source. `parseInt8` makes ids numbers, exact up to 2^53. */
 export function dataSourceOptions(database: {
   url: string;
   poolSize: number;
-  /** Maximum wait for a free connection. */
   poolWaitMs?: number | undefined;
   /** Maximum duration of a statement; 0 for no limit. */
   statementTimeoutSeconds?: number;
@@ -81,10 +77,7 @@ export function dataSourceOptions(database: {
   };
 }
 
-/**
- * Removes the parameter `options` from a URL and returns both, because pg prefers that parameter to the
- * configured options.
- */
+/** Removes the parameter `options` from a URL, because pg prefers it to the configured options. */
 function takeOptions(databaseUrl: string): { readonly url: string; readonly options: readonly string[] } {
   const url = new URL(databaseUrl);
   const options = url.searchParams.getAll('options');

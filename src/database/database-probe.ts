@@ -17,7 +17,7 @@ export interface DatabaseState extends SchemaDifference {
   readonly isReadOnly: boolean;
 }
 
-/** Maximum age of a state. Load balancers poll every second or less often, and there may be several. */
+/** Maximum age of a state, which several load balancers may poll. */
 const MAX_AGE_MS = 500;
 /** Time limit from opening the connection to the response. */
 const TIMEOUT_MS = 2000;
@@ -26,10 +26,7 @@ const STATEMENT = `
   SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS "isReadOnly",
          ${SCHEMA_STATE}`;
 
-/**
- * Queries the state of the database on a connection outside the pool, because a busy pool shows nothing about
- * the database. It queries the database at most twice a second, for any number of callers.
- */
+/** Queries the state of the database at most twice a second, on a connection outside the busy pool. */
 export class DatabaseProbe {
   private connection: { readonly client: Client; readonly socket: Socket } | undefined;
   private latest: { readonly queriedAtMs: number; readonly state: Promise<DatabaseState> } | undefined;
@@ -37,11 +34,7 @@ export class DatabaseProbe {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /**
-   * Returns the state, at most half a second old.
-   *
-   * @throws Error if the database does not respond within two seconds
-   */
+  /** Returns the state, at most half a second old. @throws Error if the database does not respond */
   state(): Promise<DatabaseState> {
     const nowMs = performance.now();
     if (this.latest && (this.isQuerying || nowMs - this.latest.queriedAtMs < MAX_AGE_MS)) {
@@ -54,14 +47,13 @@ export class DatabaseProbe {
   close(): void {
     const { client } = this.connection ?? {};
     this.connection = undefined;
-    // We do not await the end, because pg never reports the end of a lost connection.
+    // Not awaited: pg never reports the end of a lost connection.
     client?.end().catch(() => undefined);
   }
 
   private async query(): Promise<DatabaseState> {
     this.isQuerying = true;
-    // Drop the connection after the time limit: the next one may reach another server, after a failover of
-    // the address.
+    // After a failover of the address, the next connection may reach another server.
     const timer = setTimeout(() => this.drop(), TIMEOUT_MS);
     try {
       const client = await this.connect();
@@ -94,7 +86,7 @@ export class DatabaseProbe {
     return client;
   }
 
-  /** Cuts the connection, which rejects the query that is waiting on it. */
+  /** Cuts the connection, which rejects the waiting query. */
   private drop(connection = this.connection): void {
     if (connection === this.connection) this.connection = undefined;
     connection?.socket.destroy();

@@ -2,14 +2,12 @@ import DataLoader from 'dataloader';
 
 /**
  * Returns a function that runs one statement for all items that arrive together: in one turn of the event
- * loop, or while the previous statement runs. A few large statements cost the service and the database less
- * than many small ones. A single item does not wait.
+ * loop, or while the previous statement runs. A single item does not wait.
  *
- * @param run returns the results in the order of the items. A result may be a promise, for which only its own
- * item waits, not the next statement
+ * @param run returns the results in the order of the items. Only its own item waits for a result that is a
+ * promise
  * @param limits.maxItems maximum number of items in one statement
- * @param limits.maxWaitMs maximum wait for the previous statement, so that a hanging statement only delays
- * the next one
+ * @param limits.maxWaitMs maximum wait for the previous statement, which may hang
  */
 export function groupedStatement<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>,
@@ -47,21 +45,15 @@ export function groupedStatement<Item, Result>(
   return (item) => loader.load({ item }).then((result) => result);
 }
 
-/**
- * Maximum number of keys in a lookup: more than the requests that start in one turn of the event loop, but
- * few enough for one statement.
- */
+/** Maximum number of keys in a lookup, more than the requests that start in one turn. */
 const MAX_KEYS = 200;
 
 /** Maximum wait for the previous lookup. Lookups are faster, unless the database is busy. */
 const MAX_WAIT_MS = 5;
 
 /**
- * Returns a function that looks up many keys with one statement, which is sent after the last key of a turn
- * was requested. Nothing is cached, so no result is older than its request.
- *
- * @param lookUp returns the found rows by key; keys may be duplicates. An error rejects all lookups of the
- * batch
+ * Returns a function that looks up many keys with one statement. No result is older than its request.
+ * @param lookUp returns the found rows by key; keys may be duplicates. An error rejects all its lookups
  */
 export function batchedLookup<Key, Found>(
   lookUp: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Found>>,

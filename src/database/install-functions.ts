@@ -7,9 +7,8 @@ import { hasSqlState, queryRows } from './sql';
 const INVALID_FUNCTION_DEFINITION = '42P13';
 
 /**
- * Installs the functions and triggers of a release whose text differs from the installed text. Drops
- * functions, overloads and triggers that the texts no longer contain. Run it in a transaction, after the
- * migrations.
+ * Installs the changed functions and triggers of a release. Drops functions, overloads and triggers that the
+ * release no longer contains. Must run in a transaction, after the migrations.
  */
 export async function installFunctions(
   runner: QueryRunner,
@@ -36,7 +35,6 @@ export async function installFunctions(
   ]);
 }
 
-/** Returns the names of functions that were added, changed or removed. */
 export const changedNames = (checksums: Checksums, installed: Checksums): string[] =>
   Object.keys({ ...installed, ...checksums }).filter((name) => checksums[name] !== installed[name]);
 

@@ -15,10 +15,7 @@ const OLDEST_SERVER_VERSION = 150_000;
 const POLL_MS = 200;
 /** Pause between two checks whether another process has migrated. */
 const WAIT_MS = 500;
-/**
- * Maximum wait of a migration for a table's lock, short because other statements on the table queue behind
- * it.
- */
+/** Maximum wait for a table's lock. Other statements on the table queue behind the wait. */
 const LOCK_TIMEOUT_SECONDS = 1;
 const LOCK_RETRY_MS = 3000;
 /** Maximum total time of attempts to get a table's lock, longer than the reads of an export or an audit. */
@@ -29,7 +26,6 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 const PENDING =
   'Migrations are pending, and the role of DATABASE_URL may not run them: set DATABASE_OWNER_URL';
 
-/** Database URLs for the service and for the owner of its tables. */
 export interface DatabaseAddress {
   readonly url: string;
   /** The owner's URL; undefined if the service's role owns the tables. */
@@ -37,10 +33,8 @@ export interface DatabaseAddress {
 }
 
 /**
- * Brings the schema up to date and returns the names of the executed migrations. Any number of processes may
- * call it at the same time, because an advisory lock serializes them. If there is an owner URL, it also
- * creates the service's role if missing, and grants it the rights that the service needs.
- *
+ * Brings the schema up to date and returns the names of the executed migrations. Concurrent calls wait for
+ * each other. With an owner URL, it also creates the service's role and grants its rights.
  * @throws Error if the database was created by a version before 1.0.0
  */
 export async function migrate(
@@ -88,10 +82,7 @@ export async function migrate(
   }
 }
 
-/**
- * Installs the functions and grants the rights. Does nothing if a later version has migrated, because this
- * version does not know its functions and rights.
- */
+/** Installs the functions and grants the rights, unless a later version with unknown ones has migrated. */
 async function finish(runner: QueryRunner, release: Release, serviceRole: string | undefined): Promise<void> {
   const state = await readSchemaState(runner);
   if (isLater(state, release)) return;
@@ -110,9 +101,8 @@ const isLater = ({ applied, release: installed }: SchemaState, { number, migrati
   installed > number || applied.some((name) => migrations.every((migration) => migration.name !== name));
 
 /**
- * Waits until another process has run all migrations of this version, installed its functions and granted the
- * rights of the service's role. With an older schema, statements would fail in the middle of orders.
- *
+ * Waits until another process has installed this version's schema and rights. With an older schema,
+ * statements would fail in the middle of orders.
  * @param onWait is called once if the schema is not ready
  * @param signal ends the wait
  * @returns whether the schema is ready
@@ -156,8 +146,8 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
 }
 
 /**
- * Takes the advisory lock by polling. A session that waited for the lock in one statement would be an open
- * transaction, for which CREATE INDEX CONCURRENTLY in the lock's session would wait: a deadlock.
+ * Takes the advisory lock by polling. A waiting statement would be an open transaction, for which the lock
+ * holder's CREATE INDEX CONCURRENTLY would wait: a deadlock.
  */
 async function takeLock(holder: Queryable): Promise<void> {
   const take = () =>

@@ -5,23 +5,20 @@ import { messageOf } from '../common';
 import { clientOutsideThePool } from './connection-pool';
 import { queryRows } from './sql';
 
-/**
- * Maximum number of ids in a payload, which must be shorter than 8000 bytes. An id takes up to 16 digits and
- * a comma.
- */
+/** Maximum number of ids, of up to 17 bytes each, in a payload of less than 8000 bytes. */
 const IDS_PER_PAYLOAD = 400;
 const CHANNEL = 'changed_rows';
 const POLL_INTERVAL_MS = 1000;
-/** Maximum wait at a replica that is about to stop, because the caller should move to another replica. */
+/** Maximum wait at a replica that is about to stop. The caller should move to another replica. */
 const LONGEST_WAIT_DRAINING_MS = 1000;
 
-/** Receives the ids of changed rows, or `undefined` each second, because notifications may have been lost. */
+/** Receives the ids of changed rows. Receives `undefined` each second, because notifications may be lost. */
 export type NotificationListener = (ids: ReadonlySet<number> | undefined) => void;
 
 /**
  * Notifies all processes of changed rows of any kind, by LISTEN and NOTIFY, on one connection outside the
- * pool. All listeners also poll, because notifications are lost without that connection, and behind a pooler
- * that does not keep sessions. It also ends the waits of readers when the replica stops.
+ * pool. All listeners also poll: notifications are lost without that connection, and behind a pooler that
+ * does not keep sessions. It also ends the waits of readers when the replica stops.
  */
 @Injectable()
 export class Notifier implements OnModuleDestroy {
@@ -40,11 +37,7 @@ export class Notifier implements OnModuleDestroy {
     if (this.client) this.drop(this.client, 'closed');
   }
 
-  /**
-   * Subscribes a listener to changes of rows of one kind.
-   *
-   * @param kind the rows' name in notifications, a single word
-   */
+  /** Subscribes a listener to changes of one kind of rows, whose name is a single word. */
   listen(kind: string, listener: NotificationListener): void {
     this.listeners.push({ kind, listener });
     if (this.polling || this.state === 'closed') return;
@@ -52,10 +45,7 @@ export class Notifier implements OnModuleDestroy {
     this.polling = setInterval(() => this.poll(), POLL_INTERVAL_MS);
   }
 
-  /**
-   * Sends a notification in the background. It always has its own transaction, because PostgreSQL commits
-   * transactions with notifications one after the other.
-   */
+  /** Sends a notification in its own transaction, which PostgreSQL commits alone. Does not wait. */
   send(kind: string, ids: readonly number[]): void {
     const payloads = Array.from({ length: Math.ceil(ids.length / IDS_PER_PAYLOAD) }, (_, at) =>
       [kind, ...ids.slice(at * IDS_PER_PAYLOAD, (at + 1) * IDS_PER_PAYLOAD)].join(','),
@@ -67,12 +57,7 @@ export class Notifier implements OnModuleDestroy {
     ]).catch((error: unknown) => this.logger.debug(`a notification was not sent: ${messageOf(error)}`));
   }
 
-  /**
-   * Resolves when the wait is ended, when the time is over, when the client hangs up, or when the replica
-   * stops, whichever comes first. Never rejects.
-   *
-   * @param begin receives the function that ends the wait
-   */
+  /** Resolves when the wait ends, time is over, the client hangs up, or the replica stops. Never rejects. */
   async untilEnded(timeoutMs: number, hungUp: AbortSignal, begin: (end: () => void) => void): Promise<void> {
     if (this.state === 'ended' || this.state === 'closed') return;
     const longestMs = this.state === 'draining' ? LONGEST_WAIT_DRAINING_MS : Infinity;
@@ -91,7 +76,7 @@ export class Notifier implements OnModuleDestroy {
     this.waits.delete(end);
   }
 
-  /** Whether the replica is stopping, so that readers should move to another replica. */
+  /** Whether the replica is stopping, so that readers should move to another one. */
   get isEnding(): boolean {
     return this.state !== 'open';
   }
@@ -135,7 +120,7 @@ export class Notifier implements OnModuleDestroy {
     if (client !== this.client) return;
     this.client = undefined;
     if (this.state !== 'closed') this.logger.debug(`no connection for notifications: ${messageOf(why)}`);
-    // We do not await the end, because pg never reports the end of a lost connection.
+    // Not awaited: pg never reports the end of a lost connection.
     client.end().catch(() => undefined);
   }
 }

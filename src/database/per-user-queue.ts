@@ -6,26 +6,16 @@ import { inTransaction } from './transaction';
 /** Allows one change at a time for each user. */
 const queue = new Turns<number>(Infinity, 1);
 
-/**
- * Runs a change that locks a user's rows, after the same user's other changes in this process. Waiting
- * changes occupy no connection, so that one user's changes do not exhaust the pool.
- */
+/** Runs a change after the same user's other changes, which occupy no connection while they wait. */
 export const inQueueOf = <Result>(userId: number, change: () => Promise<Result>): Promise<Result> =>
   queue.run(userId, change);
 
-/**
- * Locks a user, so that the user's changes run one after the other across replicas. Take this lock before
- * other locks.
- */
+/** Locks a user, so that the user's changes are serialized across replicas. Must precede other locks. */
 export async function lockUser(manager: Queryable, userId: number): Promise<void> {
   await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
 }
 
-/**
- * Runs a transaction that locks a user, in the user's queue.
- *
- * @throws TransactionOutcomeUnknown
- */
+/** Runs a transaction that locks a user, in the user's queue. @throws TransactionOutcomeUnknown */
 export const changeOfUser = <Result>(
   dataSource: DataSource,
   userId: number,

@@ -14,18 +14,12 @@ function nameOf(statement: string): string {
   return name;
 }
 
-/**
- * Ignores the client's error event, which would end the process. The query in progress reports the lost
- * connection.
- */
+/** Ignores the client's error event, which would end the process. The query reports a lost connection. */
 const ignore = (): void => undefined;
 
 /**
- * Runs a frequent statement like {@link queryRows}: each connection parses the statement once, under a name,
- * and plans it a few times. Use it only for constant texts, because every connection keeps all of them. In a
- * transaction, the statement is sent like any other.
- *
- * @throws QueryFailedError
+ * Runs a frequent statement, which each connection parses only once. The text must be constant: every
+ * connection keeps all texts. In a transaction, the statement is not prepared. @throws QueryFailedError
  */
 export async function preparedRows<Row>(
   queryable: Queryable,
@@ -59,7 +53,7 @@ async function runPrepared<Row>(
     return rows as Row[];
   } catch (error) {
     dataSource.logger.logQueryError(String(error), statement, values);
-    // Forget the name: under a new name, every connection parses the statement again.
+    // Under a new name, every connection parses the statement again.
     if (isPlanOutdated(error) && names.get(statement) === name) names.delete(statement);
     isLost = isSessionLost(error);
     const failure = new QueryFailedError(statement, values, error as Error);

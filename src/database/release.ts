@@ -5,10 +5,10 @@ import { SERVICE_VERSION } from '../common';
 import { migrations } from './data-source-options';
 
 const FUNCTIONS = join(__dirname, 'functions');
-/** Each number of a version is less than this. */
+/** Upper limit of each number in a version. */
 const NUMBERS = 1000;
 
-/** The parts of a version that are installed in the database. */
+/** Contents of a version that are installed in the database. */
 export interface Release {
   /** A number that grows with each version: 1.2.3 becomes 1002003. */
   readonly number: number;

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
 
-/** SQLSTATEs of errors with which the database rolls back a whole transaction because of another one. */
+/** SQLSTATEs of errors that roll back a whole transaction because of another one. */
 const DEADLOCK = '40P01';
 const SERIALIZATION_FAILURE = '40001';
 
@@ -14,19 +14,14 @@ const LONGEST_PAUSE_MS = 100;
 
 const logger = new Logger('Database');
 
-/**
- * Whether the database refused a prepared statement because a column's type has changed. The error is
- * identified by the PostgreSQL function that reports it, because the message is translated.
- */
+/** Whether a prepared statement was refused because of a column's new type. Messages are translated. */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, routine } = error as { code?: string; routine?: string };
   return code === FEATURE_NOT_SUPPORTED && routine === 'RevalidateCachedQuery';
 }
 
 /**
- * Retries work that the database refused or rolled back because of a deadlock, a serialization failure or an
- * outdated plan. Nothing was committed, so a retry is safe.
- *
+ * Retries work that was rolled back by a deadlock, a serialization failure or an outdated plan.
  * @param run a single statement or a whole transaction, never a part of a transaction
  */
 export async function retryUndone<Result>(run: () => Promise<Result>): Promise<Result> {

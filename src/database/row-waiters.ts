@@ -6,9 +6,8 @@ import type { Notifier } from './notifier';
 export type Waits<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
 
 /**
- * Lets requests of this process wait for changes of rows of one kind. Changes of this process are shown at
- * once, changes of other replicas after a notification, and one statement each second finds all other
- * changes. `RequestsUnderWay` limits the waits of a user.
+ * Lets requests wait for changes of one kind of rows. Changes of this process end the waits at once, those of
+ * other replicas after a notification. One statement each second finds all others.
  */
 export class RowWaiters<Row extends { readonly id: number }> {
   private readonly logger = new Logger(RowWaiters.name);
@@ -18,7 +17,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
 
   /**
    * @param kind plural noun for the rows, a single word
-   * @param read reads the awaited rows in one statement. It must return only rows that a failover cannot undo
+   * @param read must return only rows that a failover cannot undo
    */
   constructor(
     private readonly notifier: Notifier,
@@ -26,16 +25,11 @@ export class RowWaiters<Row extends { readonly id: number }> {
     private readonly read: (waits: Waits<Row>) => Promise<Iterable<Row>>,
   ) {}
 
-  /** Returns the number of open waits. */
   count(): number {
     return [...this.waits.values()].reduce((count, { size }) => count + size, 0);
   }
 
-  /**
-   * Begins to wait for changes of a row. The caller must close the wait.
-   *
-   * @param see receives the row whenever it has been read
-   */
+  /** Begins to wait for changes of a row. The caller must close the wait. `see` receives each read row. */
   open(id: number, see?: (row: Row) => void): RowWait<Row> {
     if (!this.isListening) this.listen();
     const wait = new RowWait<Row>(this.notifier, see, () => {
@@ -60,10 +54,8 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 
   /**
-   * Handles rows that this process has changed: passes them to their waits, and notifies the other replicas.
-   * It reads only the awaited rows that are missing in `known`. Never rejects.
-   *
-   * @param known rows in the state after the change
+   * Passes rows that this process has changed to their waits, and notifies the other replicas. Never rejects.
+   * @param known rows in the state after the change; other awaited rows are read
    * @param elsewhere ids of rows that other replicas may await
    */
   async changed(ids: readonly number[], known: readonly Row[] = [], elsewhere = ids): Promise<void> {
@@ -105,12 +97,8 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 }
 
-/**
- * A request's wait for a row, or several consecutive waits. A change between two waits ends the next wait at
- * once.
- */
+/** One or several consecutive waits for a row. A change between two waits ends the next one at once. */
 export class RowWait<Row> {
-  /** The latest known state of the row. */
   row: Row | undefined;
   private check: (() => void) | undefined;
 
@@ -126,12 +114,7 @@ export class RowWait<Row> {
     this.check?.();
   }
 
-  /**
-   * Resolves when the latest known row is the awaited one, when the time is over, when the client hangs up,
-   * or when the replica stops, whichever comes first. Never rejects.
-   *
-   * @returns whether the latest known row is the awaited one
-   */
+  /** Returns whether the awaited row appeared in time, while the client was connected. Never rejects. */
   async until(isOver: (row: Row) => boolean, timeoutMs: number, hungUp: AbortSignal): Promise<boolean> {
     const isOverNow = (): boolean => this.row !== undefined && isOver(this.row);
     if (isOverNow()) return true;

@@ -41,11 +41,7 @@ export function differenceOf({ applied, release }: SchemaState): SchemaDifferenc
   };
 }
 
-/**
- * Reads the state of a database's schema.
- *
- * @throws Error if the database was created by a version before 1.0.0
- */
+/** Reads a schema's state. @throws Error if the database was created by a version before 1.0.0 */
 export async function readSchemaState(queryable: Queryable): Promise<SchemaState> {
   try {
     return await queryRow<SchemaState>(queryable, `SELECT ${SCHEMA_STATE}`);
@@ -70,10 +66,7 @@ const OLDER =
 const UNDEFINED_TABLE = '42P01';
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/**
- * Whether an error means that a table could not be read because the first migration has not created or
- * granted it yet.
- */
+/** Whether an error means that the first migration has not created or granted a table yet. */
 export function isBeforeFirstMigration(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code === UNDEFINED_TABLE || code === INSUFFICIENT_PRIVILEGE;

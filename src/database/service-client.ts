@@ -1,9 +1,6 @@
 import { Client, type ClientConfig } from 'pg';
 
-/**
- * The PostgreSQL function that reports a cancelled wait for a commit. It identifies the warning, whose text
- * is translated.
- */
+/** PostgreSQL function that reports a cancelled wait for a commit. The warning's text is translated. */
 const WAIT_OF_A_COMMIT = 'SyncRepWaitForLSN';
 const READ_ONLY = '25006';
 const CANNOT_CONNECT = '57P03';
@@ -18,9 +15,8 @@ export interface ServiceClientConfig extends ClientConfig {
 }
 
 /**
- * Thrown for a commit that the standby may lack, because the wait for the standby was cancelled. The commit
- * is visible, but a failover may undo it. The error has no SQLSTATE, so that it counts as a statement without
- * a response.
+ * Thrown for a commit whose wait for the standby was cancelled. It is visible, but a failover may undo it.
+ * The error has no SQLSTATE, so that it counts as a statement without a response.
  */
 export class CommitNotOnStandby extends Error {
   constructor() {
@@ -41,10 +37,7 @@ class DatabaseReadOnly extends Error {
 /** Settings that the service requests at the start of a session, by name. */
 export type SessionSettings = Readonly<Record<string, string>>;
 
-/**
- * The session's settings differ from those requested, so its commits may be lost, or its statements may never
- * end.
- */
+/** The session lacks requested settings: its commits may be lost, or its statements may never end. */
 class SessionSettingsLost extends Error {
   readonly code = CANNOT_CONNECT;
 
@@ -58,11 +51,8 @@ class SessionSettingsLost extends Error {
 
 /**
  * A connection of the service to a database that may fail over. It closes itself, so that the pool opens
- * another connection, when
- *
- * - a commit may not be on the standby: the statement fails like a statement without a response;
- * - the server refuses writes, because it is no longer the primary;
- * - no response arrives: a machine that hangs or is gone closes no connection.
+ * another one, if a commit may not be on the standby, the server refuses writes because it is no longer the
+ * primary, or no response arrives: a machine that hangs or is gone closes no connection.
  */
 export class ServiceClient extends Client {
   private readonly responseTimeoutMs: number;
@@ -75,7 +65,7 @@ export class ServiceClient extends Client {
       if (routine === WAIT_OF_A_COMMIT) this.isCommitUncertain = true;
     });
     const query = this.query.bind(this) as (...parameters: unknown[]) => unknown;
-    // Assign the method, because an override would have to copy all of pg's signatures.
+    // An override would have to copy all of pg's signatures.
     this.query = ((...parameters: unknown[]) => {
       const response = query(...parameters);
       return response instanceof Promise ? this.watch(response) : response;
@@ -97,25 +87,20 @@ export class ServiceClient extends Client {
     }
   }
 
-  /**
-   * Closes the connection, so that the pool does not reuse it after its release. A running statement loses
-   * its response.
-   */
+  /** Closes the connection instead of reusing it. A running statement loses its response. */
   drop(): void {
     this.end().catch(() => undefined);
   }
 }
 
-/** A session of the server. The process id alone may be reused by another session. */
+/** A session of the server. Another session may reuse the process id. */
 export interface Session {
   readonly pid: number;
   readonly startedAt: string;
 }
 
 /**
- * Reads the session of a new connection. It reads the process id from the database, because a pooler reports
- * another process id to its clients.
- *
+ * Reads a new connection's session. The database knows the process id; a pooler reports another one.
  * @throws DatabaseReadOnly if the server is a standby, whose rows may be old
  * @throws SessionSettingsLost if a pooler or the URL has changed the settings
  */

@@ -36,10 +36,7 @@ const FUNCTIONS = [
   'forget_staff_reads(bigint, integer, integer)',
 ];
 
-/**
- * Returns a statement that creates the role of a database URL, with its password, if the role is missing. It
- * needs the right to create roles only in that case.
- */
+/** Returns a statement that creates a database URL's role, with its password, if the role is missing. */
 export function createRoleStatement(url: string): string {
   const { username, password } = new URL(url);
   const name = escapeLiteral(decodeURIComponent(username));
@@ -54,9 +51,7 @@ export function createRoleStatement(url: string): string {
     END $create_role$`;
 }
 
-/**
- * Returns the stored form of a password (RFC 5803), so that the server's logs cannot contain the password.
- */
+/** Returns the stored form of a password (RFC 5803), which keeps the password out of the server's logs. */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16);
   const salted = pbkdf2Sync(password, salt, SCRAM_ITERATIONS, 32, 'sha256');
@@ -68,8 +63,8 @@ function scramVerifier(password: string): string {
 
 /**
  * Grants the service's role the rights that the service needs, and revokes all others. On tables of new
- * migrations, the role may read and write rows. Run it as the owner of the database, in the transaction that
- * installs the functions, because replicas of the earlier version may use new tables through those functions.
+ * migrations, the role may read and write rows. Must run in the transaction that installs the functions:
+ * replicas of the earlier version may use new tables through those functions.
  */
 export async function grantServiceRole(owner: Queryable, roleName: string): Promise<void> {
   const role = escapeIdentifier(roleName);
@@ -103,10 +98,7 @@ export async function grantServiceRole(owner: Queryable, roleName: string): Prom
   );
 }
 
-/**
- * Returns rights of this connection's role that the service never needs: with them, a thief of the connection
- * could change balances or hide a theft. Empty for a role that {@link grantServiceRole} has set up.
- */
+/** Returns rights that this role has but never needs: with them, a thief could change balances. */
 export async function findExcessiveRights(dataSource: Queryable): Promise<string[]> {
   const rights = await queryRows<{ name: string }>(
     dataSource,

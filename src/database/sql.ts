@@ -4,10 +4,7 @@ import { retryUndone } from './retry-undone';
 /** Runs statements: a data source runs each on its own, a manager runs them in its transaction. */
 export type Queryable = Pick<DataSource | EntityManager, 'query'>;
 
-/**
- * Runs a statement and returns its rows. TypeORM returns `[rows, count]` for an UPDATE or DELETE, and the
- * rows for others. A single statement that deadlocks is retried.
- */
+/** Runs a statement and returns its rows. A single statement that deadlocks is retried. */
 export async function queryRows<Row>(
   dataSource: Queryable,
   statement: string,
@@ -25,11 +22,7 @@ export const queryRow = async <Row>(
   parameters: readonly unknown[] = [],
 ): Promise<Row> => theRow(await queryRows<Row>(queryable, statement, parameters), statement);
 
-/**
- * Returns the first row.
- *
- * @throws Error if there is no row; its message quotes the statement, which contains no values
- */
+/** Returns the first row. @throws Error, quoting the statement without values, if there is none */
 export function theRow<Row>([row]: readonly Row[], statement: string): Row {
   if (row === undefined) throw new Error(`a statement returned no row: ${statement.trim().slice(0, 200)}`);
   return row;
@@ -56,16 +49,14 @@ export async function databaseTime(dataSource: Queryable): Promise<Date> {
 export const hasSqlState = (error: unknown, code: string): boolean =>
   error instanceof QueryFailedError && (error.driverError as { code?: string }).code === code;
 
-/** Returns the name of the constraint that refused a statement; undefined if it failed for another reason. */
+/** Returns the name of the constraint that refused a statement; undefined after another failure. */
 export function violatedConstraint(error: unknown): string | undefined {
   if (!(error instanceof QueryFailedError)) return undefined;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };
   return code?.startsWith('23') ? constraint : undefined;
 }
 
-/**
- * Whether a constraint or the database refused the values of a statement, so that a retry would fail, too.
- */
+/** Whether a constraint or the database refused a statement's values. A retry would fail as well. */
 export const isRefusedData = (error: unknown): boolean => /^2[23]/.test(sqlStateOf(error));
 
 /** Returns the SQLSTATE of a refused statement; empty if the database did not refuse it. */
@@ -75,11 +66,7 @@ export const sqlStateOf = (error: unknown): string =>
 /** SQLSTATE for a number or a sum that is too large for its column; for `refusedBy`. */
 export const OUT_OF_RANGE = '22003';
 
-/**
- * Runs a statement, and throws a matching error if a constraint refuses it.
- *
- * @param refusals error classes by the name of a constraint, or by an SQLSTATE
- */
+/** Throws the error class of the constraint or SQLSTATE with which the database refuses a statement. */
 export async function refusedBy<Result>(
   refusals: Readonly<Record<string, new () => Error>>,
   statement: () => Promise<Result>,
@@ -92,16 +79,12 @@ export async function refusedBy<Result>(
   }
 }
 
-/**
- * SQLSTATEs of a lost session: connection exception, operator intervention (shutdown, crash), and a
- * transaction that was idle or took too long.
- */
+/** SQLSTATEs of a lost session: connection lost, server shutdown or crash, and idle or long transaction. */
 const SESSION_LOST = /^(08|57P|25P0[34])/;
 
 /**
- * Whether a failed statement may have been committed, or still may be: it was sent, and its connection ended
- * before the response. Such a failure does not prove a refusal, so use `resolveCommitOutcome` before
- * reporting it.
+ * Whether a failed statement may have been committed, or still may be: its connection ended before the
+ * response. Use `resolveCommitOutcome` before reporting it as refused.
  */
 export function mayHaveCommitted(error: unknown): boolean {
   return error instanceof QueryFailedError && isSessionLost(error.driverError);
@@ -113,10 +96,7 @@ export function isSessionLost(error: unknown): boolean {
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || SESSION_LOST.test(code);
 }
 
-/**
- * COMMIT was sent but got no response, so either all of the work is done or none of it. Read the database to
- * find out.
- */
+/** COMMIT was sent but got no response. Read the database to find out whether the work is done. */
 export class TransactionOutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('it is not known whether a transaction was committed', { cause });
@@ -124,10 +104,7 @@ export class TransactionOutcomeUnknown extends Error {
   }
 }
 
-/**
- * System and PostgreSQL codes of a server that refuses connections, is full, is stopping, is too slow, or is
- * no longer the primary.
- */
+/** Codes of a server that refuses connections, is full, is stopping, is too slow, or is no primary. */
 const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|EHOST|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08|25006|53|57|55P03)/;
 
 /** Whether the state of the database caused an error, rather than the request or the code. */

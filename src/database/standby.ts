@@ -13,12 +13,9 @@ const GROUP = { maxItems: 1000, maxWaitMs: 1000 };
 const waits = new WeakMap<DataSource, () => Promise<void>>();
 
 /**
- * Waits until the synchronous standby has all rows that were visible before. Call it before reporting or
- * acting on rows that were read rather than confirmed by one's own statement. A failover may lose such rows
- * if the wait of their commit was cancelled, or if the primary crashed during that wait and restarted.
- * Without a synchronous standby, it sends one query and does not wait.
- *
- * @throws QueryFailedError
+ * Waits until the synchronous standby, if any, has all visible rows. Must be called before reporting or
+ * acting on rows that were read rather than confirmed by one's own statement: a failover may lose rows whose
+ * commit's wait for the standby was cancelled or ended by a crash. @throws QueryFailedError
  */
 export async function waitForStandby(dataSource: DataSource): Promise<void> {
   let wait = waits.get(dataSource);

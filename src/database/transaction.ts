@@ -4,25 +4,21 @@ import { recordSession, resolveCommitOutcome } from './commit-outcome';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
-/**
- * The part of a pg client that we use directly, because TypeORM does not pass on the response to a COMMIT.
- */
+/** The methods of a pg client that we use directly. TypeORM does not return the response to a COMMIT. */
 interface Client {
   query(statement: string): Promise<{ readonly command: string }>;
 }
 
-/** An unpublished method of TypeORM's runner: if a connection is released with an error, it is closed. */
+/** An unpublished method of TypeORM's runner: a connection released with an error is closed. */
 interface Releasing {
   releasePostgresConnection(error?: Error): Promise<void>;
 }
 
 /**
- * Runs several statements in one transaction (read committed), all through the manager that the work
- * receives. Resolves only after the database has confirmed the commit: if the work swallowed an error, the
- * database responds to COMMIT with ROLLBACK. On any error, the connection is closed, which ends the
- * transaction in any state. If COMMIT got no response, the session is terminated, so that later reads show
- * the outcome.
- *
+ * Runs several statements in one transaction (read committed), all through the work's manager. Resolves only
+ * after the database has confirmed the commit: if the work swallowed an error, the database responds to
+ * COMMIT with ROLLBACK. On any error, the connection is closed, which ends the transaction. If COMMIT got no
+ * response, the session is terminated, so that later reads show the outcome.
  * @param work restarts from the beginning if the transaction deadlocks
  * @throws TransactionOutcomeUnknown
  */
