@@ -32,17 +32,12 @@ export class AgentTools {
   }
 
   list({ scopes }: Pick<Caller, 'scopes'>): ListedTool[] {
-    // Describes the tools at the first request, because this takes a while and a start should not wait for
-    // it.
+    // Describes the tools at the first request, so that the startup does not wait for it.
     this.listed ??= describe(this.tools);
     return this.listed.filter((_, n) => scopes.includes(this.tools[n]?.scope ?? ''));
   }
 
-  /**
-   * Reads the arguments of a call.
-   *
-   * @returns a function that executes the call; null if the caller sees no such tool
-   */
+  /** Returns a function that executes a call; null if the caller sees no such tool. */
   prepare(name: JsonValue, given: JsonValue, call: ToolCall): (() => Promise<CallToolResult>) | null {
     const tool = this.tools.find((one) => one.name === name && call.caller.scopes.includes(one.scope));
     if (!tool) return null;
@@ -75,10 +70,7 @@ export class AgentTools {
 
 const LONG_LIST = 20;
 
-/**
- * Writes a result without its long lists. Some clients show their model the structured content, others the
- * text, and some both.
- */
+/** Writes a result as text, without its long lists. Some clients show their model only the text. */
 const withoutLists = (result: Readonly<Record<string, unknown>>): string =>
   JSON.stringify(result, (_, value: unknown) =>
     Array.isArray(value) && value.length > LONG_LIST
@@ -125,8 +117,7 @@ function schemaOf(
 ): { type: 'object' } {
   const found = new Map<string, object>();
   const add = (one: string): void => {
-    // Omits titles, which repeat names, and `example`, which is no keyword of JSON Schema. Agents pay for
-    // each word.
+    // Agents pay for each word. Titles repeat names, and JSON Schema has no `example`.
     const text = JSON.stringify(schemas[one], (key, value: unknown) =>
       (key === 'title' && typeof value === 'string') || key === 'example' ? undefined : change(value),
     );
@@ -146,7 +137,7 @@ interface FieldSchema {
 
 /**
  * Adapts a schema to models. Gemini refuses `exclusiveMinimum`, which only integers use. OpenAI's strict mode
- * refuses a field that may be omitted, unless the field may be null.
+ * refuses an optional field, unless the field may be null.
  */
 function forModels(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

@@ -1,7 +1,7 @@
 import { DomainError, domainError } from '../common';
 import { RequestInvalid } from '../http';
 
-/** The text of the reference was changed, or another token prepared it. Its order may still exist. */
+/** The reference was changed, or another token prepared it. Its order may still exist. */
 export class PreparationUnknown extends domainError(
   'bad-request',
   'This order_ref is damaged, or another token prepared it',
@@ -79,9 +79,7 @@ export const UNFORESEEN: AgentError = {
   next: 'Call again once with the same arguments, place_order with the same order_ref. Then tell the user.',
 };
 
-/**
- * Turns an error into the form for agents. Returns null for an unexpected error, which callers must not see.
- */
+/** Turns an error into the form for agents; null for an unexpected error, which callers must not see. */
 export function toAgentError(error: unknown): AgentError | null {
   if (error instanceof RequestInvalid) {
     const code = 'invalid-arguments';
@@ -111,8 +109,6 @@ const WANTED: Readonly<Record<string, string>> = {
   list_type: 'array',
 };
 
-/**
- * Returns the message of a mistake. If the type is wrong, the message names the JSON type that is expected.
- */
+/** Returns the message of a mistake. For a wrong type, it names the expected JSON type. */
 const messageOf = ({ type, msg }: RequestInvalid['items'][number]): string =>
   type in WANTED ? `Input should be a JSON ${WANTED[type]}` : msg;

@@ -26,9 +26,7 @@ const USED = [
   ProxyRefundsModule,
 ];
 
-/**
- * Gives agents access to the use cases of customers. It contains no rules, prices or statements of its own.
- */
+/** Gives agents access to the use cases of customers. It contains no rules, prices or statements. */
 @Module({
   controllers: [McpController],
   providers: [AgentTools, ReadingTools, OrderTools, DepositTools],

@@ -29,10 +29,7 @@ const ENVELOPE: Shape = {
   },
 };
 
-/**
- * Returns the part of a message that the library receives, without the arguments of a tool. For the rest of a
- * message, the library would list every mistake, at a hundred times the size of the message.
- */
+/** Returns the members that the library needs. It would list every mistake in the others. */
 export const envelopeOf = (message: JsonValue): unknown => pick(message, ENVELOPE);
 
 function pick(value: JsonValue, shape: Shape): unknown {

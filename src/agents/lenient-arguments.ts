@@ -2,19 +2,14 @@ import type { Type } from '@nestjs/common';
 import { jsonOrUndefined } from '../common';
 import { declaredFields, isJsonObject, type JsonValue } from '../http';
 
-/**
- * Matches fields whose text consists of digits, which models may write as numbers. An `order_ref` is never
- * converted.
- */
+/** Matches fields of digits, which models may write as numbers. It does not match `order_ref`. */
 const IDENTIFIER = /^version$|_ids?$/;
-/** Matches integers of up to 20 digits, which are more than the digits of any accepted integer. */
+/** Matches integers of up to 20 digits, longer than any accepted integer. */
 const INTEGER = /^-?\d{1,20}$/;
 
 /**
- * Converts arguments to the types of their fields if they can mean only one thing. Models write `"2"`,
- * `"true"`, `4` for a version, lists as text, and null for a default. The DTO refuses other mistakes.
- *
- * @param given the arguments, which are changed, so they must have been parsed for this call alone
+ * Converts the `given` arguments in place if they can mean only one thing. Models write `"2"`, `"true"`, `4`
+ * for a version, lists as text, and null for a default.
  */
 export function readLeniently(input: Type<object>, given: JsonValue): void {
   if (!isJsonObject(given)) return;

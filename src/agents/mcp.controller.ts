@@ -40,10 +40,7 @@ const STREAM = 'text/event-stream';
 /** Maximum length of an error of the library, which may repeat texts of the request. */
 const MOST_ERROR_LENGTH = 1000;
 
-/**
- * Responses to methods that some clients call although the service does not offer them. Those clients show an
- * error as a broken server.
- */
+/** Empty responses to unsupported methods. Some clients show errors as a broken server. */
 const EMPTY_LISTS: Readonly<Record<string, object>> = {
   'resources/list': { resources: [] },
   'resources/templates/list': { resourceTemplates: [] },
@@ -63,10 +60,7 @@ interface Served {
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/**
- * Serves the Model Context Protocol to agents. The description omits it, because its requests are JSON-RPC.
- * There are no sessions, so any replica can serve each request.
- */
+/** Serves the Model Context Protocol without sessions, so that any replica can serve a request. */
 @Controller('mcp')
 @UseFilters(WrongTokenFilter)
 export class McpController {
@@ -97,7 +91,7 @@ export class McpController {
       refuse(response, PARSE_ERROR, 'Parse error: the body is not JSON, or longer than 100 kB');
       return;
     }
-    // Refuses batches, because a batch would count as one request against the limits.
+    // A batch would count as one request against the limits.
     if (served === 'batch') {
       refuse(response, INVALID_REQUEST, 'Batches are not supported');
       return;
@@ -106,7 +100,7 @@ export class McpController {
     const handler = await this.handler;
     const reply = await handler.fetch(toWebRequest(request, served, hungUp), {
       parsedBody: served.envelope,
-      // Omits the token, because the library does not need it.
+      // The library does not need the token.
       authInfo: {
         token: '',
         clientId: String(caller.tokenId),
@@ -137,10 +131,7 @@ export class McpController {
     return { call, envelope: envelopeOf(message), method, run, hasRun: false };
   }
 
-  /**
-   * Refuses foreign origins, which only browsers send. Otherwise, a foreign web page could reach a service on
-   * its visitor's own machine.
-   */
+  /** Refuses foreign web pages, which could reach a service on their visitor's own machine. */
   private assertOrigin(origin: string | undefined): void {
     if (origin === undefined) return;
     const { publicUrl } = this.config.server;
@@ -151,10 +142,7 @@ export class McpController {
     if (!isAllowed) throw new OriginNotAllowed();
   }
 
-  /**
-   * Loads the library at the first request, because loading takes a quarter of a second and commands do not
-   * need it.
-   */
+  /** Loads the library at the first request: it takes a quarter of a second, and commands do not need it. */
   private async createHandler(): Promise<McpHttpHandler> {
     const { createMcpHandler, ProtocolError, Server } = await import('@modelcontextprotocol/server');
     const createServer = ({ authInfo }: McpRequestContext): Server => {
@@ -189,7 +177,7 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
   return request;
 }
 
-/** Whether a response is sent as a stream. Only clients that accept nothing else receive a stream. */
+/** Whether a response is sent as a stream, which is only for clients that accept nothing else. */
 const isStreamed = (request: ExpressRequest, { ok }: Response): boolean =>
   ok && !request.accepts('json') && request.accepts(STREAM) === STREAM;
 

@@ -9,7 +9,7 @@ const DESCRIPTION = 'Use a token of this shop, in the header Authorization: Bear
 /** Paths where clients look for OAuth after a 401. */
 const PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*path'];
 
-/** Refuses OAuth requests in the error form of OAuth, because clients show its description to their user. */
+/** Refuses OAuth requests in OAuth's error form, whose description clients show to their user. */
 export function serveNoOAuth(app: NestExpressApplication): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   const description = `This service has no OAuth. ${DESCRIPTION}`;
@@ -20,10 +20,7 @@ export function serveNoOAuth(app: NestExpressApplication): void {
   }
 }
 
-/**
- * Adds a description to the challenge. The challenge of other routes is specified and contains no
- * description.
- */
+/** Adds a description to the challenge. Other routes' challenges are specified without one. */
 @Catch(NotAuthenticated, InvalidToken)
 export class WrongTokenFilter implements ExceptionFilter<DomainError> {
   catch({ detail, code }: DomainError, host: ArgumentsHost): void {

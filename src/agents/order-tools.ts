@@ -27,9 +27,7 @@ const PLACE =
   'Show the user the price and wait for a yes. Then call place_order with order_ref, and with the same ' +
   'order_ref again if a response is lost.';
 const EXECUTED = 'Nothing: the order is executed.';
-/**
- * Explains where the proxies of a long result are. Without this text, an agent that misses them buys again.
- */
+/** Explains where the proxies of a long result are: an agent that misses them would buy again. */
 const executedAtLength = (orderId: number): string =>
   `${EXECUTED} If you do not see its proxies, list_proxies lists them with order_id ${orderId}, and ` +
   `export_proxies with order_id ${orderId} and reveal: true exports them with passwords.`;
@@ -37,10 +35,7 @@ const REFUSED = 'Tell the user which proxies were not prolonged, and why.';
 const UNFINISHED =
   'Call place_order again with the same order_ref for those that are being_confirmed or unavailable.';
 
-/**
- * Tools for buying in two steps. An order is placed once, even if an agent retries, and costs no more than
- * the user agreed to.
- */
+/** Tools for buying in two steps: an order is placed once, and costs no more than the user agreed to. */
 @Injectable()
 export class OrderTools {
   readonly tools: readonly Tool[] = [
@@ -151,10 +146,7 @@ export class OrderTools {
     };
   }
 
-  /**
-   * Places an order with the hash of its reference as the idempotency key, so that the order exists only
-   * once. A reference that can no longer place an order still returns the order that it placed.
-   */
+  /** Places an order once, by its reference. An expired reference still returns its order. */
   private async place(
     { order_ref: ref, reveal }: PlaceOrderInput,
     { caller, tokenHash }: ToolCall,

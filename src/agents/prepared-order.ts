@@ -5,7 +5,7 @@ import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './a
 
 /** Time in which a prepared order can be placed, in seconds. */
 const VALID_SECONDS = 900;
-/** Seconds that a call which arrives in time has at least for placing the order, on any replica. */
+/** Minimum seconds that a call in time has for placing the order, on any replica. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
@@ -14,7 +14,7 @@ const COUNT = z.int().positive();
 const PREPARED = z.strictObject({
   /** End of the time in which the order can be placed, in seconds since 1970. */
   u: COUNT,
-  /** Random text that distinguishes two preparations of the same order, because they are two orders. */
+  /** Random text that distinguishes two preparations of the same order: they are two orders. */
   n: z.string(),
   /** Price in roubles, which becomes the `max_price` of the order. */
   m: z.string().regex(/^\d+\.\d\d$/),
@@ -40,8 +40,8 @@ const ADDED = String.raw`\s"'\x60*,;.…<>\p{Ps}\p{Pe}\p{Pi}\p{Pf}`;
 const ADDITIONS = new RegExp(`^[${ADDED}]+|(?<![=${ADDED}])[=${ADDED}]+$`, 'gu');
 
 /**
- * Writes a reference to a prepared order. It contains the order and is stored nowhere. Its HMAC, whose key is
- * the token's hash, shows every replica that this service prepared the order for this token.
+ * Writes a reference, which contains the order and is stored nowhere. Its HMAC, whose key is the token's
+ * hash, shows every replica that this service prepared the order for this token.
  */
 export function writeReference(
   prepared: PreparedOrder,
@@ -56,9 +56,9 @@ export function writeReference(
 }
 
 /**
- * Reads a reference in any spelling. Returns expired, damaged or foreign references with a refusal instead of
- * throwing it, because their order may exist. The keys include the hash of the spelling as given, because
- * earlier versions placed orders with that hash for any spelling that they could decode.
+ * Reads a reference in any spelling. For expired, damaged or foreign references, it returns the refusal
+ * instead of throwing it, because their order may exist. The keys include the hash of the spelling as given,
+ * with which earlier versions placed orders.
  *
  * @param longestOrderSeconds the maximum time that a request may wait for its order
  * @returns the order, and the keys to try one after the other; only the canonical spelling places an order
@@ -90,10 +90,8 @@ export function readReference(
 const keyOf = (ref: string): string => createHash('sha256').update(ref).digest('hex');
 
 /**
- * Returns why an order cannot be placed; null if it can. After the expiry, it is unknown for a while whether
- * an earlier call is still placing the order.
- *
- * @param left seconds until the reference expires
+ * Returns why an order cannot be placed; null if it can. After the expiry, an earlier call may still be
+ * placing the order for a while. `left` is in seconds.
  */
 function refusalOf(left: number, longestOrderSeconds: number): DomainError | null {
   if (left > 0) return null;
@@ -101,6 +99,6 @@ function refusalOf(left: number, longestOrderSeconds: number): DomainError | nul
   return placingLeft > 0 ? new PreparationExpiring(placingLeft) : new PreparationExpired();
 }
 
-/** Returns the HMAC of a text, shortened to 128 bits. It is short to copy and long enough. */
+/** Returns the HMAC of a text, shortened to 128 bits: short to copy and long enough. */
 const macOf = (text: string, tokenHash: string): Buffer =>
   createHmac('sha256', Buffer.from(tokenHash, 'hex')).update(text).digest().subarray(0, 16);

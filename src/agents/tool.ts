@@ -2,26 +2,25 @@ import type { Type } from '@nestjs/common';
 import type { Request } from 'express';
 import type { Caller, CustomerScope } from '../auth';
 
-/** Maximum length of a result, because a longer result would fill an agent's conversation. */
+/** Maximum length of a result. A longer one would fill an agent's conversation. */
 export const MAX_RESULT_LENGTH = 64 * 1024;
 /** Length of a result above which its text does not repeat lists. */
 export const LONG_RESULT_LENGTH = 16 * 1024;
 
-/** The request with which an agent calls a tool. */
 export interface ToolCall {
   readonly caller: Caller;
   /** Hash of the caller's token, in hex. */
   readonly tokenHash: string;
   readonly request: Request;
-  /** Signal that is aborted when the agent disconnects. */
+  /** Aborted when the agent disconnects. */
   readonly hungUp: AbortSignal;
 }
 
-/** A tool for agents. It contains no business logic, but calls the same use case as a route. */
+/** A tool for agents. It calls the same use case as a route, and contains no business logic. */
 export interface Tool<Input extends object = object> {
   readonly name: string;
   readonly description: string;
-  /** Tokens without this scope do not see the tool. */
+  /** Scope that a token needs to see the tool. */
   readonly scope: CustomerScope;
   readonly input: Type<Input>;
   readonly output: Type<object>;
