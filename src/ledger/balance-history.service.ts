@@ -6,7 +6,6 @@ import type { BalanceChangeOut } from './balance-change.dto';
 import type { LedgerFilterQuery } from './ledger.query';
 import { SHOWN_KIND } from './shown-kind';
 
-/** Columns of a CSV file, in order. */
 const COLUMNS = [
   'seq',
   'created_at',
@@ -27,10 +26,7 @@ const DEPOSIT_ID = `coalesce(
   (SELECT deposit_id FROM deposit_refunds WHERE deposit_refunds.id = ledger_entries.refund_id)
 ) AS deposit_id`;
 
-/**
- * SQL columns of a {@link BalanceChangeOut}. They omit staff's reason and reference, which are for
- * colleagues.
- */
+/** SQL columns of a {@link BalanceChangeOut}, without staff's reason and reference. */
 const SHOWN = `
   seq, created_at, ${SHOWN_KIND} AS kind, order_id,
   available_after - available_delta AS available_before, available_delta, available_after,
@@ -51,11 +47,8 @@ export class BalanceHistoryService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns a page of a user's entries, newest first. The cursor is the `seq` of the previous page's last
-   * entry. Entries are numbered without gaps under the account's lock, so the next page continues where this
-   * page ends, even if entries are written in the meantime.
-   *
-   * @throws InvalidPeriod
+   * Returns a page of a user's entries, newest first. The cursor is the previous page's last `seq`. Pages
+   * stay consistent while entries are written. @throws InvalidPeriod
    */
   listEntries(userId: number, filter: LedgerFilterQuery, page: PageRequest): Promise<Page<BalanceChangeOut>> {
     assertPeriod(filter.from, filter.to);
@@ -73,11 +66,8 @@ export class BalanceHistoryService {
   }
 
   /**
-   * Yields a user's entries as CSV, oldest first, up to the last entry at the start. Between pieces, no
-   * transaction is open and no connection is held. This is safe because entries never change, and later
-   * entries have higher numbers.
-   *
-   * @throws InvalidPeriod
+   * Yields a user's entries as CSV, oldest first, up to the last entry at the start. No connection is held
+   * between chunks: entries never change, and later ones have higher numbers. @throws InvalidPeriod
    */
   async *writeCsv(userId: number, filter: LedgerFilterQuery): AsyncGenerator<string> {
     assertPeriod(filter.from, filter.to);
@@ -107,10 +97,9 @@ export class BalanceHistoryService {
 }
 
 /**
- * Returns the conditions of a filter. A time also becomes a bound for `seq`, by which pages are sorted.
- * Without the bound, each page would read all entries of the period, or all later entries. An entry is dated
- * at the start of its transaction, which may then wait for the account. Entries that overtake it have a later
- * time and a lower number.
+ * Returns the conditions of a filter. A time also becomes a bound for `seq`, without which each page would
+ * read all entries of the period. An entry is dated at the start of its transaction, which may then wait for
+ * the account. Entries that overtake it have a later time and a lower number.
  */
 export function selectEntries(
   userId: number,

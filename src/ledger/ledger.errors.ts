@@ -16,7 +16,7 @@ export class BalanceTooLarge extends domainError(
   'No balance can be as large as this one would be',
 ) {}
 
-/** Errors for `refusedBy` if a balance, including its held part, would exceed the maximum. */
+/** Errors for `refusedBy` if a balance, including its held amount, would exceed the maximum. */
 export const OVERFLOW = { [OUT_OF_RANGE]: BalanceTooLarge, accounts_total_check: BalanceTooLarge };
 
 /** Error for `refusedBy` if an entry would overdraw the available balance. */

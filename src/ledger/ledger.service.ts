@@ -6,7 +6,6 @@ import { UserNotFound } from '../users';
 import { InvalidAmount, LARGEST_AMOUNT, OVERDRAFT, OVERFLOW } from './ledger.errors';
 import type { PostedEntryOut } from './posted-entry.dto';
 
-/** Optional fields of an entry by staff. */
 export interface EntryOrigin {
   readonly reference?: string | null | undefined;
   /** Id of the staff action in the audit log. */

@@ -2,10 +2,7 @@
 export const SHOWN_KINDS = ['hold', 'capture', 'release', 'refund', 'credit', 'debit'] as const;
 export type ShownKind = (typeof SHOWN_KINDS)[number];
 
-/**
- * SQL for the {@link ShownKind} of an entry. The index `ledger_entries_shown_kind_idx` uses the same
- * expression.
- */
+/** SQL for an entry's {@link ShownKind}, the same as in the index `ledger_entries_shown_kind_idx`. */
 export const SHOWN_KIND = `(
   CASE kind WHEN 'topup' THEN 'credit'
             WHEN 'adjustment' THEN CASE WHEN available_delta < 0 THEN 'debit' ELSE 'credit' END

@@ -3,8 +3,7 @@ export const SALES_COLUMNS =
 
 /**
  * Returns a query for sales and refunds by day (UTC), country and version. An order counts on the day when it
- * was closed, a refund on the day when it was made. `proxies` is the number of proxies bought and delivered.
- *
+ * was closed, a refund on the day when it was made.
  * @param from SQL for the first day, as a parameter or a subquery, so that the indexes are used
  * @param to SQL for the day after the last, in the same form
  */

@@ -18,7 +18,6 @@ export interface SalesQuery {
 }
 
 export interface Sales {
-  /** Sums for the whole period. */
   readonly total: SalesFiguresOut;
   /** Rows, sorted by day, latest first, then by country and version. */
   readonly rows: readonly SalesRowOut[];
@@ -31,9 +30,8 @@ export class SalesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns the sales of a period. Reads rolled-up and later days in one statement, so that a concurrent
-   * roll-up neither omits a day nor counts it twice.
-   *
+   * Returns the sales of a period. One statement reads rolled-up and later days, despite a concurrent
+   * roll-up.
    * @param page.after dimensions of the previous page's last row, in the order of SALES_DIMENSIONS
    * @param page.limit maximum number of rows; all rows if omitted
    * @throws InvalidSalesPeriod, InvalidSalesCursor
