@@ -5,9 +5,8 @@ import { PriceRulesService } from './price-rules.service';
 import { type Markup, type PricedOffer, RuleBook } from './rule-book';
 
 /**
- * Keeps the rules in this process's memory, so that a price needs no query. A change is written at least a
- * second before it takes effect, and the rules are read twice a second. All replicas therefore change prices
- * at the same moment of the database's clock.
+ * Keeps the rules in memory, so that a price needs no query. Rules are written a second before they take
+ * effect, and read twice a second: all replicas change prices at the same moment of the database's clock.
  */
 @Injectable()
 export class CurrentMarkups {

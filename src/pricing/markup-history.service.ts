@@ -42,8 +42,7 @@ export class MarkupHistoryService {
   }
 
   /**
-   * Compares the markups without and with a change, at the moment when it takes effect. Changes nothing.
-   *
+   * Compares the markups without and with a change, at the moment when it takes effect.
    * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
   async compare({ add, end }: PriceChange): Promise<PriceComparison> {
@@ -81,10 +80,7 @@ export class MarkupHistoryService {
     );
   }
 
-  /**
-   * Returns the last default recorded before, else the first default recorded later, else this process's
-   * default.
-   */
+  /** Returns the last default recorded before, else the first one recorded later, else this process's. */
   private async defaultAt(moment: Date): Promise<string> {
     const [recorded] = await queryRows<{ percent: string }>(
       this.dataSource,

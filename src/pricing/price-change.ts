@@ -12,31 +12,25 @@ export interface NewPriceRule {
   readonly maxPeriod?: number | undefined;
   /** Markup as a decimal string from 0 to 9999 with at most four decimals. */
   readonly markupPercent: string;
-  /** Start; by default in a second and a half, when all replicas can know of the rule. */
+  /** Start; by default in a second and a half, when all replicas can know the rule. */
   readonly validFrom?: Date | undefined;
   /** End; by default none. */
   readonly validTo?: Date | undefined;
 }
 
-/** Author and reason of a change. */
 export interface Signature {
   readonly by: string;
   readonly reason: string;
 }
 
-/**
- * Change that adds a rule, ends a rule, or does both. If it does both, the new rule replaces the ended rule.
- */
+/** Change that adds a rule, ends a rule, or replaces the ended rule with the new one. */
 export interface PriceChange {
   readonly add?: NewPriceRule | undefined;
   /** Id of the rule to end. */
   readonly end?: number | undefined;
 }
 
-/**
- * Reads the scope and the markup of a rule. The validated request satisfies all other bounds. @throws
- * InvalidPriceRule
- */
+/** Reads a rule's scope and markup. The request's validation checks other bounds. @throws InvalidPriceRule */
 export function readNewRule(rule: NewPriceRule): RuleScope & { readonly markupPercent: string } {
   const { userId = null, version = null, minPeriod = null, maxPeriod = null, markupPercent } = rule;
   const country = rule.country?.toLowerCase() ?? null;

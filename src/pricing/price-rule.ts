@@ -1,8 +1,7 @@
 import type { IpVersion } from '../common';
 
 /**
- * Markup for some offers, for a time (`docs/decisions/0016-price-rules.md`). A rule is never edited, but its
- * end may be written later. A field of its scope that is `null` matches all.
+ * Markup for some offers, for a time. Only its end may be written later. A `null` in its scope matches all.
  */
 export interface PriceRule {
   readonly id: number;

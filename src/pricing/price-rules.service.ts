@@ -17,7 +17,7 @@ import type { MarkupRule } from './rule-book';
 const MAX_PRICE_RULES = 10_000;
 /** Minimum time from writing a change until it takes effect, so that all replicas know it in time. */
 export const LEAD_SECONDS = 1;
-/** Time for the rest of the transaction if a change should take effect as soon as possible. */
+/** Time for committing a change that should take effect as soon as possible. */
 export const COMMIT_SECONDS = 0.5;
 /** Maximum lag of replicas. They need no rule that ended longer ago. */
 const REPLICA_LAG_SECONDS = 60;
@@ -27,18 +27,14 @@ const FIELDS = `${MARKUP_FIELDS} createdAt createdBy reason endedAt endedBy endR
 const MARKUP_COLUMNS = selectList(MARKUP_FIELDS.split(' '));
 const COLUMNS = selectList(FIELDS.split(' '));
 
-/**
- * Returns the SQL condition for rules that have not ended. A rule cancelled before its start ends at its
- * start.
- */
+/** Returns the SQL condition for open rules. A rule cancelled before its start ends at its start. */
 const openAt = (moment: string): string =>
   `(valid_to IS NULL OR (valid_to > ${moment} AND valid_to > valid_from))`;
 export const OPEN_PRICE_RULES = openAt('clock_timestamp()');
 
 /**
- * SQL for the `moment` when a change takes effect: `$1`, or as soon as possible, in whole milliseconds, which
- * is the precision of JavaScript. It returns no row if `$1` is too soon. The lock serialises changes, and the
- * time is read after the lock was acquired.
+ * SQL for the `moment` when a change takes effect: `$1`, or as soon as possible, in whole milliseconds. It
+ * returns no row if `$1` is too soon. The lock serialises changes, and the time is read under the lock.
  */
 const EFFECT = `locked AS MATERIALIZED (SELECT FROM price_rules_revision FOR UPDATE),
   soonest AS MATERIALIZED (
@@ -49,17 +45,13 @@ const EFFECT = `locked AS MATERIALIZED (SELECT FROM price_rules_revision FOR UPD
       FROM soonest, coalesce($1, soonest + make_interval(secs => ${COMMIT_SECONDS})) AS moment
      WHERE moment >= soonest)`;
 
-/**
- * Reads and changes the price rules in the database. A change takes effect only in the future, so that the
- * markups of the past never change.
- */
+/** Reads and changes the price rules. A change takes effect only in the future: the past never changes. */
 @Injectable()
 export class PriceRulesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Adds a rule. If `replaces` is set, that rule ends when the new rule begins.
-   *
+   * Adds a rule, at the start of which the rule `replaces` ends.
    * @param manager manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules
    */
@@ -114,7 +106,6 @@ export class PriceRulesService {
 
   /**
    * Ends a rule, or cancels it if it has not begun.
-   *
    * @param at time of the end; by default, as soon as all replicas can know of it
    * @param manager manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
@@ -141,10 +132,7 @@ export class PriceRulesService {
   }
 
   /**
-   * Asserts that all replicas will know of a change in time. Must be called right before the commit, because
-   * the transaction may have taken too long.
-   *
-   * @param effect when the change takes effect
+   * Asserts right before the commit that all replicas will know of a change before it takes `effect`.
    * @throws PriceChangeTooLate
    */
   async assertAhead(effect: Date | null, manager: EntityManager): Promise<void> {

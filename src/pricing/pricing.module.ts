@@ -3,10 +3,7 @@ import { CurrentMarkups } from './current-markups';
 import { MarkupHistoryService } from './markup-history.service';
 import { PriceRulesService } from './price-rules.service';
 
-/**
- * Provides price rules. The module starts no jobs, so that the command line can use it; the catalog's jobs
- * read the rules.
- */
+/** Provides price rules. The module starts no jobs, so that the command line can use it. */
 @Module({
   providers: [CurrentMarkups, MarkupHistoryService, PriceRulesService],
   exports: [CurrentMarkups, MarkupHistoryService, PriceRulesService],

@@ -18,7 +18,6 @@ export interface PricedOffer {
 }
 
 export interface Markup {
-  /** Markup as a decimal string. */
   readonly percent: string;
   /** Id of the chosen rule; `null` for the default markup. */
   readonly ruleId: number | null;
@@ -45,8 +44,7 @@ const orAll = <Value>(value: Value | null): readonly (Value | null)[] =>
 
 /**
  * Chooses the markup of an offer by the most specific rule. A rule for the user comes before a rule for the
- * country, then come rules for the version, then rules for fewer periods, then newer rules. There are no
- * ties.
+ * country, then come rules for the version, then rules for fewer periods, then newer rules.
  *
  * A quote names no country, and customers never pay more than their quote. A rule for a country therefore
  * applies only if it is cheaper than the quote's markup.
@@ -75,7 +73,7 @@ export class RuleBook {
     return compareDecimals(here.percent, quoted.percent) < 0 ? here : quoted;
   }
 
-  /** Returns the id of the offer's country rule if the quote makes the rule irrelevant, otherwise `null`. */
+  /** Returns the id of the offer's country rule if it would cost more than the quote, otherwise `null`. */
   findDearerRuleId(offer: PricedOffer, atMs: number): number | null {
     const rule = this.findMostSpecific(offer, atMs);
     if (!rule || rule.country === null) return null;
