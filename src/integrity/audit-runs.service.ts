@@ -16,10 +16,7 @@ const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
 const ALL_ON = SUNDAY;
 /** Maximum time for one invariant, far more than one takes with a hundred million orders. */
 const INVARIANT_SECONDS = 1800;
-/**
- * Lease of a run, in seconds. A failed run is not retried before the lease ends, because an audit reads all
- * orders.
- */
+/** Lease of a run, in seconds. A failed run, which has read all orders, is not retried earlier. */
 const LEASE_SECONDS = 600;
 /** Number of runs that are kept of each scope: about a year of nights. */
 const STORED_RUNS = 400;
@@ -86,10 +83,7 @@ export class AuditRuns {
     return { checked: invariants.length, violated: violated.length };
   }
 
-  /**
-   * Returns the provider of payments if this audit compares them. Each day it lists the payments of some
-   * days; `cli audit --payments` lists those of three years.
-   */
+  /** Returns the provider of payments for a daily audit, which compares the payments of some days. */
   private paymentsOf(scope: AuditScope): PaymentProvider | undefined {
     if (scope === 'all' || this.config.payments.provider === 'off') return undefined;
     return this.modules.get(PaymentProvider, { strict: false });

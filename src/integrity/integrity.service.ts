@@ -49,10 +49,7 @@ const PAYMENT_LISTING = `payment_listing AS (
 limits AS (SELECT $1::timestamptz AS listed_at, $3::text AS provider, $4::timestamptz AS since)`;
 
 const DAY_MS = 24 * 3600 * 1000;
-/**
- * Number of days for which payments and refunds are listed: the provider's lists go three years back. A
- * refund may be recorded long after its creation.
- */
+/** Number of days for which payments and refunds are listed. The provider's lists go three years back. */
 const LISTED_DAYS = {
   day: { payments: 3, refunds: 33, recorded: 2 },
   all: { payments: 3 * 365, refunds: 3 * 365, recorded: 3 * 365 - 1 },
@@ -67,9 +64,7 @@ export class IntegrityService {
   ) {}
 
   /**
-   * Runs an audit. It uses no connection of the pool and at most one core of the database, so that requests
-   * continue.
-   *
+   * Runs an audit, on a connection outside the pool and at most one core of the database.
    * @throws ProviderError, PaymentError when a listing could not be read completely
    */
   async run(options: AuditOptions = {}): Promise<IntegrityReport> {
@@ -124,12 +119,7 @@ export class IntegrityService {
     }
   }
 
-  /**
-   * Stores the provider's listing. The service's role may not create temporary tables, so the rows contain
-   * the id of their audit.
-   *
-   * @returns the database's time before the first page was read
-   */
+  /** Stores the provider's listing. Returns the database's time before the first page was read. */
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
     for await (const { proxies, unread } of this.provider.allProxies()) {
@@ -141,7 +131,7 @@ export class IntegrityService {
     return listedAt;
   }
 
-  /** Stores succeeded payments and refunds. @returns the parameters of their invariants */
+  /** Stores succeeded payments and refunds. Returns the parameters of their invariants. */
   private async storePayments(
     audit: string,
     provider: PaymentProvider,
@@ -151,7 +141,7 @@ export class IntegrityService {
     const days = LISTED_DAYS[scope];
     const since = (count: number) => new Date(listedAt.getTime() - count * DAY_MS);
     const hasSucceeded = ({ state }: { readonly state: string }) => state === 'succeeded';
-    // Lists by the time of the payment, because a deposit may be paid days after its creation.
+    // Lists by the time of the payment: a deposit may be paid days after its creation.
     for await (const page of provider.paymentsSince(since(days.payments), 'captured_at')) {
       await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({

@@ -26,7 +26,6 @@ export interface Invariant {
 /** Invariants of users, money, orders and proxies that only require the database. */
 export const INVARIANTS: readonly Invariant[] = [
   {
-    // An account is the sum of its ledger entries.
     name: 'balances-equal-sums-of-entries',
     violations: `
       SELECT a.user_id, a.available, a.held, a.spent, a.seq, s.available AS entries_available,
@@ -108,7 +107,6 @@ export const INVARIANTS: readonly Invariant[] = [
                           ELSE p.id IS NOT NULL END`,
   },
   {
-    // A credited payment has a ledger entry.
     name: 'payments-have-their-entries',
     violations: `
       SELECT p.id AS payment_id, p.provider, p.user_id, p.amount, e.id AS entry_id, e.available_delta
@@ -118,8 +116,7 @@ export const INVARIANTS: readonly Invariant[] = [
           OR p.state <> 'credited' AND e.id IS NOT NULL`,
   },
   {
-    // Entries debit exactly the amounts of succeeded refunds, and the refunded amount of a deposit is the sum
-    // of its refunds.
+    // Entries debit the amounts of succeeded refunds. A deposit's refunded amount is the sum of its refunds.
     name: 'refunds-of-deposits-agree-with-entries',
     violations: `
       SELECT r.id AS refund_id, r.deposit_id, r.state, r.amount, e.taken, e.held
@@ -161,8 +158,7 @@ export const INVARIANTS: readonly Invariant[] = [
         FROM audited_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
   },
   {
-    // A purchase has captured its unit price for each proxy that it delivered, apart from proxies that staff
-    // assigned later.
+    // A purchase has captured its unit price for each delivered proxy, except for those staff assigned later.
     name: 'charged-equals-delivered',
     violations: `
       SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured,
@@ -176,7 +172,7 @@ export const INVARIANTS: readonly Invariant[] = [
               OR (o.state NOT IN ${sqlList(['completed', 'partial'])} AND p.delivered IS NOT NULL))`,
   },
   {
-    // A proxy belongs to the user who bought it, and only that user prolongs it.
+    // Only the user who bought a proxy owns and prolongs it.
     name: 'proxies-belong-to-the-orders-user',
     violations: `
       SELECT p.id AS proxy_id, p.user_id, o.user_id AS orders_user, p.order_id
@@ -226,8 +222,8 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     // A placed renewal has an order: a prolongation of its proxy, under the key made from the proxy and its
-    // old end. An order under such a key has a renewal. A key has at most one order (`one-order-per-key`), so
-    // a rental is renewed once.
+    // old end. An order under such a key has a renewal. `one-order-per-key` ensures that a rental is renewed
+    // once.
     name: 'renewals-have-their-orders',
     violations: `
       SELECT r.id AS renewal_id, r.state, r.order_id, o.idempotency_key
@@ -242,8 +238,7 @@ export const INVARIANTS: readonly Invariant[] = [
          AND NOT EXISTS (SELECT FROM renewals r WHERE r.order_id = o.id)`,
   },
   {
-    // A renewal is done if and only if its order was charged and the rental ends later. The service reads the
-    // order soon after it is closed.
+    // A renewal is done if and only if its order was charged and the rental ends later.
     name: 'renewals-agree-with-their-orders',
     violations: `
       SELECT r.id AS renewal_id, r.state, r.price, r.order_id, o.state AS order_state, o.held, o.captured
@@ -263,7 +258,6 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE history->-1->>'state' IS DISTINCT FROM state`,
   },
   {
-    // No order holds or is charged more than its caller allowed.
     name: 'no-order-above-its-max-price',
     violations: `
       SELECT id AS order_id, held, captured, max_price FROM audited_orders
@@ -286,8 +280,7 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (SELECT count(*) FROM proxy_refunds WHERE proxy_id = p.id AND state = 'refunded') <> 1`,
   },
   {
-    // An order refunds no more than it captured for its days after the request. By the rule, only orders up
-    // to the request are refunded.
+    // An order refunds no more than it captured for its days after the request.
     name: 'refunds-of-proxies-are-for-days-that-were-left',
     violations: `
       SELECT r.id AS refund_id, o.id AS order_id, e.available_delta, o.unit_price, o.period, r.requested_at
@@ -310,8 +303,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE refunded < 0 OR refunded > captured`,
   },
   {
-    // A token's spending on a day is the sum held or captured by the orders of that day, including orders of
-    // the token's descendants.
+    // A token's spending on a day is the sum held or captured by its orders and its descendants' orders.
     name: 'token-spending-equals-orders',
     violations: `
       SELECT s.token_id, s.day, s.spent, coalesce(o.taken, 0) AS orders_taken
@@ -325,8 +317,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE s.spent <> coalesce(o.taken, 0)`,
   },
   {
-    // The daily sums agree with the orders and refunds. The sums are defined a second time here, so that an
-    // error in the roll-up's statement is found.
+    // The daily sums agree with the orders and refunds, by a definition independent of the roll-up.
     name: 'sales-days-equal-orders',
     violations: `
       SELECT day::text, country, version, d.purchases, d.prolongations, d.proxies, d.sales, d.refunds,
@@ -466,8 +457,8 @@ export const INVARIANTS: readonly Invariant[] = [
     ofDay: null,
   },
   {
-    // Ended tokens that customers issued are removed when the next one is issued, so every removed token has
-    // a lower id than the newest existing token.
+    // A customer's ended tokens are removed when the customer issues a new one, so every removed token has a
+    // lower id than the newest existing token.
     name: 'tokens-agree-with-their-events',
     violations: `
       SELECT coalesce(token.id, logged.token_id) AS token_id, logged.types AS events
@@ -517,9 +508,9 @@ export const INVARIANTS: readonly Invariant[] = [
 ];
 
 /**
- * Invariants between the database and the provider. `provider_listing` is the provider's listing, which was
- * read after the moment `$1` and before the snapshot of the database. Proxies are excluded if they may belong
- * to an order that is open or was closed after that moment.
+ * Invariants between the database and the provider. `provider_listing` was read after the moment `$1` and
+ * before the snapshot of the database. Proxies are excluded if they may belong to an order that is open or
+ * was closed after that moment.
  */
 export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   {
@@ -539,7 +530,6 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
                             AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },
   {
-    // The provider lists every rented proxy that is not marked as withdrawn.
     name: 'rented-proxies-are-at-the-provider-or-withdrawn',
     violations: `
       SELECT p.id AS proxy_id, p.provider_proxy_id, p.order_id
@@ -569,10 +559,7 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
 /** Time after which a payment is settled: a deposit is checked at most ten minutes late. */
 const PAYMENT_SETTLES_WITHIN = `interval '15 minutes'`;
 
-/**
- * Invariants of the payments and refunds that their provider lists, in `payment_listing`, with the audit's
- * `limits`.
- */
+/** Invariants of the payments and refunds in `payment_listing`, with the audit's `limits`. */
 export const PAYMENT_INVARIANTS: readonly Invariant[] = [
   {
     // Received money is credited, or left to staff.

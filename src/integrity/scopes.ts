@@ -6,10 +6,7 @@ export type AuditScope = 'day' | 'all';
 
 const YESTERDAY = `(date_trunc('day', now() AT TIME ZONE 'UTC') - interval '1 day') AT TIME ZONE 'UTC'`;
 
-/**
- * SQL for the time since which every change has events, which is the retained part of the log. Events are
- * removed in the order of their age, within an hour of clock difference.
- */
+/** SQL for the time since which all events are retained, plus an hour of clock difference. */
 const EVENTS_SINCE = `
   SELECT greatest(events_began_at, CASE WHEN EXISTS (SELECT FROM retention_marks WHERE name = 'events')
            THEN coalesce((SELECT min(at) FROM events) + interval '1 hour', now()) END) AS since
@@ -37,10 +34,7 @@ const ALL = {
   audited_events: 'SELECT * FROM events',
 };
 
-/**
- * Rows that changed since yesterday. An order changed when it was placed or money moved for it; open orders
- * are always included. An index finds every part, so that a long history costs nothing.
- */
+/** Rows that changed since yesterday, and open orders. Placing or a money movement changes an order. */
 const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   changed_orders: `SELECT id FROM orders WHERE created_at >= ${YESTERDAY}
     UNION SELECT order_id FROM ledger_entries WHERE created_at >= ${YESTERDAY} AND order_id IS NOT NULL
