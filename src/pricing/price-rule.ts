@@ -1,8 +1,6 @@
 import type { IpVersion } from '../common';
 
-/**
- * Markup for some offers, for a time. Only its end may be written later. A `null` in its scope matches all.
- */
+/** Markup for some offers, for a time. Only its end may be written later. `null` in its scope matches all. */
 export interface PriceRule {
   readonly id: number;
   readonly userId: number | null;
