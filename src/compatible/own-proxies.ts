@@ -22,7 +22,7 @@ export interface Listing {
 
 /** Time to the end within which `state=expiring` lists active proxies. */
 const EXPIRING = `interval '3 days'`;
-/** SQL for a label, shortened because our labels may be longer than those of PROXY6. */
+/** SQL for a label, shortened: our labels may be longer than those of PROXY6. */
 const LABEL = `left(coalesce(descr, ''), 50)`;
 
 interface Row extends ProxyFields {
@@ -39,11 +39,8 @@ export class OwnProxies {
   ) {}
 
   /**
-   * Returns a page, ordered by id. A listing by label is evidence for its reader, which may be another
-   * service like this one, so an open order that may still deliver or prolong proxies under the label is an
-   * error.
-   *
-   * @throws NotKnown
+   * Returns a page, ordered by id. An open order that may still change the label's proxies is an error: the
+   * listing is evidence for its reader. @throws NotKnown
    */
   async list(userId: number, { state, descr, page, limit }: Listing) {
     if (descr !== null) await this.assertKnown(userId, descr);
@@ -67,10 +64,8 @@ export class OwnProxies {
   }
 
   /**
-   * Checks for open orders before the listing, so that an order that ends in between is listed. While the
-   * service is closed for maintenance, orders that a restore has forgotten may still be found.
-   *
-   * @throws NotKnown
+   * Checks for open orders before the listing, so that an order that ends in between is listed. During
+   * maintenance, orders that a restore has forgotten may still be found. @throws NotKnown
    */
   private async assertKnown(userId: number, descr: string): Promise<void> {
     const { isOpen } = await queryRow<{ isOpen: boolean }>(

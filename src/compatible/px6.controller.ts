@@ -18,15 +18,12 @@ import { WireParameters, WireQuery } from './wire-query';
 const MAX_LIMIT = 1000;
 /** Maximum number of proxies whose type one call changes. Each takes two calls at the provider. */
 const MAX_TYPE_CHANGES = 20;
-/** Beginning of a label that makes a purchase safe to retry. */
+/** Prefix of a label that makes a purchase safe to retry. */
 const KEY_PREFIX = 'key:';
 /** Pattern of a label that its sender may mistake for a key. */
 const NEARLY_KEY = /^[^\p{L}\p{N}]*key[^\p{L}\p{N}]*[:\uFF1A]/iu;
 
-/**
- * Serves PROXY6's wire format with our own use cases: our prices, and the user's balance. `docs/px6.md` lists
- * the differences. OpenAPI does not describe it.
- */
+/** Serves PROXY6's wire format with our own use cases and prices. `docs/px6.md` lists the differences. */
 @Controller('api')
 @UseFilters(WireErrorFilter)
 @UseGuards(CallGuard)
@@ -235,7 +232,7 @@ export class Px6Controller {
     });
   }
 
-  /** Refuses all other methods, including `delete` and `ipauth`, which we do not offer. */
+  /** Refuses all other methods, including `delete` and `ipauth`. */
   @Get(':token/*method')
   unknownMethod(): never {
     throw new WireError(110);

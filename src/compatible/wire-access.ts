@@ -5,16 +5,10 @@ import { callerOf, NotEnoughPermissions } from '../auth';
 import { domainError } from '../common';
 import { AppConfig } from '../config';
 
-/**
- * Token in a path that is written without escapes: an escaped path would bypass the rule by which load
- * balancers never send a call twice.
- */
+/** Token in an unescaped path, by whose form load balancers know that a call is never sent twice. */
 const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
 
-/**
- * Makes the token in the path the token of the request, so that the guard of all routes checks it. Any other
- * token of the request is ignored. Only GET is served, because calls have effects.
- */
+/** Makes the token in the path the request's only token. Only GET is served, because calls have effects. */
 export function receiveCall(request: Request, response: Response, next: NextFunction): void {
   response.setHeader('Cache-Control', 'no-store');
   if (request.method !== 'GET') {
@@ -28,7 +22,6 @@ export function receiveCall(request: Request, response: Response, next: NextFunc
   next();
 }
 
-/** Number of calls that PROXY6 allows in a second. */
 const CALLS_PER_SECOND = 3;
 const WINDOW_MS = 1000;
 /** Number of tokens to remember, enough for those that call within a second. */
@@ -38,10 +31,7 @@ class TooManyCalls extends domainError('rate-limited', 'Too many calls in this s
   retryAfterSeconds: 1,
 }) {}
 
-/**
- * Limits the calls of a token at this replica. Every response shows the balance, so the token needs that
- * scope.
- */
+/** Limits a token's calls at this replica. The token needs the scope of the balance in every response. */
 @Injectable()
 export class CallGuard implements CanActivate {
   private readonly admittedAtMs = new LRUCache<number, readonly number[]>({ max: MAX_TOKENS });

@@ -6,10 +6,7 @@ import { NotKnown, WIRE_ERROR_OF, WireError, type WireErrorId } from './wire-err
 
 const RETRY_AFTER_SECONDS = '2';
 
-/**
- * Turns every error of a call, including errors of the guard, into PROXY6's own form. The response shows a
- * client what certainly was not done, by a number or 429, and what is unknown, by 503.
- */
+/** Turns errors into PROXY6's form: a number or 429 if nothing was done, 503 if the outcome is unknown. */
 @Catch()
 export class WireErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');

@@ -4,7 +4,6 @@ const WIRE_VERSIONS = { '6': '6', '4': '4', '4s': '3' } as const satisfies Recor
 
 export type WireVersion = (typeof WIRE_VERSIONS)[IpVersion];
 
-/** Returns PROXY6's number of a version. */
 export const wireVersionOf = (version: IpVersion): WireVersion => WIRE_VERSIONS[version];
 export const VERSIONS: ReadonlyMap<WireVersion, IpVersion> = new Map(
   IP_VERSIONS.map((version) => [wireVersionOf(version), version]),

@@ -12,14 +12,11 @@ const PRINTABLE_TEXT = new RegExp(PRINTABLE, 'u');
 /** Characters that the database cannot store. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/**
- * Reads the parameters of a call. The last value of a repeated parameter applies. Getters throw PROXY6's
- * errors.
- */
+/** Reads the parameters of a call. The last of repeated parameters applies. Getters throw PROXY6's errors. */
 export class WireQuery {
   constructor(private readonly values: Readonly<Record<string, string>>) {}
 
-  /** Whether a flag is set, which its presence decides, regardless of its value. */
+  /** Whether a flag is present, regardless of its value. */
   has(name: string): boolean {
     return this.values[name] !== undefined;
   }
