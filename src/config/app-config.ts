@@ -1,6 +1,6 @@
 import type { Environment } from './environment';
 
-/** Address of the PROXY6 API. The key must not reach a log, although every URL contains it. */
+/** Address of the PROXY6 API. Every URL contains the key, which must not reach a log. */
 export interface ProviderAddress {
   readonly baseUrl: string;
   readonly apiKey: string;
@@ -14,8 +14,8 @@ export interface PaymentsAddress {
 }
 
 /**
- * Configuration of the running application: the environment, completed with the addresses of the database and
- * the provider. The embedded server and the sandbox get their addresses when they start.
+ * Configuration of the running application: the environment with the addresses of the database and the
+ * provider. The embedded server and the sandbox get their addresses when they start.
  */
 export type AppConfig = Environment & {
   readonly database: { readonly url: string };
@@ -25,7 +25,6 @@ export type AppConfig = Environment & {
 /** Injection token: a parameter of this type gets the configuration. */
 export const AppConfig = class {};
 
-/** Completes the environment with the addresses of the database and the provider. */
 export function resolveConfig(
   environment: Environment,
   databaseUrl: string,

@@ -7,9 +7,7 @@ export type Environment = Settings & { readonly tuning: Tuning };
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/**
- * Reports all mistakes of the environment. Its message names variables and their rules, never their values.
- */
+/** Reports all mistakes of the environment by variable and rule, never with values. */
 export class EnvironmentError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`The environment is not usable: ${problems.join('; ')}`);
@@ -17,13 +15,11 @@ export class EnvironmentError extends Error {
 }
 
 /**
- * Reads and checks the environment.
- *
- * @param needs.provider whether the process will call the provider; if not, the key may be missing
+ * Reads and checks the environment. Without `needs.provider`, the provider's key may be missing.
  * @throws EnvironmentError that names every invalid variable, without its value
  */
 export function readEnvironment(variables: Variables = process.env, needs = { provider: true }): Environment {
-  // An empty value counts as absent, because `VAR= npm start` and compose files write absent values so.
+  // An empty value counts as absent: `VAR= npm start` and compose files write absent values so.
   const { secrets, problems: fileProblems } = readSecretFiles(variables);
   const given: Lookup = (variable) => secrets.get(variable) ?? (variables[variable]?.trim() || undefined);
   const problems = [...fileProblems];

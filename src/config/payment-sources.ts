@@ -18,16 +18,12 @@ const source = z.strictObject({
 /** Source of payments other than the provider, such as a bot or a bank import. */
 export type PaymentSource = z.output<typeof source>;
 
-/** Names that no source can take, because another route has this word in its place. */
+/** Names that no source can take: another route has this word in its place. */
 const TAKEN = ['notifications'];
 
 const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);
 
-/**
- * Reads the file of `PAYMENT_SOURCES_FILE`.
- *
- * @throws Error that names the variable and contains nothing of the file
- */
+/** Reads PAYMENT_SOURCES_FILE. @throws Error that names the variable and contains nothing of the file */
 export function readPaymentSources(path: string | undefined): ReadonlyMap<string, PaymentSource> {
   if (path === undefined) return new Map();
   const refuse = (why: string): never => {

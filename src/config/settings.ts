@@ -54,10 +54,7 @@ const days = (least: number) =>
     .refine((count) => count === 0 || (count >= least && count <= MOST_DAYS))
     .describe(`0, or a whole number from ${least} to ${MOST_DAYS}`);
 
-/**
- * Whether the operator has configured nothing, so that everything runs on this machine, including the sandbox
- * of payments.
- */
+/** Whether the operator has configured nothing, so that everything runs on this machine. */
 export const isOnItsOwn = (given: Lookup): boolean =>
   ['DATABASE_URL', 'PX6_API_KEY', 'YOOKASSA_BASE_URL', 'YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY'].every(
     (variable) => given(variable) === undefined,
@@ -86,7 +83,7 @@ const key = z
   .regex(/^[A-Za-z0-9_-]+$/)
   .describe('letters, digits, - and _');
 
-// A network of all addresses is refused, because any client could then forge X-Forwarded-For.
+// A network of all addresses would let any client forge X-Forwarded-For.
 const network = z
   .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
   .refine((address) => !address.endsWith('/0'));
@@ -213,10 +210,7 @@ const setting = <Rule extends Setting['rule'], const Rest extends Omit<Setting, 
   rest: Rest,
 ) => ({ variable, rule, ...rest });
 
-/**
- * All settings. The group and name show where code finds a setting (`config.provider.timeoutMs`); `variable`
- * sets it.
- */
+/** All settings. Code reads `config.<group>.<name>`, which the `variable` sets. */
 export const SETTINGS = {
   server: {
     host: setting('HOST', text, { default: '127.0.0.1', description: 'Address to listen on.' }),
@@ -224,7 +218,7 @@ export const SETTINGS = {
       default: '3000',
       description: 'Port to listen on. `0` picks a free one.',
     }),
-    // The public URL is never taken from a request, because the client chooses `Host`.
+    // The public URL is never taken from a request: the client chooses `Host`.
     publicUrl: setting('PUBLIC_URL', publicUrl, {
       defaultText: 'none (secret links begin with `/l/`)',
       description: 'Base URL of the service for customers, e.g. `https://proxies.example.com`.',

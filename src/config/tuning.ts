@@ -4,10 +4,7 @@ import { jsonOrUndefined } from '../common';
 /** Variable for tests only: the service warns at its start if an operator sets it. */
 export const TUNING_VARIABLE = 'TUNING_FOR_TESTS';
 
-/**
- * Constants that tests replace. They are few: their usual values would take minutes, or would disable
- * something that the next test needs. The module that uses a constant declares its usual value, and why.
- */
+/** Constants whose usual values would take minutes in tests, or disable what the next test needs. */
 const CONSTANTS = [
   'activeFlagsIntervalSeconds',
   'bodyStallMs',
@@ -30,7 +27,7 @@ const CONSTANTS = [
   'webhookTimeoutMs',
 ] as const;
 
-/** Replacements of constants in a test. Names contain units; absent constants keep their usual values. */
+/** Replacements of constants in a test. Absent constants keep their usual values. */
 export type Tuning = { readonly [Name in (typeof CONSTANTS)[number]]?: number | undefined };
 
 const schema: z.ZodType<Tuning> = z.partialRecord(z.enum(CONSTANTS), z.int().nonnegative());
