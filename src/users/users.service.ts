@@ -33,7 +33,6 @@ export class UsersService {
 
   /**
    * Creates a user. A trigger opens the user's account.
-   *
    * @throws UserExists if another user has this tg_id or web_username
    */
   async create(
@@ -55,12 +54,7 @@ export class UsersService {
     }
   }
 
-  /**
-   * Blocks a user, whose tokens are all refused from the next request on. Blocking again keeps the first time
-   * and sets the new reason. A `reason` of null unblocks.
-   *
-   * @throws UserNotFound
-   */
+  /** Blocks a user. Blocking again keeps the first time. A `reason` of null unblocks. @throws UserNotFound */
   async setBlocked(
     id: number,
     reason: string | null,
@@ -78,10 +72,7 @@ export class UsersService {
     return { before, after };
   }
 
-  /**
-   * Finds the user who just opened the companion application, by the id on the messaging platform. Records
-   * that, and the user's name there, if any. Blocked users are not changed.
-   */
+  /** Finds the user who opened the companion application. Unless blocked, records the app and the name. */
   async recordApp(
     { tgId, username }: { readonly tgId: number; readonly username: string | null },
     manager: EntityManager,
@@ -122,10 +113,7 @@ export class UsersService {
     return user ?? null;
   }
 
-  /**
-   * Reads the profile in one statement, so that the balance is consistent with the rest. The username is the
-   * user's own name, or else the name that staff gave.
-   */
+  /** Reads the profile in one consistent statement. Prefers the user's own name to the staff's name. */
   async getProfile(userId: number): Promise<UserInfo> {
     const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);

@@ -6,7 +6,7 @@ import { InitDataTooOld, InvalidInitData } from './sign-in.errors';
 /** Person who opened the Mini App, according to Telegram. */
 export interface TelegramUser {
   readonly tgId: number;
-  /** Username; null if the person has none. */
+  /** Username, if any. */
   readonly username: string | null;
 }
 
@@ -24,8 +24,7 @@ const user = z.object({
 });
 
 /**
- * Reads the data that Telegram passed to the Mini App when a person opened it (`Telegram.WebApp.initData`).
- *
+ * Reads `Telegram.WebApp.initData`, which Telegram passed to the Mini App.
  * @throws InvalidInitData if the bot's token did not sign it, or if it is from the future or contains no user
  * @throws InitDataTooOld
  */
@@ -45,10 +44,7 @@ export function readInitData(
   return { tgId: data.id, username: data.username };
 }
 
-/**
- * Whether the signature allows only one reading. It covers lines of `name=value`, so each name must be unique
- * and each line must be one field: otherwise the same signature would also match other fields.
- */
+/** Whether the signature, which covers lines of `name=value`, allows only one reading. */
 function isUnambiguous(fields: URLSearchParams): boolean {
   const names = [...fields.keys()];
   const isOneLine = [...fields].every(([name, value]) => !name.includes('=') && !/\n/.test(name + value));

@@ -10,10 +10,7 @@ import { TelegramSignInRequest } from './telegram-sign-in.request';
 /** Maximum size of the body, which exceeds any `initData` as JSON. */
 const MAX_BODY_BYTES = 16 * 1024;
 
-/**
- * Example signed with the token of a bot that does not exist:
- * `123456789:AAExampleExampleExampleExampleExample`.
- */
+/** Example signed with a fictitious bot's token, `123456789:AAExampleExampleExampleExampleExample`. */
 const EXAMPLE =
   'query_id=AAHdF6IQAAAAAN0XohDhrOrc&user=%7B%22id%22%3A123456789%2C%22first_name%22%3A%22Anna%22%2C' +
   '%22username%22%3A%22anna%22%7D&auth_date=1795348800&' +

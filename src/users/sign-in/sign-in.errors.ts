@@ -1,6 +1,6 @@
 import { domainError } from '../../common';
 
-/** Thrown when the operator has configured no bot. */
+/** The operator has configured no bot. */
 export class SignInDisabled extends domainError('not-found', 'Signing in with Telegram is disabled') {}
 
 const CHALLENGE = { headers: { 'WWW-Authenticate': 'Bearer' } };
@@ -15,5 +15,5 @@ export class InitDataTooOld extends domainError(
   CHALLENGE,
 ) {}
 
-/** Thrown when Telegram vouches for a person, but staff have not made the person a customer. */
+/** Telegram vouches for the person, whom staff have not made a customer. */
 export class NoAccount extends domainError('forbidden', 'No account belongs to this Telegram user') {}

@@ -16,9 +16,7 @@ import { UsersService } from '../users.service';
 import { readInitData, type TelegramUser } from './init-data';
 import { NoAccount, SignInDisabled } from './sign-in.errors';
 
-/**
- * Maximum age of `initData`, in seconds since the Mini App was opened. Stolen `initData` works until then.
- */
+/** Maximum age of `initData`, in seconds since the Mini App was opened. Stolen data works until then. */
 const MAX_AGE_SECONDS = 3600;
 /** Lifetime of a token, in minutes. The app signs in again whenever it is opened. */
 const TOKEN_MINUTES = 60;
@@ -29,7 +27,7 @@ const MOST_SIGN_INS = 10;
 @Injectable()
 export class SignInService {
   private readonly scopes: readonly CustomerScope[];
-  /** Turns by Telegram user, so that waiting sign-ins occupy no connections. */
+  /** Turns by Telegram user, in which waiting sign-ins occupy no connections. */
   private readonly turns = new Turns<number>(Infinity, 1);
 
   /** @throws EnvironmentError if the operator configured scopes that customers cannot have */
@@ -62,11 +60,7 @@ export class SignInService {
     return readInitData(initData, { botToken, maxAgeSeconds, now: this.clock.now() });
   }
 
-  /**
-   * Issues a token to the customer with this Telegram account, and records that the customer has the app.
-   *
-   * @throws NoAccount, UserBlocked
-   */
+  /** Issues a token to a Telegram account's customer, who has the app. @throws NoAccount, UserBlocked */
   signIn(telegramUser: TelegramUser): Promise<{ userId: number; token: CreatedToken }> {
     const tokenMinutes = this.config.tuning.signInTokenMinutes ?? TOKEN_MINUTES;
     const transaction = () =>
