@@ -23,7 +23,6 @@ interface Count {
   readonly oldest: Date | null;
 }
 
-/** Facts that one statement reads. */
 interface Overview {
   /** Time of the database, from which ages are measured: all times are the database's. */
   readonly at: Date;
@@ -41,9 +40,7 @@ export interface JobFact extends JobStatusOut {
   readonly interval_seconds: number | null;
 }
 
-/**
- * Reads the state of the whole installation from the database, for the staff's status page and the metrics.
- */
+/** Reads the whole installation's state from the database, for the status page and the metrics. */
 export class Facts {
   /** @param provider the name of the provider */
   constructor(
@@ -62,14 +59,10 @@ export class Facts {
     );
   }
 
-  /**
-   * Counts open orders by state. The statement contains the states as text, so that PostgreSQL can use the
-   * partial index on them.
-   */
+  /** Counts open orders by state. As text in the statement, the states match the partial index. */
   async openOrders(): Promise<ReadonlyMap<OpenState, Count>> {
     const states = await this.rows<Count & { state: OpenState }>(
-      // The oldest queued order is no renewal: no customer waits for one, and the queue puts all others
-      // first.
+      // `oldest` excludes queued renewals: no customer waits for them, and the queue puts others first.
       `SELECT state, count(*)::integer AS count,
               min(created_at) FILTER (WHERE state <> 'reserved' OR NOT ${IS_RENEWAL_SQL}) AS oldest
          FROM orders WHERE state IN ${sqlList(OPEN_STATES)} GROUP BY state`,
@@ -86,9 +79,7 @@ export class Facts {
     return account ?? null;
   }
 
-  /**
-   * Returns the roubles that the provider charged for orders closed in the last 24 hours. This takes long.
-   */
+  /** Returns the roubles that the provider charged for orders closed in the last 24 hours. Takes long. */
   async spentInADay(): Promise<string> {
     const recent = await this.row<{ spent: string }>(
       `SELECT round(coalesce(sum(provider_charge), 0), 2) AS spent FROM orders
@@ -171,9 +162,8 @@ export class Facts {
   }
 
   /**
-   * Describes the copies that keep the data when the database's disk is lost. `isFailing` is null if no
-   * attempt to archive has failed. Every role may read all of these, except for the states in
-   * `pg_stat_replication`.
+   * Describes the standbys and archives that survive the loss of the database's disk. `isFailing` is null if
+   * no attempt to archive has failed. Only states in `pg_stat_replication` need a special role.
    */
   copiesOfTheDatabase(): Promise<{
     standbys: number;

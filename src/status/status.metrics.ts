@@ -12,10 +12,7 @@ import { ProxyProvider } from '../provider';
 import { RENEWAL_STATES } from '../renewals';
 import { Facts } from './facts';
 
-/**
- * Maximum time for the database. A scraper usually waits 10 s, and must learn in time that the database
- * hangs.
- */
+/** Maximum time for the database, shorter than a scraper's usual timeout of 10 s. */
 const DATABASE_TIMEOUT_MS = 2000;
 
 /** Minimum interval between two reads of facts that cost more with a longer history. */
@@ -23,10 +20,7 @@ const SLOW_FACTS_EVERY_MS = 60_000;
 
 const DAY_SECONDS = 86_400;
 
-/**
- * Reads the gauges for a scrape: this replica's from memory, and the whole installation's from the database.
- * A separate connection stays available when requests use all others.
- */
+/** Reads the gauges for a scrape, from this process and, on a connection of its own, from the database. */
 @Injectable()
 export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(StatusMetrics.name);
