@@ -2,13 +2,11 @@ export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
   /** Description for operators, shown in every scrape and in docs/metrics.md. */
   readonly help: string;
-  /**
-   * Labels with their values. The values are a fixed set that no caller chooses: no path, token or country.
-   */
+  /** Labels with their values, a fixed set that no caller chooses: no path, token or country. */
   readonly labels: Labels;
   /** Buckets of a histogram, in seconds. */
   readonly buckets?: readonly number[];
-  /** Whether all replicas report the same value, because it comes from their shared database. */
+  /** Whether all replicas report the same value, from their shared database. */
   readonly isShared?: boolean;
 }
 
@@ -30,10 +28,7 @@ const PAYMENT_METHOD = '`create`, `read`, `list`, `refund`, `refunds`';
 const PROVIDER_METHOD = 'of the provider, such as `buy`';
 const PAYMENT_REASON = 'as in `cli payments list`; `found-refund`; `receipt`: not registered, for a week';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
-/**
- * Description of the label `name`. A label `job` would be hidden by Prometheus's own, which every scrape
- * gets.
- */
+/** Description of the label `name`. Prometheus's own label `job` would hide a `job`. */
 const JOB_NAME = 'as in `cli status`';
 const WAITED_FOR =
   '`dispatch-orders`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
@@ -58,7 +53,7 @@ const histogram = <Own extends Labels = typeof NO_LABELS>(
 const gauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own = NO_LABELS as Own) =>
   ({ type: 'gauge', help, labels }) as const;
 
-/** Defines a gauge that all replicas report alike, because its value comes from their shared database. */
+/** Defines a gauge that all replicas report alike, from their shared database. */
 const sharedGauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own = NO_LABELS as Own) =>
   ({ type: 'gauge', help, labels, isShared: true }) as const;
 

@@ -16,10 +16,7 @@ const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const MAX_CONNECTIONS = 50;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/**
- * Serves `GET /metrics` on a separate port, so that the port can be closed to customers and responds while
- * the service drains. Off without METRICS_PORT.
- */
+/** Serves `GET /metrics` on a separate port, which can be closed to customers. Off without METRICS_PORT. */
 @Injectable()
 export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(MetricsServer.name);
@@ -43,7 +40,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
     this.logger.log(`metrics on ${this.url}`);
   }
 
-  /** Stops serving. By now the orders in progress have ended, and the database is still available. */
+  /** Stops serving after the orders in progress have ended, and before the database closes. */
   async beforeApplicationShutdown(): Promise<void> {
     const { server } = this;
     if (!server?.listening) return;

@@ -17,7 +17,7 @@ export type SetGauge = <Name extends GaugeName>(name: Name, labels: LabelsOf<Nam
 /** Reads gauges for each scrape, within the scraper's timeout. */
 export type GaugeReader = (set: SetGauge) => void | Promise<void>;
 
-/** Costly part of the metrics, which exists only if metrics can be read. */
+/** Costly fields of the metrics, which exist only if metrics can be read. */
 interface Recorder {
   readonly client: PromClient;
   readonly registry: Registry;
@@ -25,10 +25,7 @@ interface Recorder {
   readonly histograms: ReadonlyMap<string, Histogram>;
 }
 
-/**
- * Records the service's metrics. Counters and histograms are updated as things happen; gauges are read for
- * each scrape. Without METRICS_PORT there are no scrapes, and nothing is recorded.
- */
+/** Records the service's metrics. Nothing is recorded without METRICS_PORT. */
 export class Metrics {
   /** Metrics for code outside the application, which records nothing. */
   static readonly off = new Metrics(undefined);
@@ -38,9 +35,7 @@ export class Metrics {
 
   private constructor(private readonly recorder: Recorder | undefined) {}
 
-  /**
-   * Opens the metrics. Loading prom-client takes a tenth of a second, so it is loaded only if metrics are on.
-   */
+  /** Opens the metrics. Loads prom-client, which takes a tenth of a second, only if metrics are on. */
   static async open(isOn: boolean): Promise<Metrics> {
     return new Metrics(isOn ? await createRecorder(await import('prom-client')) : undefined);
   }
@@ -53,7 +48,7 @@ export class Metrics {
     this.recorder?.counters.get(name)?.inc(labels, times);
   }
 
-  /** Records a duration. @param seconds counts as 0 if negative, as a difference of two clocks may be */
+  /** Records a duration. A negative difference of two clocks counts as 0 seconds. */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
     this.recorder?.histograms.get(name)?.observe(labels, Math.max(0, seconds));
   }
@@ -104,9 +99,8 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
 }
 
 /**
- * Names of prom-client's metrics of the process: CPU, memory, and event loop lag. Two others are omitted. The
- * observer of garbage collections slows each one. Resources in use have labels that come and go, and names
- * that break the naming rules. prom-client has no other way to choose.
+ * Names of prom-client's metrics of the process: CPU, memory, and event loop lag. Omitted are resources in
+ * use, whose labels come and go, and the observer of garbage collections, which slows them.
  */
 const PROCESS_METRICS = [
   'processCpuTotal',
