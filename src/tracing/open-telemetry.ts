@@ -35,8 +35,7 @@ export async function loadOpenTelemetry(
   });
   const losses = new Losses();
   const provider = new sdk.TracerProvider({
-    // The resource is explicit, because detected resources contain the process's command line and
-    // directories.
+    // Detected resources would contain the process's command line and directories.
     resource: resourceFromAttributes({
       'service.name': 'proxy-rental-service',
       'service.version': SERVICE_VERSION,
@@ -65,7 +64,7 @@ export async function loadOpenTelemetry(
   };
 }
 
-/** Logs when traces begin or stop to get lost, because OpenTelemetry itself does not report it. */
+/** Logs when spans begin or stop to get lost, which OpenTelemetry does not report. */
 class Losses {
   private readonly logger = new Logger('Traces');
   private isLosing = false;

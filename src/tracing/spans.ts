@@ -29,7 +29,7 @@ export interface Tracing {
 
 /** A span that its creator has to end. */
 export interface OpenSpan {
-  /** Id of the trace if it is recorded, which is not the case for every request. */
+  /** Id of the trace, if it is recorded. */
   readonly traceId: string | undefined;
   /** Runs work whose spans become children of this one. */
   run<Result>(work: () => Result): Result;
@@ -39,7 +39,6 @@ export interface OpenSpan {
 
 /** Context that requested work, in which the work can run later, together with other work. */
 export interface Origin {
-  /** Requesting span, if any. */
   readonly span: Api.Span | undefined;
   /** Runs work in the requesting context, so that its log lines contain the id of that request. */
   run<Result>(work: () => Result): Result;
@@ -53,10 +52,7 @@ export function recordSpans(by: Tracing | undefined): void {
   tracing = by;
 }
 
-/**
- * Begins the span of a request, and a trace with it. Callers cannot force recording: their `traceparent` only
- * becomes a link.
- */
+/** Begins a request's span, and its own trace: the caller's `traceparent` only becomes a link. */
 export function beginRequestSpan(
   method: string,
   traceparent: () => string | undefined,
@@ -76,7 +72,6 @@ export function beginRequestSpan(
   return toOpenSpan(tracing, span);
 }
 
-/** Begins a child of the active span. */
 export function beginSpan(name: string, attributes: SpanAttributes): OpenSpan | undefined {
   return tracing && toOpenSpan(tracing, start(tracing, name, attributes));
 }
@@ -111,11 +106,9 @@ export function origin(): Origin {
 }
 
 /**
- * Runs shared work in one span. It is a child of the first requesting span that is recorded. The other
- * requesting spans and the shared span are linked both ways.
- *
- * @param origins the requesting contexts; empty if only other replicas requested the work
- * @param none the context if `origins` is empty
+ * Runs shared work in one span, a child of the first recorded span among the `origins`, which request the
+ * work. The other requesting spans and the shared span are linked both ways.
+ * @param none the context if `origins` is empty: only other replicas requested the work
  */
 export function inSharedSpan<Result>(
   name: string,
