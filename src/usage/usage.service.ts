@@ -31,7 +31,6 @@ interface RentalGroup {
   readonly rentals: number;
 }
 
-/** Time windows, in days. */
 const WINDOWS = [1, 7, 30] as const;
 const DAY_MS = 86_400_000;
 
@@ -40,10 +39,7 @@ const TODAY = `(${inUtc('now()')})::date`;
 const MONTH_BEGAN = inUtc(`date_trunc('month', ${inUtc('now()')})`);
 const TODAY_BEGAN = inUtc(`${TODAY}::timestamp`);
 
-/**
- * Query of the books. `$1` is the user, `$2` the token, `$3` the other tokens whose limits its orders count
- * towards.
- */
+/** Query of the books. `$1` is the user, `$2` the token, `$3` the ancestors with limits for its orders. */
 const READ_BOOKS = `
   WITH parts AS (
     SELECT country, version, sum(amount) AS this_month,
