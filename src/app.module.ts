@@ -28,7 +28,6 @@ import { UsageModule } from './usage';
 import { SignInModule, UsersModule } from './users';
 import { WebhooksModule } from './webhooks';
 
-/** Contains the whole service. */
 @Module({ providers: [MetricsServer] })
 export class AppModule implements OnModuleDestroy {
   constructor(
@@ -75,9 +74,8 @@ export class AppModule implements OnModuleDestroy {
   }
 
   /**
-   * Ends the service from the outside to the inside. This hook runs before those of all other modules: jobs
-   * and the reads of price rules continue until the last order has its response. The database connections are
-   * closed later.
+   * Ends the service from the outside to the inside, before all other modules' hooks: jobs and the reads of
+   * price rules continue until the last order has its response. The database is closed later.
    */
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();

@@ -32,7 +32,7 @@ import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
 
 const CUSTOMERS: ApiInterface = {
   title: SERVICE_NAME,
-  // Version of the specified interface, which does not change with the version of the service.
+  // Version of the specified interface, independent of the service's version.
   version: '0.1.0',
   description:
     'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`, and a `code` ' +
@@ -122,8 +122,7 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
 
 /**
  * Begins the end of a replica: it is no longer ready, but serves all requests until it is closed. Each
- * response closes its connection. The waits of readers end now, so that their clients turn to another
- * replica.
+ * response closes its connection, and the waits of readers end, so that clients turn to another replica.
  */
 export function drain(app: NestExpressApplication): void {
   app.get(Readiness).drain();

@@ -11,10 +11,7 @@ import { acquireResources, provideDemo, subscribeToSandbox, tour } from './local
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/**
- * Time within which a second signal belongs to the same Ctrl-C: the terminal sends it to all its processes,
- * and npm forwards its own.
- */
+/** Time within which a second signal belongs to the same Ctrl-C, which npm also forwards. */
 const SAME_REQUEST_MS = 1000;
 
 /** Resolves with the first signal to stop. A later SIGINT or SIGTERM ends the process at once. */
@@ -29,8 +26,7 @@ function stopRequest(): Promise<void> {
     process.on('SIGINT', stop);
     process.on('SIGTERM', stop);
     process.on('SIGHUP', resolve);
-    // Writes to a closed terminal fail. Such an error must not end the process before the database has shut
-    // down.
+    // An error of a closed terminal must not end the process before the database has shut down.
     for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   });
 }
@@ -65,7 +61,7 @@ async function main(): Promise<void> {
       } else {
         print(`Listening on ${baseUrl}`);
       }
-      // These modules are loaded now, because `npm ci` may have deleted them by their first use.
+      // Load these modules now: `npm ci` may have deleted them by their first use.
       await Promise.all([import('undici'), import('@modelcontextprotocol/server')]);
       // A supervisor restarts a process that ends with code 1.
       await Promise.race([stopping, resources.lost]);
