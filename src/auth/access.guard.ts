@@ -13,7 +13,7 @@ import { type Caller, TokensService } from './tokens.service';
 /** Admits a request to a route if its token has the required scope, or if the route needs none. */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  /** Not passport's exported instance, which several applications of a process would share. */
+  /** A separate instance: several applications of a process would share passport's exported one. */
   private readonly passport = new Passport();
 
   constructor(

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** Prefix of each kind of secret, which prevents confusion. */
+/** Prefixes that distinguish the kinds of secrets. */
 const PREFIXES = { token: 'prx_', link: 'prl_' } as const;
 
 export type SecretKind = keyof typeof PREFIXES;

@@ -42,7 +42,7 @@ export class CustomerTokensService {
     token: Omit<NewToken, 'userId' | 'issuedBy' | 'origin'>,
   ): Promise<CreatedToken> {
     if (token.expiresAt && token.expiresAt <= this.clock.now()) throw new TokenExpiryInPast();
-    // The lock of the user, taken by `changeOfUser`, keeps concurrent requests within the limit.
+    // `changeOfUser` locks the user, which keeps concurrent requests within the limit.
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const issued = await this.tokens.issue(
         { ...token, userId, issuedBy: tokenId, origin: 'customer' },
