@@ -7,7 +7,7 @@ export interface OddRow {
   readonly fields: readonly string[];
 }
 
-/** Reads an external list row by row. Returns undefined if it is no list, or longer than `limit`. */
+/** Reads an external list row by row. Returns undefined for another value, or more than `limit` rows. */
 export function readRows<Schema extends z.ZodType>(
   list: unknown,
   limit: number,
