@@ -1,4 +1,4 @@
-/** Delay before the next claim, which rows that finish at about the same time share. */
+/** Delay before the next claim, so that rows that finish together share one claim. */
 const LOOK_AFTER_MS = 25;
 
 /** SQL for the backlog: its `count`, and the time of its `oldest` row. Each scrape runs the statement. */

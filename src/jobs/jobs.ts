@@ -116,7 +116,7 @@ export class Jobs {
     return this.execute(this.runOf(name), 0, cutOff);
   }
 
-  /** Executes a run that is due, unless another replica does. Returns its report, otherwise null. */
+  /** Executes a run that is due and not running elsewhere. Returns its report; null if not executed. */
   async runWhenDue(name: string): Promise<object | null> {
     const run = this.runOf(name);
     return this.execute(run, (await run.dueForSeconds?.()) ?? run.everySeconds, this.cutOff.signal);

@@ -91,7 +91,7 @@ export class LeasedRun {
               interval_seconds = excluded.interval_seconds
         WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
                    ELSE run.started_at + make_interval(secs => $3) END <= now()
-           -- The database's clock was set back. A statement that waited has an older now().
+           -- The database's clock was set back. The minute allows for statements that waited.
            OR run.started_at > now() + interval '1 minute'
        RETURNING run_id AS id`,
       [run.name, REPLICA_ID, dueForSeconds, run.leaseSeconds ?? LEASE_SECONDS, run.everySeconds],
@@ -152,7 +152,7 @@ export class LeasedRun {
     }
   }
 
-  /** Returns whether the run still had its lease, which is renewed. */
+  /** Renews the lease. Returns false if the lease was lost. */
   private async extend(): Promise<boolean> {
     const renewed = await queryRows(
       this.dataSource,

@@ -55,7 +55,7 @@ export class Retention {
     });
   }
 
-  /** Adds a rule with a plural noun for the removed rows. Each step receives the previous one's `next`. */
+  /** Adds a rule. `name` is a plural noun for the removed rows; a step receives the previous `next`. */
   add<Cursor>(name: string, step: (cursor: Cursor | null) => Promise<RetentionStep<Cursor>>): void {
     this.steps.set(name, step as Step);
   }
