@@ -140,7 +140,7 @@ export interface ListingOptions extends ReadOptions {
 export interface MoneyCallOptions extends CallOptions {
   /** The permit for the call. If it expires before anything is sent, the call waits for another one. */
   readonly permit: RatePermit;
-  /** The expected cost. After a refusal for lack of funds, it limits orders until the balance covers it. */
+  /** The expected cost. After a refusal for lack of funds, at least this balance is required. */
   readonly quoted: string;
 }
 
@@ -227,7 +227,7 @@ export class ListingIncomplete extends ProviderOutcomeUnknown {
 }
 
 export interface BreakerStatus {
-  /** `funds` opens if our balance did not cover a call, and stops no calls. The others do. */
+  /** `money` and `reads` stop calls. `funds`, which opens if our balance did not cover a call, does not. */
   readonly name: 'money' | 'reads' | 'funds';
   readonly state: 'closed' | 'open' | 'half-open';
   readonly since: Date;

@@ -9,7 +9,7 @@ import type { UnreadRow } from '../proxy-provider';
  * except in rows of lists, which may be unrelated to us.
  */
 
-/** Creates a field from a function. Zod's unions with transforms take five to ten times as long. */
+/** Creates a field; `read` returns undefined for invalid values. Zod's unions take five times as long. */
 const field = <Value>(read: (value: unknown) => Value | undefined) =>
   z.transform((value: unknown, { issues }): Value => {
     const result = read(value);
@@ -29,7 +29,7 @@ const readDecimal = (value: unknown, pattern: RegExp): string | undefined => {
   return pattern.test(text) ? text : undefined;
 };
 
-/** Reads a text that the database can store. The text of an inexact number would differ. */
+/** Reads a text that the database can store, or an exact number. */
 const readText = (value: unknown, pattern = /^[^\0\p{Surrogate}]{0,255}$/u): string | undefined => {
   if (typeof value !== 'string' && !Number.isSafeInteger(value)) return undefined;
   const text = String(value);
@@ -166,7 +166,7 @@ export const responses = {
 
 export type Px6Method = keyof typeof responses;
 
-/** The envelope of every response. The caller checks `currency`: any purchase has cost money. */
+/** The envelope of every response. Callers check `currency`: a purchase in another one has been made. */
 export const envelope = z.discriminatedUnion('status', [
   z.object({ status: z.literal('yes'), currency: z.string(), balance, user_id: informalId }),
   z.object({ status: z.literal('no'), error_id: integer }),
