@@ -17,8 +17,8 @@ const HEADERS_TIMEOUT_MS = 15_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * Time without progress until a reader is disconnected, in milliseconds. Every `keepAliveSeconds` is longer:
- * the length of a socket's timeout identifies the timeout.
+ * Time without progress until a reader is disconnected, in milliseconds. Every `keepAliveSeconds` is longer,
+ * so a socket's timeout shows which of the two applies.
  */
 const READER_IDLE_MS = 10_000;
 
@@ -89,8 +89,8 @@ const prepareRequest =
   (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {
     beginRequest(request, response, metrics, () => {
-      // Express ignores conditional headers if the client sends `no-cache`, as fetch does with them. By RFC
-      // 9111, 5.2.1.4, `no-cache` only requests validation.
+      // Express ignores the conditional headers of requests with `no-cache`, which fetch adds. By RFC 9111,
+      // 5.2.1.4, `no-cache` only requests validation.
       delete request.headers['cache-control'];
       // Apache appends `-gzip` to the ETags of responses that it compresses.
       const known = request.headers['if-none-match'];

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 /** Time after a response in which the remaining request is discarded, in milliseconds. */
 const LINGER_MS = 1500;
 
-/** Destroys a connection a moment after its last response, which an earlier reset could lose. */
+/** Destroys a connection a moment after its last response. An immediate reset could lose the response. */
 export function endSoon(socket: Duplex, isNeeded: () => boolean = () => false): void {
   setTimeout(() => {
     if (!isNeeded()) socket.destroy();

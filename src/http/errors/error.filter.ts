@@ -62,10 +62,7 @@ const UNAVAILABLE = responseOf(new ServiceUnavailable());
 /** Default retry time for a 503, since a failover takes seconds. */
 const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
 
-/**
- * Turns any error into `{"detail": …}`, with a `code` on routes that are not specified. Logs unexpected
- * errors.
- */
+/** Turns any error into `{"detail": …}`, with a `code` on routes that are not specified. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');

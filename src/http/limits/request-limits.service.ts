@@ -21,7 +21,7 @@ const SIGN_INS_PER_MINUTE = 20;
 /** Maximum webhook tests of a user. Each sends a request to an address that a customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
-/** Interval at which replicas share counts, and so learn that a key has reached its limit. */
+/** Interval at which replicas share counts. Another replica may serve a refused key for this long. */
 const SHARE_INTERVAL_MS = 1000;
 
 interface Counted {

@@ -1,6 +1,6 @@
 import { BooleanField, BoundField, type FieldOptions, IntegerField, StringField } from './fields';
 
-/** Pattern for text that people read. Clients compile it: no lookahead, no class that needs a flag. */
+/** Pattern for text that people read. Clients compile it, so it avoids lookaheads and flags. */
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
 /** Declares a text that people read. A minimum length has a clearer message than the pattern. */

@@ -37,7 +37,7 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly default?: string;
   /** Whether control characters are accepted even in a strict request. */
   readonly anyCharacter?: true;
-  /** Words of a choice. The description lists only them: some generators fail on words and a pattern. */
+  /** Words of a choice. The description lists them without the pattern: some generators fail on both. */
   readonly choices?: readonly string[];
   /** Describes null as a type of a query parameter, as the reference does. */
   readonly describesNull?: true;
@@ -151,7 +151,7 @@ export function DateTimeField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({
     schema: { type: 'string', format: 'date-time' },
     options,
-    // Other spellings only in strict requests: the 422 of a specified route must not change.
+    // Only strict requests accept other spellings: the 422 of a specified route must not change.
     read: (input, { strict }) => readDateTime(input, strict !== undefined),
   });
 }
