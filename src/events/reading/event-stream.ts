@@ -24,7 +24,7 @@ export interface StreamSource {
 }
 
 /**
- * Writes events as they are published, until the caller leaves or the stream is over. The `first` page was
+ * Writes events as they are published, until the caller leaves or the stream is over. The `first` page is
  * read before the status is sent, so that its errors have their own status.
  */
 export async function writeEventStream(
