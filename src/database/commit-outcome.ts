@@ -74,7 +74,7 @@ async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): 
   return result;
 }
 
-/** Terminates a statement's session, as its role may. Returns whether the session had already ended. */
+/** Terminates a statement's session. Returns whether the session had already ended. */
 async function isSessionOver(dataSource: DataSource, error: unknown): Promise<boolean> {
   const session = error instanceof Error ? sessionsByError.get(error) : undefined;
   if (!session) throw new Error('the session of the statement is not known');

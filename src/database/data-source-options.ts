@@ -14,8 +14,8 @@ const RESPONSE_GRACE_SECONDS = 5;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Session settings as the server shows them, or a prefix. The server enforces the limits: pg's own
- * `query_timeout` would return a connection with an open transaction to the pool, and the next user would
+ * Session settings as the server shows them, or prefixes of this form. The server enforces the limits: pg's
+ * own `query_timeout` would return a connection with an open transaction to the pool, and the next user would
  * commit the failed transaction's changes.
  */
 const SETTINGS = {

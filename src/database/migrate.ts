@@ -82,7 +82,7 @@ export async function migrate(
   }
 }
 
-/** Installs the functions and grants the rights, unless a later version with unknown ones has migrated. */
+/** Installs the functions and grants the rights, unless a later version has migrated. */
 async function finish(runner: QueryRunner, release: Release, serviceRole: string | undefined): Promise<void> {
   const state = await readSchemaState(runner);
   if (isLater(state, release)) return;

@@ -6,7 +6,7 @@ import { inTransaction } from './transaction';
 /** Allows one change at a time for each user. */
 const queue = new Turns<number>(Infinity, 1);
 
-/** Runs a change after the same user's other changes, which occupy no connection while they wait. */
+/** Runs a change after the same user's other changes. Waiting changes occupy no connection. */
 export const inQueueOf = <Result>(userId: number, change: () => Promise<Result>): Promise<Result> =>
   queue.run(userId, change);
 

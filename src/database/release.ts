@@ -5,7 +5,7 @@ import { SERVICE_VERSION } from '../common';
 import { migrations } from './data-source-options';
 
 const FUNCTIONS = join(__dirname, 'functions');
-/** Upper limit of each number in a version. */
+/** Exclusive upper limit of each number in a version. */
 const NUMBERS = 1000;
 
 /** Contents of a version that are installed in the database. */

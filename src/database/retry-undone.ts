@@ -14,7 +14,7 @@ const LONGEST_PAUSE_MS = 100;
 
 const logger = new Logger('Database');
 
-/** Whether a prepared statement was refused because of a column's new type. Messages are translated. */
+/** Whether a column's new type outdated a prepared statement. Only `routine` is not translated. */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, routine } = error as { code?: string; routine?: string };
   return code === FEATURE_NOT_SUPPORTED && routine === 'RevalidateCachedQuery';

@@ -6,8 +6,8 @@ import type { Notifier } from './notifier';
 export type Waits<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
 
 /**
- * Lets requests wait for changes of one kind of rows. Changes of this process end the waits at once, those of
- * other replicas after a notification. One statement each second finds all others.
+ * Lets requests wait for changes of one kind of rows. Waits see this process's changes at once, other
+ * replicas' changes after a notification, and all others by one statement each second.
  */
 export class RowWaiters<Row extends { readonly id: number }> {
   private readonly logger = new Logger(RowWaiters.name);

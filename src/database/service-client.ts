@@ -15,8 +15,8 @@ export interface ServiceClientConfig extends ClientConfig {
 }
 
 /**
- * Thrown for a commit whose wait for the standby was cancelled. It is visible, but a failover may undo it.
- * The error has no SQLSTATE, so that it counts as a statement without a response.
+ * Thrown for a commit whose wait for the standby was cancelled. The commit is visible, but a failover may
+ * undo it. The error has no SQLSTATE, so that it counts as a statement without a response.
  */
 export class CommitNotOnStandby extends Error {
   constructor() {

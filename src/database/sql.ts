@@ -66,7 +66,7 @@ export const sqlStateOf = (error: unknown): string =>
 /** SQLSTATE for a number or a sum that is too large for its column; for `refusedBy`. */
 export const OUT_OF_RANGE = '22003';
 
-/** Throws the error class of the constraint or SQLSTATE with which the database refuses a statement. */
+/** Runs a statement. Throws the error that `refusals` lists for the refusing constraint or SQLSTATE. */
 export async function refusedBy<Result>(
   refusals: Readonly<Record<string, new () => Error>>,
   statement: () => Promise<Result>,

@@ -14,8 +14,8 @@ const waits = new WeakMap<DataSource, () => Promise<void>>();
 
 /**
  * Waits until the synchronous standby, if any, has all visible rows. Must be called before reporting or
- * acting on rows that were read rather than confirmed by one's own statement: a failover may lose rows whose
- * commit's wait for the standby was cancelled or ended by a crash. @throws QueryFailedError
+ * acting on rows that were read rather than confirmed by one's own statement. A failover may lose such rows
+ * if their commit stopped waiting for the standby, by cancellation or a crash. @throws QueryFailedError
  */
 export async function waitForStandby(dataSource: DataSource): Promise<void> {
   let wait = waits.get(dataSource);
