@@ -29,7 +29,7 @@ const ENVELOPE: Shape = {
   },
 };
 
-/** Returns the members that the library needs. It would list every mistake in the others. */
+/** Returns the members that the library needs. The library would list every mistake in the others. */
 export const envelopeOf = (message: JsonValue): unknown => pick(message, ENVELOPE);
 
 function pick(value: JsonValue, shape: Shape): unknown {

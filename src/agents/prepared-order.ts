@@ -5,7 +5,7 @@ import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './a
 
 /** Time in which a prepared order can be placed, in seconds. */
 const VALID_SECONDS = 900;
-/** Minimum seconds that a call in time has for placing the order, on any replica. */
+/** Minimum time in which a punctual call can place the order, on any replica, in seconds. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
