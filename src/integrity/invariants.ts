@@ -158,7 +158,7 @@ export const INVARIANTS: readonly Invariant[] = [
         FROM audited_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
   },
   {
-    // A purchase has captured its unit price for each delivered proxy, except for those staff assigned later.
+    // A purchase has captured its unit price per delivered proxy, except for proxies that staff assigned.
     name: 'charged-equals-delivered',
     violations: `
       SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured,

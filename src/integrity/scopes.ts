@@ -34,7 +34,7 @@ const ALL = {
   audited_events: 'SELECT * FROM events',
 };
 
-/** Rows that changed since yesterday, and open orders. Placing or a money movement changes an order. */
+/** Rows that changed since yesterday, and open orders. Orders change when placed or when money moves. */
 const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   changed_orders: `SELECT id FROM orders WHERE created_at >= ${YESTERDAY}
     UNION SELECT order_id FROM ledger_entries WHERE created_at >= ${YESTERDAY} AND order_id IS NOT NULL
