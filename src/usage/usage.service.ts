@@ -39,7 +39,7 @@ const TODAY = `(${inUtc('now()')})::date`;
 const MONTH_BEGAN = inUtc(`date_trunc('month', ${inUtc('now()')})`);
 const TODAY_BEGAN = inUtc(`${TODAY}::timestamp`);
 
-/** Query of the books. `$1` is the user, `$2` the token, `$3` the ancestors with limits for its orders. */
+/** Query of the books. `$1` is the user, `$2` the token, `$3` the token's ancestors with limits. */
 const READ_BOOKS = `
   WITH parts AS (
     SELECT country, version, sum(amount) AS this_month,
