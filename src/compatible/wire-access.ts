@@ -5,7 +5,7 @@ import { callerOf, NotEnoughPermissions } from '../auth';
 import { domainError } from '../common';
 import { AppConfig } from '../config';
 
-/** Token in an unescaped path, by whose form load balancers know that a call is never sent twice. */
+/** Token in an unescaped path. Load balancers recognize only this form, and never send its calls twice. */
 const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
 
 /** Makes the token in the path the request's only token. Only GET is served, because calls have effects. */
