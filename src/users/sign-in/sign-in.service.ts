@@ -60,12 +60,12 @@ export class SignInService {
     return readInitData(initData, { botToken, maxAgeSeconds, now: this.clock.now() });
   }
 
-  /** Issues a token to a Telegram account's customer, who has the app. @throws NoAccount, UserBlocked */
+  /** Issues a token to the customer with this Telegram account. @throws NoAccount, UserBlocked */
   signIn(telegramUser: TelegramUser): Promise<{ userId: number; token: CreatedToken }> {
     const tokenMinutes = this.config.tuning.signInTokenMinutes ?? TOKEN_MINUTES;
     const transaction = () =>
       inTransaction(this.dataSource, async (manager) => {
-        // This locks the user, so that sign-ins of one user come one after the other.
+        // Locks the user, which serializes the sign-ins of one user.
         const user = await this.users.recordApp(telegramUser, manager);
         if (!user) throw new NoAccount();
         if (user.blockedAt) throw new UserBlocked();
