@@ -163,7 +163,7 @@ export class Facts {
 
   /**
    * Describes the standbys and archives that survive the loss of the database's disk. `isFailing` is null if
-   * no attempt to archive has failed. Only states in `pg_stat_replication` need a special role.
+   * no attempt to archive has failed. Every role may read these, but no states in `pg_stat_replication`.
    */
   copiesOfTheDatabase(): Promise<{
     standbys: number;
