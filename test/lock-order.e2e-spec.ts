@@ -144,7 +144,7 @@ describe('Renewals are locked in the order of their ids when', () => {
   /** The later one is created, the earlier its rental ends. */
   beforeEach(async () => {
     await query('DELETE FROM renewals');
-    await query('UPDATE renewal_rules SET switched_off_at = now() WHERE switched_off_at IS NULL');
+    await query('UPDATE renewal_rules SET disabled_at = now() WHERE disabled_at IS NULL');
     await query('INSERT INTO renewal_rules (user_id, period) VALUES ($1, 30)', [user.id]);
     const rows = await query<{ id: number }>(
       `INSERT INTO renewals (user_id, proxy_id, date_end_before, rule_id, state, reason, period, price,
@@ -179,7 +179,7 @@ describe('Renewals are locked in the order of their ids when', () => {
       'they are superfluous',
       'DELETE FROM renewals',
       async () => {
-        await query('UPDATE renewal_rules SET switched_off_at = now() WHERE switched_off_at IS NULL');
+        await query('UPDATE renewal_rules SET disabled_at = now() WHERE disabled_at IS NULL');
         return () => records().removeSuperfluous();
       },
     ],

@@ -214,7 +214,7 @@ describe('A token with a daily limit', () => {
       await call('POST', '/exclusions', { proxy_id: String(id) }, limited)
     ).json()) as RenewalRuleOut;
     expect((await call('DELETE', `/rules/${exclusion}`, undefined, limited)).status).toBe(403);
-    expect(await (await call('DELETE', '/rules', undefined, limited)).json()).toEqual({ switched_off: 2 });
+    expect(await (await call('DELETE', '/rules', undefined, limited)).json()).toEqual({ disabled: 2 });
     expect(await rulesOn()).toEqual([exclusion]);
     expect((await call('DELETE', `/rules/${exclusion}`, undefined, limited)).status).toBe(204);
   });

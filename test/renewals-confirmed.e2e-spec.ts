@@ -96,12 +96,8 @@ describe.each<[name: string, lastTable: string | null, change: Change]>([
     null,
     ({ call, proxyId }) => call('PATCH', `/proxies/${proxyId}`, { descr: 'two' }),
   ],
-  [
-    'switching the rule off',
-    'renewal_rules',
-    ({ call, ruleId }) => call('DELETE', `/renewals/rules/${ruleId}`),
-  ],
-  ['switching all rules off', 'renewal_rules', ({ call }) => call('DELETE', '/renewals/rules')],
+  ['disabling the rule', 'renewal_rules', ({ call, ruleId }) => call('DELETE', `/renewals/rules/${ruleId}`)],
+  ['disabling all rules', 'renewal_rules', ({ call }) => call('DELETE', '/renewals/rules')],
   ['a pause of all renewals', 'audit_log', () => staff.change('PUT', '/staff/renewals', PAUSE)],
 ])('After %s is confirmed, no renewal is charged', (_, lastTable, change) => {
   afterEach(async () => {

@@ -356,8 +356,8 @@ describe('Renewals', () => {
 
   it.each<[string, string, refused: object[], left: object[], announced: number]>([
     [
-      'its rule was switched off',
-      `UPDATE renewal_rules SET switched_off_at = now() WHERE user_id = $1`,
+      'its rule was disabled',
+      `UPDATE renewal_rules SET disabled_at = now() WHERE user_id = $1`,
       [PLANNED],
       [],
       1,
@@ -553,7 +553,7 @@ describe('Renewals', () => {
     await run();
     expect(await renewalsOf(user)).toMatchObject([{ state: 'failed', reason: 'price-above-max' }]);
     expect((await eventsOf(user)).slice(2)).toEqual(['renewal.failed price-above-max']);
-    await service.dataSource.query('UPDATE renewal_rules SET switched_off_at = now() WHERE user_id = $1', [
+    await service.dataSource.query('UPDATE renewal_rules SET disabled_at = now() WHERE user_id = $1', [
       user.id,
     ]);
     await moveEnds(user, `date_start + interval '7 days'`);

@@ -254,15 +254,15 @@ describe('Rows past their retention', () => {
     const { id: userId } = user;
     await service.owner.query(
       `WITH rules AS (
-         INSERT INTO renewal_rules (user_id, period, switched_off_at)
+         INSERT INTO renewal_rules (user_id, period, disabled_at)
          SELECT $1, 30, off FROM (VALUES (NULL), (now() - interval '${DAYS_AGO} days'),
                                          (now() - interval '${DAYS_AGO} days' - interval '1 day'),
                                          (now())) AS rule (off)
-         RETURNING id, switched_off_at
+         RETURNING id, disabled_at
        )
        INSERT INTO renewals (proxy_id, user_id, rule_id, date_end_before, state, reason, period, due_at,
                              created_at)
-       SELECT proxies.id, $1, (SELECT id FROM rules ORDER BY switched_off_at LIMIT 1),
+       SELECT proxies.id, $1, (SELECT id FROM rules ORDER BY disabled_at LIMIT 1),
               date_end - make_interval(days => age), state, 'no-price', 30, now(),
               now() - make_interval(days => age)
          FROM proxies, (VALUES ('failed', ${DAYS_AGO}), ('skipped', ${DAYS_AGO} + 1), ('failed', 1))

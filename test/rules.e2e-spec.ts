@@ -254,7 +254,7 @@ describe('The database and the code agree on', () => {
           WHERE proxies.user_id = $1 ORDER BY proxies.id`,
         [user.id, rule?.id],
       );
-      await service.owner.query('UPDATE renewal_rules SET switched_off_at = now() WHERE id = $1', [rule?.id]);
+      await service.owner.query('UPDATE renewal_rules SET disabled_at = now() WHERE id = $1', [rule?.id]);
       expect({ filter, renewed }).toEqual({ filter, renewed: listed });
       sizes.add(listed.length);
     }

@@ -110,7 +110,7 @@ describe('Staff', () => {
       rules: [],
     });
     const [first, second] = [await switchOn(customer), await switchOn(customer, '30.00')];
-    await service.dataSource.query('UPDATE renewal_rules SET switched_off_at = now() WHERE id = $1', [first]);
+    await service.dataSource.query('UPDATE renewal_rules SET disabled_at = now() WHERE id = $1', [first]);
     await service.dataSource.query(
       'INSERT INTO renewal_settings (user_id, monthly_budget) VALUES ($1, 500)',
       [customer.id],

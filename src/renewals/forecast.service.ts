@@ -68,7 +68,7 @@ const READ_RENTALS = `
                     LEFT JOIN orders AS open
                       ON open.proxy_id = proxies.id AND open.closed_at IS NULL AND open.kind = 'prolongation'
                     LEFT JOIN renewal_rules AS own
-                      ON own.proxy_id = proxies.id AND own.user_id = $1 AND own.switched_off_at IS NULL
+                      ON own.proxy_id = proxies.id AND own.user_id = $1 AND own.disabled_at IS NULL
                     LEFT JOIN proxy_refunds AS refund
                       ON refund.proxy_id = proxies.id AND refund.state IN ('checking', 'staff')
                    WHERE proxies.user_id = $1 AND proxies.date_end > $2) AS rented

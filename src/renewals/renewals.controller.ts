@@ -20,7 +20,7 @@ import {
   NewRenewalRuleRequest,
   RenewalRuleOut,
   RenewalRulesPage,
-  SwitchedOffOut,
+  DisabledRulesOut,
 } from './rules.dto';
 import { RulesService } from './rules.service';
 import { RenewalRecords } from './running/renewal-records';
@@ -125,10 +125,10 @@ export class RenewalsController {
     summary: 'Disable all renewals',
     description:
       'Disables every rule at once, except exclusions. An order that was placed before is executed.',
-    response: { description: 'The number of rules that were disabled', type: SwitchedOffOut },
+    response: { description: 'The number of rules that were disabled', type: DisabledRulesOut },
   })
-  async deleteRenewalRules(@CurrentUserId() userId: number): Promise<SwitchedOffOut> {
-    return { switched_off: await this.rules.disableAll(userId) };
+  async deleteRenewalRules(@CurrentUserId() userId: number): Promise<DisabledRulesOut> {
+    return { disabled: await this.rules.disableAll(userId) };
   }
 
   @Delete('rules/:rule_id')

@@ -161,7 +161,7 @@ export class BudgetOut {
   paused!: boolean;
 }
 
-export class SwitchedOffOut {
+export class DisabledRulesOut {
   @ApiInteger('The number of disabled rules', 3)
-  switched_off!: number;
+  disabled!: number;
 }

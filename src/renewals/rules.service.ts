@@ -87,7 +87,7 @@ export class RulesService {
       queryRows<RenewalRuleOut>(
         this.dataSource,
         `SELECT ${SHOWN} FROM renewal_rules AS rule
-            WHERE rule.user_id = $1 AND rule.switched_off_at IS NULL AND rule.id > $2
+            WHERE rule.user_id = $1 AND rule.disabled_at IS NULL AND rule.id > $2
             ORDER BY rule.id LIMIT $3`,
         [userId, cursor ?? 0, limit],
       ),
@@ -108,16 +108,16 @@ export class RulesService {
                         AND (wider.id < rule.id OR num_nonnulls(wider.country, wider.label, wider.tag) = 0))
                 AS "hasWider"
            FROM renewal_rules AS rule
-          WHERE rule.id = $1 AND rule.user_id = $2 AND rule.switched_off_at IS NULL`,
+          WHERE rule.id = $1 AND rule.user_id = $2 AND rule.disabled_at IS NULL`,
         [id, userId],
       );
       if (!rule) throw new RenewalRuleNotFound();
       if (rule.hasWider) assertUnlimited(caller);
-      await queryRows(
-        manager,
-        'UPDATE renewal_rules SET switched_off_at = $3 WHERE id = $1 AND user_id = $2',
-        [id, userId, this.clock.now()],
-      );
+      await queryRows(manager, 'UPDATE renewal_rules SET disabled_at = $3 WHERE id = $1 AND user_id = $2', [
+        id,
+        userId,
+        this.clock.now(),
+      ]);
     });
   }
 
@@ -126,8 +126,8 @@ export class RulesService {
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const rules = await queryRows(
         manager,
-        `UPDATE renewal_rules SET switched_off_at = $2
-          WHERE user_id = $1 AND switched_off_at IS NULL AND period IS NOT NULL RETURNING id`,
+        `UPDATE renewal_rules SET disabled_at = $2
+          WHERE user_id = $1 AND disabled_at IS NULL AND period IS NOT NULL RETURNING id`,
         [userId, this.clock.now()],
       );
       return rules.length;
@@ -161,8 +161,8 @@ export class RulesService {
       const { proxyId, country, label, tag, period, maxPrice, hoursBefore } = rule;
       await queryRows(
         manager,
-        `UPDATE renewal_rules SET switched_off_at = $6
-          WHERE user_id = $1 AND switched_off_at IS NULL
+        `UPDATE renewal_rules SET disabled_at = $6
+          WHERE user_id = $1 AND disabled_at IS NULL
             AND proxy_id IS NOT DISTINCT FROM $2 AND country IS NOT DISTINCT FROM $3
             AND label IS NOT DISTINCT FROM $4 AND tag IS NOT DISTINCT FROM $5`,
         [userId, proxyId, country, label, tag, this.clock.now()],
@@ -192,14 +192,13 @@ export class RulesService {
   }
 }
 
-const IS_WIDE_ONE =
-  'wider.user_id = rule.user_id AND wider.switched_off_at IS NULL AND wider.proxy_id IS NULL';
+const IS_WIDE_ONE = 'wider.user_id = rule.user_id AND wider.disabled_at IS NULL AND wider.proxy_id IS NULL';
 
 async function assertFewFilters(manager: EntityManager, userId: number): Promise<void> {
   const { count } = await queryRow<{ count: number }>(
     manager,
     `SELECT count(*) AS count FROM renewal_rules
-      WHERE user_id = $1 AND switched_off_at IS NULL AND proxy_id IS NULL
+      WHERE user_id = $1 AND disabled_at IS NULL AND proxy_id IS NULL
         AND num_nonnulls(country, label, tag) > 0`,
     [userId],
   );

@@ -29,7 +29,7 @@ export async function seedEvents(databaseUrl: string): Promise<void> {
       SELECT id, webhook_id, 204, 10 FROM delivery;
 
       WITH rule AS (
-        INSERT INTO renewal_rules (user_id, period, switched_off_at)
+        INSERT INTO renewal_rules (user_id, period, disabled_at)
         SELECT id, 30, now() FROM users, generate_series(1, 10) RETURNING id, user_id
       )
       INSERT INTO renewals

@@ -72,7 +72,7 @@ export class SoakRenewals {
     for (const { token } of this.customers) {
       const headers = { Authorization: `Bearer ${token}` };
       const { status } = await fetch(`${baseUrl}/renewals/rules`, { method: 'DELETE', headers });
-      if (status >= 300) throw new Error(`renewals were not switched off: ${status}`);
+      if (status >= 300) throw new Error(`renewals were not disabled: ${status}`);
     }
     await eventually(async () => {
       const placed = await this.query(

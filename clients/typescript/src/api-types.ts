@@ -3537,13 +3537,13 @@ export interface components {
        */
       next_cursor: number | null;
     };
-    /** SwitchedOffOut */
-    SwitchedOffOut: {
+    /** DisabledRulesOut */
+    DisabledRulesOut: {
       /**
        * @description The number of disabled rules
        * @example 3
        */
-      switched_off: number;
+      disabled: number;
     };
     /** ExclusionRequest */
     ExclusionRequest: {
@@ -9770,7 +9770,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['SwitchedOffOut'];
+          'application/json': components['schemas']['DisabledRulesOut'];
         };
       };
       400: components['responses']['MalformedRequest'];

@@ -7,9 +7,9 @@ CREATE OR REPLACE FUNCTION rule_of_proxy(
   SELECT rule.* FROM renewal_rules AS rule
    WHERE rule.period IS NOT NULL AND rule.id = coalesce(
      (SELECT own.id FROM renewal_rules AS own
-       WHERE own.switched_off_at IS NULL AND own.proxy_id = of_proxy AND own.user_id = of_user),
+       WHERE own.disabled_at IS NULL AND own.proxy_id = of_proxy AND own.user_id = of_user),
      (SELECT wide.id FROM renewal_rules AS wide
-       WHERE wide.switched_off_at IS NULL AND wide.proxy_id IS NULL AND wide.user_id = of_user
+       WHERE wide.disabled_at IS NULL AND wide.proxy_id IS NULL AND wide.user_id = of_user
          AND (wide.country IS NULL OR wide.country = of_country)
          AND (wide.label IS NULL OR wide.label = of_label)
          AND (wide.tag IS NULL OR wide.tag = ANY (of_tags))

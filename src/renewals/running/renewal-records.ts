@@ -118,7 +118,7 @@ export class RenewalRecords {
           WHERE active AND withdrawn_at IS NULL AND date_end > now() + ${LAST_TRY_BEFORE_END}
             AND date_end <= now() + interval '${MOST_HOURS_AHEAD} hours'
             AND (date_end, id) > ($1::timestamptz, $2::bigint)
-            AND user_id IN (SELECT user_id FROM renewal_rules WHERE switched_off_at IS NULL)
+            AND user_id IN (SELECT user_id FROM renewal_rules WHERE disabled_at IS NULL)
           ORDER BY date_end, id LIMIT ${PLANNED_AT_ONCE}
        ),
        planned AS (
@@ -160,9 +160,9 @@ export class RenewalRecords {
                          AND (proxies.date_end IS DISTINCT FROM renewal.date_end_before
                               OR refunded_at IS NOT NULL))
               OR EXISTS (SELECT FROM renewal_rules rule
-                          WHERE rule.id = renewal.rule_id AND rule.switched_off_at IS NOT NULL)
+                          WHERE rule.id = renewal.rule_id AND rule.disabled_at IS NOT NULL)
               OR EXISTS (SELECT FROM renewal_rules exclusion
-                          WHERE exclusion.proxy_id = renewal.proxy_id AND exclusion.switched_off_at IS NULL
+                          WHERE exclusion.proxy_id = renewal.proxy_id AND exclusion.disabled_at IS NULL
                             AND exclusion.period IS NULL))`)}
        RETURNING 1`,
     );
@@ -351,11 +351,11 @@ export class RenewalRecords {
     return queryRow<RetentionStep<number>>(
       this.dataSource,
       `WITH walked AS (
-         SELECT id, switched_off_at FROM renewal_rules WHERE id > $2 ORDER BY id LIMIT $3
+         SELECT id, disabled_at FROM renewal_rules WHERE id > $2 ORDER BY id LIMIT $3
        ), removed AS (
          DELETE FROM renewal_rules rule
           WHERE id = ANY (ARRAY(SELECT id FROM walked
-                                 WHERE switched_off_at < now() - make_interval(days => $1)))
+                                 WHERE disabled_at < now() - make_interval(days => $1)))
             AND NOT EXISTS (SELECT FROM renewals WHERE rule_id = rule.id)
          RETURNING 1
        )

@@ -90,7 +90,7 @@ export class StaffRenewalsService {
     const rules = await queryRows<RenewalRuleOfUserOut>(
       queryable,
       `SELECT id, proxy_id, country, label, tag, period, max_price, hours_before, created_at
-         FROM renewal_rules WHERE user_id = $1 AND switched_off_at IS NULL
+         FROM renewal_rules WHERE user_id = $1 AND disabled_at IS NULL
         ORDER BY id DESC LIMIT ${SHOWN_RULES}`,
       [settings.user_id],
     );

@@ -20,16 +20,16 @@ CREATE TABLE renewal_rules (
   hours_before integer NOT NULL DEFAULT 24 CHECK (hours_before BETWEEN 2 AND 168),
   created_at timestamptz NOT NULL DEFAULT now(),
   -- When the rule was disabled; null while it is enabled.
-  switched_off_at timestamptz,
+  disabled_at timestamptz,
   CONSTRAINT renewal_rules_target_check CHECK (proxy_id IS NULL OR num_nonnulls(country, label, tag) = 0),
   CONSTRAINT renewal_rules_exclusion_check CHECK (
     period > 0 OR (period IS NULL AND proxy_id IS NOT NULL AND max_price IS NULL))
 );
 CREATE UNIQUE INDEX renewal_rules_proxy_id_idx ON renewal_rules (proxy_id)
-  WHERE switched_off_at IS NULL AND proxy_id IS NOT NULL;
+  WHERE disabled_at IS NULL AND proxy_id IS NOT NULL;
 CREATE INDEX renewal_rules_wide_idx ON renewal_rules (user_id, id)
-  WHERE switched_off_at IS NULL AND proxy_id IS NULL;
-CREATE INDEX renewal_rules_user_id_idx ON renewal_rules (user_id, id) WHERE switched_off_at IS NULL;
+  WHERE disabled_at IS NULL AND proxy_id IS NULL;
+CREATE INDEX renewal_rules_user_id_idx ON renewal_rules (user_id, id) WHERE disabled_at IS NULL;
 
 -- Settings for all renewals of a user. A user without a row has no budget and no pause.
 CREATE TABLE renewal_settings (
