@@ -265,12 +265,12 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'refunds set-rule': [
     'refund-rule.set',
     async () =>
-      '--as off --hours 72 --failed-checks 3 --minutes-between 10 --quota 3 --quota-percent 5 ' +
+      '--as disabled --hours 72 --failed-checks 3 --minutes-between 10 --quota 3 --quota-percent 5 ' +
       `--quota-sum 500.00 --versions 6,4,4s --daily-sum 1000.00 ${REASON}`,
   ],
   'renewals show': ['renewals.read', async () => `--user ${customer.id}`],
-  'renewals pause': ['renewals.pause', async () => `--user ${customer.id} --as on ${REASON}`],
-  'renewals pause-all': ['renewals.pause-all', async () => `--as on ${REASON}`],
+  'renewals pause': ['renewals.pause', async () => `--user ${customer.id} --as running ${REASON}`],
+  'renewals pause-all': ['renewals.pause-all', async () => `--as running ${REASON}`],
   'missing show': ['missing.read', async () => ''],
   'missing withdraw': [
     'missing.withdraw',

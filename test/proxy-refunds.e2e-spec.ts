@@ -567,7 +567,7 @@ describe('A refund is left to staff', () => {
     await request(other);
     await setRule({ enabled: false });
     await check();
-    expect(await reasonOf(other)).toBe('rule-off');
+    expect(await reasonOf(other)).toBe('rule-disabled');
     await decide(other, 'refuse');
   });
 

@@ -27,8 +27,8 @@ const PAUSED = {
   readers: {
     paused: {
       argument: '<state>',
-      description: 'paused: no renewal is ordered; on: renewals continue',
-      read: (text: string) => parseSwitch(text, 'paused', 'on'),
+      description: 'paused: no renewal is ordered; running: renewals continue',
+      read: (text: string) => parseSwitch(text, 'paused', 'running'),
     },
   },
 };
@@ -109,8 +109,8 @@ export const COMMANDS: readonly AddCommand[] = [
     readers: {
       enabled: {
         argument: '<state>',
-        description: 'on: customers can request refunds; off: none',
-        read: (text) => parseSwitch(text, 'on', 'off'),
+        description: 'enabled: customers can request refunds; disabled: none',
+        read: (text) => parseSwitch(text, 'enabled', 'disabled'),
       },
       versions: {
         argument: '<list>',

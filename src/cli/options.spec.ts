@@ -64,8 +64,8 @@ describe('a duration on the command line', () => {
 });
 
 it('A yes-or-no option is one of two words', () => {
-  expect([parseSwitch('paused', 'paused', 'on'), parseSwitch('on', 'paused', 'on')]).toEqual([true, false]);
-  expect(() => parseSwitch('off', 'paused', 'on')).toThrow('Allowed choices are paused, on.');
+  expect([parseSwitch('paused', 'paused', 'running'), parseSwitch('running', 'paused', 'running')]).toEqual([true, false]);
+  expect(() => parseSwitch('off', 'paused', 'running')).toThrow('Allowed choices are paused, running.');
 });
 
 describe('a text on the command line', () => {

@@ -44,9 +44,9 @@ export function parseDurationMs(text: string): number {
 }
 
 /** Parses one of two words. @returns whether it is the first */
-export function parseSwitch(text: string, on: string, off: string): boolean {
-  if (text !== on && text !== off) throw new InvalidArgumentError(`Allowed choices are ${on}, ${off}.`);
-  return text === on;
+export function parseSwitch(text: string, yes: string, no: string): boolean {
+  if (text !== yes && text !== no) throw new InvalidArgumentError(`Allowed choices are ${yes}, ${no}.`);
+  return text === yes;
 }
 
 export function parseText(text: string): string {

@@ -52,7 +52,7 @@ export interface DueProxyRefund extends ProxyToCheck {
 
 /** Reason why a requested refund was not made: a limit of the rule, or an obstacle of `refund_proxy.sql`. */
 export type RefundObstacle =
-  | 'rule-off'
+  | 'rule-disabled'
   | 'refund-quota-used'
   | 'daily-sum'
   | 'refunded'
@@ -221,7 +221,7 @@ export class ProxyRefundRecords {
   private async limitOf(id: number, manager: EntityManager): Promise<RefundObstacle | null> {
     const { limit } = await queryRow<{ limit: RefundObstacle | null }>(
       manager,
-      `SELECT CASE WHEN NOT enabled THEN 'rule-off'
+      `SELECT CASE WHEN NOT enabled THEN 'rule-disabled'
                    WHEN NOT is_within_refund_quota(user_id, more, '{refunded}') THEN 'refund-quota-used'
                    WHEN more + coalesce((
                      SELECT sum(amount) FROM proxy_refunds

@@ -70,7 +70,7 @@ export function fulfilmentOf(refusal: RefundRefusal, rule: RefundRuleOut): strin
     case 'not-refundable':
       return (
         'Only running proxies of the versions of the rule are refunded, from a whole day before their end, ' +
-        'while the rule is on'
+        'while the rule is enabled'
       );
   }
 }

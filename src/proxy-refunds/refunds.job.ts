@@ -90,7 +90,7 @@ export class ProxyRefundsJob {
   /** Looks at a refund. @returns whether as many checks have failed as the rule requires */
   private async isProven(refund: DueProxyRefund, rule: RefundRule): Promise<boolean> {
     const { id, isWithdrawn, isLate, isConfirmed, failures } = refund;
-    if (!rule.enabled) await this.leaveToStaff(id, 'rule-off');
+    if (!rule.enabled) await this.leaveToStaff(id, 'rule-disabled');
     else if (isWithdrawn) await this.leaveToStaff(id, 'withdrawn');
     else if (isLate) await this.leaveToStaff(id, 'undecided');
     else if (!isConfirmed) await this.records.postpone(id, POSTPONED_SECONDS);

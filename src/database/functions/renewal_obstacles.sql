@@ -3,7 +3,7 @@
 -- and before prices are known: `price` is null in that call, and no obstacle is about money.
 --
 -- Two obstacles remove the renewal, and customers never see them. `superfluous`: the renewal was placed, or the
--- rental's end has moved. `rule-off`: no rule applies to the proxy, or a rule other than `decided_by`; if
+-- rental's end has moved. `rule-disabled`: no rule applies to the proxy, or a rule other than `decided_by`; if
 -- `decided_by` is null, any rule is accepted.
 --
 -- `available`: the amount that the account can spend.
@@ -30,7 +30,7 @@ BEGIN
   of_order := order_refusals(found.user_id, price, found.max_price, available, NULL, found.proxy_id, NULL, '{}');
   RETURN array_remove(ARRAY[
     CASE WHEN found.is_needed IS NOT TRUE THEN 'superfluous' END,
-    CASE WHEN (found.rule_id = coalesce(decided_by, found.rule_id)) IS NOT TRUE THEN 'rule-off' END,
+    CASE WHEN (found.rule_id = coalesce(decided_by, found.rule_id)) IS NOT TRUE THEN 'rule-disabled' END,
     CASE WHEN 'paused' = ANY (of_all) THEN 'paused' END,
     CASE WHEN 'user-blocked' = ANY (of_all) THEN 'user-blocked' END,
     CASE WHEN 'closed-for-maintenance' = ANY (of_order) THEN 'closed-for-maintenance' END,

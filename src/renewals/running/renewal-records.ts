@@ -17,7 +17,7 @@ export interface DueRenewal extends RenewalOffer {
   readonly dateEnd: Date;
   readonly proxyType: ProxyType;
   /** Obstacles at any price, see `renewal_obstacles.sql`. */
-  readonly obstacles: readonly (RenewalObstacle | 'superfluous' | 'rule-off')[];
+  readonly obstacles: readonly (RenewalObstacle | 'superfluous' | 'rule-disabled')[];
   /** Whether the last sweep confirmed the rental's end, see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
   /** Order reference under which the provider lists all proxies of the purchase. */
