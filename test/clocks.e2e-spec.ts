@@ -69,7 +69,7 @@ describe('When a clock is changed', () => {
   });
 
   it('the database’s clock is set back: jobs are not put off', async () => {
-    const jobs = new Jobs(service.dataSource, Metrics.off);
+    const jobs = new Jobs(service.dataSource, Metrics.disabled);
     jobs.run({ name: 'set-back', everySeconds: 600, execute: () => Promise.resolve({ done: 1 }) });
     const run = () => jobs.runWhenDue('set-back');
     expect(await run()).toEqual({ done: 1 });

@@ -70,7 +70,7 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
   'a trigger of its own': [
     'CREATE TRIGGER lever AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION open_account()',
   ],
-  'triggers that are switched off': ['ALTER TABLE accounts DISABLE TRIGGER ALL'],
+  'triggers that are disabled': ['ALTER TABLE accounts DISABLE TRIGGER ALL'],
   'triggers that do not fire for a replica': [
     'SET session_replication_role = replica',
     'UPDATE accounts SET available = 1000',

@@ -11,7 +11,7 @@ describe('The lease of a run', () => {
 
   const database = forAllTests(createTestDatabase);
   const dataSource = forAllTests(() => connectAsOwner(database));
-  const jobs = forEachTest(() => new Jobs(dataSource, Metrics.off));
+  const jobs = forEachTest(() => new Jobs(dataSource, Metrics.disabled));
   beforeEach(() => {
     name = `run-${(named += 1)}`;
   });

@@ -236,7 +236,7 @@ describe('without METRICS_PORT', () => {
   it('measures nothing', async () => {
     const metrics = await Metrics.open(false);
     metrics.count('orders_total', { kind: 'purchase', outcome: 'completed' });
-    expect(metrics.isOn).toBe(false);
+    expect(metrics.isEnabled).toBe(false);
     await expect(metrics.render()).rejects.toThrow('METRICS_PORT');
   });
 });

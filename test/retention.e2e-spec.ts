@@ -294,7 +294,7 @@ describe('What is removed', () => {
   });
 
   it('is nothing where it is said to be kept for 0 days', async () => {
-    const jobs = new Jobs(service.dataSource, Metrics.off);
+    const jobs = new Jobs(service.dataSource, Metrics.disabled);
     const retention = new Retention(service.dataSource, jobs);
     retention.addOldRows({ name: 'orders', table: 'orders', time: 'created_at', days: 0, removal: 'DELETE' });
     expect(await jobs.runNow('retention')).toEqual({});

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { IntegrityService } from '../src/integrity';
-import { holdPublishing } from '../src/webhooks/switching';
+import { holdPublishing } from '../src/webhooks/enabling';
 import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';

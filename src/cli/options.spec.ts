@@ -64,7 +64,10 @@ describe('a duration on the command line', () => {
 });
 
 it('A yes-or-no option is one of two words', () => {
-  expect([parseSwitch('paused', 'paused', 'running'), parseSwitch('running', 'paused', 'running')]).toEqual([true, false]);
+  expect([parseSwitch('paused', 'paused', 'running'), parseSwitch('running', 'paused', 'running')]).toEqual([
+    true,
+    false,
+  ]);
   expect(() => parseSwitch('off', 'paused', 'running')).toThrow('Allowed choices are paused, running.');
 });
 

@@ -115,7 +115,7 @@ export async function findExcessiveRights(dataSource: Queryable): Promise<string
        ('may create temporary tables', has_database_privilege(current_database(), 'TEMPORARY')),
        ('may create tables and functions', has_database_privilege(current_database(), 'CREATE')
           OR has_schema_privilege('public', 'CREATE')),
-       ('may switch triggers off', has_parameter_privilege('session_replication_role', 'SET')),
+       ('may disable triggers', has_parameter_privilege('session_replication_role', 'SET')),
        ('may write to accounts', has_table_privilege('accounts', 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
           OR EXISTS (
             SELECT FROM pg_attribute

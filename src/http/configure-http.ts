@@ -44,7 +44,7 @@ export function configureHttp(
   app: NestExpressApplication,
   limits: ConnectionLimits,
   isUnavailable: (error: unknown) => boolean = () => false,
-  metrics = Metrics.off,
+  metrics = Metrics.disabled,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   // Express has already built its router for Nest and would ignore the setting `case sensitive routing`.

@@ -28,7 +28,7 @@ export function countRequest(
   response: Response,
   elapsedMs: number,
 ): void {
-  if (!metrics.isOn) return;
+  if (!metrics.isEnabled) return;
   const method = METHODS.has(request.method) ? request.method : OTHER_METHOD;
   const route = routeTemplate(request);
   const status = response.writableFinished ? String(response.statusCode) : 'aborted';

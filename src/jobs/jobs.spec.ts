@@ -14,7 +14,7 @@ describe('Due work', () => {
   let claims: number;
   let cutOff: AbortSignal | undefined;
 
-  const jobs = forEachTest(() => new Jobs({} as DataSource, Metrics.off));
+  const jobs = forEachTest(() => new Jobs({} as DataSource, Metrics.disabled));
   beforeEach(() => {
     [due, ends, claims] = [[], new Map(), 0];
   });

@@ -28,7 +28,7 @@ interface Recorder {
 /** Records the service's metrics. Nothing is recorded without METRICS_PORT. */
 export class Metrics {
   /** Metrics for code outside the application, which records nothing. */
-  static readonly off = new Metrics(undefined);
+  static readonly disabled = new Metrics(undefined);
 
   private readonly readers: GaugeReader[] = [];
   private rendering: Promise<string> | undefined;
@@ -36,11 +36,11 @@ export class Metrics {
   private constructor(private readonly recorder: Recorder | undefined) {}
 
   /** Opens the metrics. Loads prom-client, which takes a tenth of a second, only if metrics are on. */
-  static async open(isOn: boolean): Promise<Metrics> {
-    return new Metrics(isOn ? await createRecorder(await import('prom-client')) : undefined);
+  static async open(isEnabled: boolean): Promise<Metrics> {
+    return new Metrics(isEnabled ? await createRecorder(await import('prom-client')) : undefined);
   }
 
-  get isOn(): boolean {
+  get isEnabled(): boolean {
     return this.recorder !== undefined;
   }
 

@@ -25,16 +25,16 @@ export const closedForMaintenance = (): ServiceUnavailable =>
 export class Maintenance {
   constructor(private readonly dataSource: DataSource) {}
 
-  async isOn(): Promise<boolean> {
-    const { isOn } = await queryRow<{ isOn: boolean }>(
+  async isActive(): Promise<boolean> {
+    const { isActive } = await queryRow<{ isActive: boolean }>(
       this.dataSource,
-      `SELECT ${CLOSED_FOR_MAINTENANCE} AS "isOn"`,
+      `SELECT ${CLOSED_FOR_MAINTENANCE} AS "isActive"`,
     );
-    return isOn;
+    return isActive;
   }
 
   /** @throws ServiceUnavailable while the service is closed for maintenance */
   async assertOpen(): Promise<void> {
-    if (await this.isOn()) throw closedForMaintenance();
+    if (await this.isActive()) throw closedForMaintenance();
   }
 }

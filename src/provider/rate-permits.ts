@@ -69,7 +69,7 @@ export class RatePermits {
     private readonly provider: string,
     private readonly calls: number,
     private readonly windowMs = 1000,
-    private readonly metrics = Metrics.off,
+    private readonly metrics = Metrics.disabled,
   ) {}
 
   /** Waits for a permit. A call whose previous permit expired `goesFirst` within its priority. */

@@ -61,7 +61,7 @@ export class ProxyRefundsJob {
 
   private async lookAtDue(run: LeasedRun): Promise<Record<string, number>> {
     const report = { looks: 0, decisions: 0 };
-    if (await this.maintenance.isOn()) return report;
+    if (await this.maintenance.isActive()) return report;
     for (;;) {
       await run.renew(report);
       const due = await this.records.findDue(CHECKS_AT_ONCE);

@@ -1,6 +1,6 @@
 import { lockUser, type Queryable, queryRows } from '../database';
 import { receiverOf } from './addresses';
-import { disableWebhook, enableWebhook } from './switching';
+import { disableWebhook, enableWebhook } from './enabling';
 import type { DisabledReason } from './webhook-states';
 import { WebhookNotFound } from './webhooks.errors';
 

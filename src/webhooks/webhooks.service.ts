@@ -9,8 +9,8 @@ import { AddressRefused, AddressRules } from './addresses';
 import { isBlocked } from './blocking';
 import type { AttemptOut, CreatedWebhook, NewSecret, WebhookOut } from './dto/webhook-out.dto';
 import type { ChangedWebhookRequest, NewWebhookRequest } from './dto/webhook.request';
+import { disableWebhook, enableWebhook, holdPublishing, LAST_POSITION } from './enabling';
 import { generateWebhookSecret } from './signing';
-import { disableWebhook, enableWebhook, holdPublishing, LAST_POSITION } from './switching';
 import type { DisabledReason } from './webhook-states';
 import {
   TooManyWebhooks,

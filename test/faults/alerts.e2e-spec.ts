@@ -277,7 +277,7 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
     await leaveWebhooksUnsent();
     await fires('WebhooksNotSent');
     await age(`UPDATE webhooks SET disabled_at = now(), disabled_reason = 'failing'`);
-    await fires('WebhookSwitchedOff');
+    await fires('WebhookDisabled');
     await age('INSERT INTO maintenance DEFAULT VALUES');
     await fires('ClosedForMaintenance');
     await age('UPDATE maintenance SET ended_at = now()');

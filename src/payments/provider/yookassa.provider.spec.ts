@@ -52,7 +52,7 @@ describe('The adapter of YooKassa', () => {
         YooKassaProvider,
         UnusableRows,
         { provide: AppConfig, useValue: config },
-        { provide: Metrics, useValue: Metrics.off },
+        { provide: Metrics, useValue: Metrics.disabled },
       ],
     }).compile();
     provider = module.get(YooKassaProvider);

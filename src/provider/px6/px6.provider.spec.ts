@@ -113,7 +113,7 @@ describe('the PROXY6 adapter', () => {
       providers: [
         { provide: AppConfig, useValue: config },
         { provide: Clock, useClass: TestClock },
-        { provide: Metrics, useValue: Metrics.off },
+        { provide: Metrics, useValue: Metrics.disabled },
         Retention,
         Jobs,
       ],

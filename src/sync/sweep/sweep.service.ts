@@ -96,7 +96,7 @@ export class SweepService {
       name: 'sweep',
       everySeconds: intervalSeconds,
       dueForSeconds: async () =>
-        (await maintenance.isOn())
+        (await maintenance.isActive())
           ? Math.min(intervalSeconds, MAINTENANCE_INTERVAL_SECONDS)
           : intervalSeconds,
       // A failed sweep is retried when its lease ends, but not before it would be due anyway.
