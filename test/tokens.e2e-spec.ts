@@ -354,7 +354,7 @@ describe('The life of tokens', () => {
       )
     ).map(({ type, data }) => [type, data]);
 
-  it('is reported as events, and the audit agrees also when tokens that ended are gone', async () => {
+  it('is reported as events, and the audit agrees also when invalid tokens are gone', async () => {
     const issuer = await createIssuer();
     const of = (token: { id: number; name: string | null }) => ({
       token_id: token.id,

@@ -203,8 +203,8 @@ export class TokensService {
     if (others.length > 0) throw new StaffScopesForAnother();
   }
 
-  /** Removes a user's ended tokens, except for the latest `keep` tokens and those that rows refer to. */
-  async forgetEnded(
+  /** Removes a user's invalid tokens, except for the latest `keep` tokens and those that rows refer to. */
+  async forgetInvalid(
     { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
     manager: EntityManager,
   ): Promise<void> {
@@ -214,10 +214,10 @@ export class TokensService {
     ).join(' OR ');
     await manager.query(
       `DELETE FROM api_tokens WHERE id IN (
-         SELECT token.id FROM (SELECT id AS ended_id FROM api_tokens token
+         SELECT token.id FROM (SELECT id AS invalid_id FROM api_tokens token
                                 WHERE user_id = $1 AND origin = $3 AND NOT (${STILL_WORKS})
-                                ORDER BY id DESC OFFSET $4) AS ended
-           JOIN api_tokens token ON token.id = ended_id
+                                ORDER BY id DESC OFFSET $4) AS invalid
+           JOIN api_tokens token ON token.id = invalid_id
           WHERE NOT (${isReferred}))`,
       [userId, this.clock.now(), origin, keep],
     );

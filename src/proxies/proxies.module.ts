@@ -80,7 +80,7 @@ export class ProxiesModule {
     uses: LinkUses,
   ) {
     jobs.every('link-uses', WRITE_USES_MS, () => uses.write());
-    retention.add<number>('links', (cursor) => links.forgetEnded(cursor ?? 0));
+    retention.add<number>('links', (cursor) => links.forgetExpired(cursor ?? 0));
     retention.addOldRows({
       name: 'proxy-checks',
       table: 'proxy_checks',

@@ -74,8 +74,8 @@ export class CustomerTokensController {
     scope: 'tokens:write',
     summary: 'List the tokens',
     description:
-      'The tokens of the user, oldest first, without their text. Of the ended tokens that you ' +
-      'issued, only the latest 20 and those that have placed orders are listed.',
+      'The tokens of the user, oldest first, without their text. Revoked and expired tokens that you ' +
+      'issued are listed if they are among the latest 20, or have placed orders.',
     response: { description: 'A page of tokens, oldest first', type: TokenList },
   })
   listTokens(@CurrentCaller() caller: Caller, @Query() page: PageQuery): Promise<TokenList> {

@@ -10,8 +10,8 @@ import type { CreatedToken, Token } from './token.dto';
 
 /** Maximum number of valid tokens that a customer may have issued. */
 const MOST_TOKENS = 100;
-/** Number of ended tokens that a customer can see. */
-const MOST_ENDED = 20;
+/** Number of revoked and expired tokens that a customer can see. */
+const MOST_INVALID = 20;
 
 /** Columns of a `Token`. `$1` is the time, and `$2` is the token of the request. */
 const SHOWN = `
@@ -49,7 +49,7 @@ export class CustomerTokensService {
         manager,
       );
       if ((await this.countWorking(userId, manager)) > MOST_TOKENS) throw new TooManyTokens(MOST_TOKENS);
-      await this.tokens.forgetEnded({ userId, origin: 'customer', keep: MOST_ENDED }, manager);
+      await this.tokens.forgetInvalid({ userId, origin: 'customer', keep: MOST_INVALID }, manager);
       return this.created(issued.token.id, issued.text, manager);
     });
   }

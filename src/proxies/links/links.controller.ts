@@ -70,7 +70,7 @@ export class LinksController {
     summary: 'List the secret links',
     description:
       'The links of the user, oldest first, without their secrets: the content of each, and the time ' +
-      'of its last fetch. An ended link is listed for 30 days, or until a new link needs its place.',
+      'of its last fetch. An expired link is listed for 30 days, or until a new link needs its place.',
     response: { description: 'A page of links, oldest first', type: LinksPage },
   })
   listLinks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<LinksPage> {

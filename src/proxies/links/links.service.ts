@@ -52,16 +52,16 @@ const MAX_KNOWN = 20_000;
 
 const DAY_MS = 24 * 3600 * 1000;
 /**
- * Days for which ended links are kept, long enough for a list to show which ended link a program still
+ * Days for which expired links are kept, long enough for a list to show which expired link a program still
  * fetched.
  */
-const ENDED_LINK_DAYS = 30;
+const EXPIRED_LINK_DAYS = 30;
 
 /**
  * SQL for the end of a link, which is its expiry or its token's revocation, whichever is earlier; null
  * without either.
  */
-const ENDED_AT = 'least(link.expires_at, token.revoked_at)';
+const EXPIRED_AT = 'least(link.expires_at, token.revoked_at)';
 
 /** SQL columns of a LinkOut. `$1` is the current time. */
 const SHOWN = `
@@ -153,7 +153,7 @@ export class LinksService {
     return { expires_at: expiresAt ?? end, networks: networks ?? allowed };
   }
 
-  /** Removes ended links if the user has reached the limit. @throws TooManyLinks */
+  /** Removes expired links if the user has reached the limit. @throws TooManyLinks */
   private async makeRoom(userId: number, maxPerUser: number, manager: EntityManager): Promise<void> {
     const { count } = await queryRow<{ count: number }>(
       manager,
@@ -166,7 +166,7 @@ export class LinksService {
       manager,
       `DELETE FROM export_links WHERE id IN (
          SELECT link.id FROM export_links link JOIN api_tokens token ON token.id = link.token_id
-          WHERE link.user_id = $1 AND ${ENDED_AT} <= $2 ORDER BY ${ENDED_AT} LIMIT $3)
+          WHERE link.user_id = $1 AND ${EXPIRED_AT} <= $2 ORDER BY ${EXPIRED_AT} LIMIT $3)
        RETURNING id`,
       [userId, this.clock.now(), tooMany],
     );
@@ -174,21 +174,21 @@ export class LinksService {
   }
 
   /**
-   * Removes links that ended long ago. Walks through all links by id, so that each step reads the same number
-   * of rows, however many links have ended.
+   * Removes links that expired long ago. Walks through all links by id, so that each step reads the same number
+   * of rows, however many links have expired.
    */
-  forgetEnded(after: number): Promise<RetentionStep<number>> {
+  forgetExpired(after: number): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(
       this.dataSource,
       `WITH walked AS (
-         SELECT link.id, coalesce(${ENDED_AT} < $1, false) AS is_over
+         SELECT link.id, coalesce(${EXPIRED_AT} < $1, false) AS is_over
            FROM (SELECT * FROM export_links WHERE id > $2 ORDER BY id LIMIT $3) AS link
            JOIN api_tokens token ON token.id = link.token_id
        ), removed AS (
          DELETE FROM export_links WHERE id IN (SELECT id FROM walked WHERE is_over) RETURNING 1
        )
        SELECT (SELECT count(*) FROM removed) AS removed, (SELECT max(id) FROM walked) AS next`,
-      [new Date(this.clock.now().getTime() - ENDED_LINK_DAYS * DAY_MS), after, STEP_ROWS],
+      [new Date(this.clock.now().getTime() - EXPIRED_LINK_DAYS * DAY_MS), after, STEP_ROWS],
     );
   }
 

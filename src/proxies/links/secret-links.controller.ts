@@ -31,11 +31,14 @@ export class SecretLinksController {
     summary: 'Fetch a secret link',
     description:
       'Returns the export of a link. It requires the secret only: a token and other queries are ignored. ' +
-      'An unknown or ended secret returns 404, without the reason. No log contains the secret.',
+      'An unknown or expired secret returns 404, without the reason. No log contains the secret.',
     // The format is not part of the path, so the description cannot know the media type.
     response: fileResponse({ '*/*': { schema: {} } }),
     errors: {
-      404: ['There is no such link, it has ended, or it does not work from this address', SecretLinkNotFound],
+      404: [
+        'There is no such link, it has expired, or it does not work from this address',
+        SecretLinkNotFound,
+      ],
       429: [
         'The link was fetched too often in this minute, or the address requested too many unknown links',
         new TooManyRequests(17, {}),

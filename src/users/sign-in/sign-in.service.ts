@@ -87,7 +87,7 @@ export class SignInService {
 
   /** Removes ended sign-in tokens, and revokes the oldest one if the user has the maximum number. */
   private async makeRoom(userId: number, manager: EntityManager): Promise<void> {
-    await this.tokens.forgetEnded({ userId, origin: 'sign-in', keep: 0 }, manager);
+    await this.tokens.forgetInvalid({ userId, origin: 'sign-in', keep: 0 }, manager);
     await this.tokens.revokeOldest({ userId, origin: 'sign-in', keep: MOST_SIGN_INS - 1 }, manager);
   }
 }
