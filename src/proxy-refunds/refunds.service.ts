@@ -90,8 +90,9 @@ export class ProxyRefundsService {
       proxy.withdrawnAt === null && (proxy.dateEnd?.getTime() ?? 0) > this.clock.now().getTime();
     const isCovered = rule.versions.some((version) => version === proxy.version);
     const isEnabled = rule.enabled && this.checks.areEnabled;
-    if (!isEnabled || !isRunning || !isCovered || !Money.parse(facts.amount).isPositive())
+    if (!isEnabled || !isRunning || !isCovered || !Money.parse(facts.amount).isPositive()) {
       return 'not-refundable';
+    }
     if (!facts.is_in_period) return 'refund-period-over';
     return facts.is_within_quota ? null : 'refund-quota-used';
   }

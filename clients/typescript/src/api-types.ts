@@ -524,7 +524,7 @@ export interface paths {
     };
     /**
      * List the secret links
-     * @description The links of the user, oldest first, without their secrets: the content of each, and the time of its last fetch. An ended link is listed for 30 days, or until a new link needs its place.
+     * @description The links of the user, oldest first, without their secrets: the content of each, and the time of its last fetch. An expired link is listed for 30 days, or until a new link needs its place.
      */
     get: operations['listLinks'];
     put?: never;
@@ -572,7 +572,7 @@ export interface paths {
     };
     /**
      * Fetch a secret link
-     * @description Returns the export of a link. It requires the secret only: a token and other queries are ignored. An unknown or ended secret returns 404, without the reason. No log contains the secret.
+     * @description Returns the export of a link. It requires the secret only: a token and other queries are ignored. An unknown or expired secret returns 404, without the reason. No log contains the secret.
      */
     get: operations['fetchLink'];
     put?: never;
@@ -1096,7 +1096,7 @@ export interface paths {
     };
     /**
      * List the tokens
-     * @description The tokens of the user, oldest first, without their text. Of the ended tokens that you issued, only the latest 20 and those that have placed orders are listed.
+     * @description The tokens of the user, oldest first, without their text. Revoked and expired tokens that you issued are listed if they are among the latest 20, or have placed orders.
      */
     get: operations['listTokens'];
     put?: never;
@@ -7565,7 +7565,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description There is no such link, it has ended, or it does not work from this address */
+      /** @description There is no such link, it has expired, or it does not work from this address */
       404: {
         headers: {
           [name: string]: unknown;
