@@ -174,8 +174,8 @@ export class LinksService {
   }
 
   /**
-   * Removes links that expired long ago. Walks through all links by id, so that each step reads the same number
-   * of rows, however many links have expired.
+   * Removes links that expired long ago. Walks through all links by id, so that each step reads the same
+   * number of rows, however many links have expired.
    */
   forgetExpired(after: number): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(

@@ -92,8 +92,8 @@ export class StaffRefundOut {
     'string',
     'Why it was refused, or why staff decide: `provider-disagrees` (its own check says that the proxy ' +
       'works), `daily-sum` (it would exceed that of the rule), `assigned` (by staff), `refunded-by-staff` ' +
-      '(a part of an order), `withdrawn`, `undecided` (no checks proved anything in a day), `rule-disabled`, ' +
-      'or, after a restore, `forgotten`',
+      '(a part of an order), `withdrawn`, `undecided` (no checks proved anything in a day), ' +
+      '`rule-disabled`, or, after a restore, `forgotten`',
     'daily-sum',
   )
   reason!: string | null;
