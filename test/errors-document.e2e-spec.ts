@@ -36,37 +36,16 @@ async function readErrors(path: string): Promise<DescribedError[]> {
   );
 }
 
-/** Whether a text says what the code says already: `Links are disabled`, `links-disabled`. */
-const repeatsCode = (code: string, detail: string): boolean =>
-  detail
-    .toLowerCase()
-    .replaceAll(/\b(?:the|is|are) /g, '')
-    .replaceAll(' ', '-') === code;
-
-/**
- * The codes of each status, sorted, with their shortest text. Those without a text come first, together.
- * @param hasText whether the text of a code is shown
- */
-function listOf(errors: readonly DescribedError[], hasText: (code: string, text: string) => boolean): string {
-  const texts = new Map<string, string>();
-  for (const { status, code, detail } of errors.toSorted((a, b) => b.detail.length - a.detail.length)) {
-    if (code !== undefined) texts.set(`${status} ${code}`, detail);
+/** The codes of each status, sorted. */
+function listOf(errors: readonly DescribedError[]): string {
+  const codes = new Map<string, Set<string>>();
+  for (const { status, code } of errors) {
+    if (code !== undefined) codes.set(status, (codes.get(status) ?? new Set()).add(`\`${code}\``));
   }
-  const lines = new Map<string, { bare: string[]; explained: string[] }>();
-  for (const key of [...texts.keys()].toSorted()) {
-    const [status = '', code = ''] = key.split(' ');
-    const detail = texts.get(key) ?? '';
-    const ofStatus = lines.get(status) ?? { bare: [], explained: [] };
-    lines.set(status, ofStatus);
-    if (hasText(code, detail)) ofStatus.explained.push(wrapped(detail, `- \`${code}\`:`));
-    else ofStatus.bare.push(`\`${code}\``);
-  }
-  const sections = [...lines].map(([status, { bare, explained }]) =>
-    [`### ${status}\n`, ...(bare.length > 0 ? [wrapped(bare.join(', '), '-')] : []), ...explained, ''].join(
-      '\n',
-    ),
-  );
-  return sections.join('\n');
+  return [...codes]
+    .toSorted(([a], [b]) => Number(a) - Number(b))
+    .map(([status, names]) => wrapped([...names].toSorted().join(', '), `- ${status}:`))
+    .join('\n');
 }
 
 describe('docs/errors.md', () => {
@@ -78,9 +57,8 @@ describe('docs/errors.md', () => {
     const known = new Set(customers.map(({ code }) => code));
     const ofStaff = staff.filter(({ code }) => !known.has(code));
     const expected =
-      `${before}${BEGIN}\n## Errors customers can get\n\n` +
-      listOf(customers, (code, text) => !repeatsCode(code, text)) +
-      `\n## Further errors of staff\n\n\`/staff/docs\` has their texts.\n\n${listOf(ofStaff, () => false)}`;
+      `${before}${BEGIN}\n## Errors customers can get\n\n${listOf(customers)}\n` +
+      `\n## Further errors of staff\n\n${listOf(ofStaff)}\n`;
     expectGenerated(DOCUMENT, 'UPDATE_ERRORS', expected);
   });
 

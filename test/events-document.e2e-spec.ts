@@ -6,25 +6,18 @@ const DOCUMENT = join(__dirname, '../docs/events.md');
 const BEGIN = '<!-- Generated from src/events/event-types.ts by `npm run generate:events`. -->\n';
 const END = '<!-- End of the list. -->\n';
 
-/** Types with the same fields are listed together. A field is explained where its meaning is new. */
+/** Types with the same fields are listed together. */
 function list(): string {
   const groups = new Map<string, [name: string, definition: EventTypeDefinition][]>();
   for (const [name, definition] of Object.entries<EventTypeDefinition>(EVENT_TYPES)) {
     const fields = JSON.stringify(definition.data);
     groups.set(fields, [...(groups.get(fields) ?? []), [name, definition]]);
   }
-  const explained = new Map<string, string>();
   return [...groups.values()]
     .map((types) => {
       const names = types.map(([name, { description }]) => wrapped(`\`${name}\`: ${description}.`, '-'));
-      const fields = Object.entries(types[0]?.[1].data ?? {});
-      const isNew = ([field, meaning]: [string, string]) => explained.get(field) !== meaning;
-      const known = fields.filter((field) => !isNew(field)).map(([field]) => `\`${field}\``);
-      const lines = fields.filter(isNew).map(([field, meaning]) => {
-        explained.set(field, meaning);
-        return wrapped(`\`${field}\`: ${meaning}.`, '  -');
-      });
-      return [...names, ...(known.length > 0 ? [wrapped(known.join(', '), '  -')] : []), ...lines].join('\n');
+      const fields = Object.keys(types[0]?.[1].data ?? {}).map((field) => `\`${field}\``);
+      return [...names, wrapped(fields.join(', '), '  -')].join('\n');
     })
     .join('\n');
 }

@@ -14,25 +14,25 @@ const INTRODUCTION = `# Configuration
 
 <!-- Generated from src/config/settings.ts by \`npm run generate:configuration\`. -->
 
-Environment variables configure the service. All are optional, except that a service with \`DATABASE_URL\`
-needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty variable counts as unset. The start checks all
-variables, and reports all mistakes at once, without their values.
+Environment variables configure the service; the default and the format of each are in brackets. All are optional,
+but a service with \`DATABASE_URL\` needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty variable counts as
+unset. The start checks all variables and reports every mistake without its value.
 
-A secret may be in a file instead: \`DATABASE_URL_FILE=/run/secrets/url\`. Surrounding white space is ignored;
-setting both is a mistake. Secrets are
+A file can contain a secret instead: \`DATABASE_URL_FILE=/run/secrets/url\`. The service ignores surrounding white
+space, and refuses to start with both. Secrets are
 ${secretVariables()}.
 `;
 
 type Setting = ReturnType<typeof settingGroups>[number][1][number][1];
 
+/** The default and the format of a setting, and its meaning. */
 function describeSetting({ variable, rule, default: fallback, defaultText, description }: Setting): string {
   const defaultValue = defaultText ?? `\`${String(fallback)}\``;
   const described = rule.description?.replace('a whole number from', 'from') ?? '';
   const format = defaultText === undefined ? described.replace(/, e\.g\. .*?(?=, or |$)/, '') : described;
-  const range = format && ` ${format.charAt(0).toUpperCase()}${format.slice(1)}.`;
-  const text = wrapped(`\`${variable}\`: ${description}`, '-');
-  const details = (defaultValue === 'none' ? range : `Default: ${defaultValue}.${range}`).trim();
-  return details === '' ? `${text}\n` : `${text}\n${wrapped(details, ' ', '  ')}\n`;
+  const details = [defaultValue, format].filter((detail) => detail !== 'none' && detail !== '');
+  const name = `\`${variable}\`${details.length > 0 ? ` (${details.join('; ')})` : ''}`;
+  return `${wrapped(`${name}: ${description}`, '-')}\n`;
 }
 
 /** All settings, a section for each group. */

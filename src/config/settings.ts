@@ -220,7 +220,7 @@ export const SETTINGS = {
     }),
     // The public URL is never taken from a request: the client chooses `Host`.
     publicUrl: setting('PUBLIC_URL', publicUrl, {
-      defaultText: 'none (secret links begin with `/l/`)',
+      defaultText: 'none: secret links begin with `/l/`',
       description: 'Base URL of the service for customers, e.g. `https://proxies.example.com`.',
     }),
     trustedProxies: setting('TRUSTED_PROXIES', networks, {
@@ -237,14 +237,12 @@ export const SETTINGS = {
     keepAliveSeconds: setting('KEEP_ALIVE_SECONDS', integer(15, 3600), {
       default: '65',
       description:
-        'Seconds for which idle client connections are kept: longer than load balancers keep theirs, or a ' +
-        'request may meet a connection that is just closed.',
+        'Seconds for which idle client connections are kept. Load balancers must close theirs earlier.',
     }),
     drainSeconds: setting('DRAIN_SECONDS', integer(0, 3600), {
       default: '0',
       description:
-        'Seconds during which a stopping replica still serves requests while `GET /health/ready` returns ' +
-        '503, so that load balancers notice.',
+        'Seconds that a stopping replica still serves requests while `GET /health/ready` returns 503.',
     }),
   },
   database: {
@@ -255,16 +253,14 @@ export const SETTINGS = {
     }),
     ownerUrl: setting('DATABASE_OWNER_URL', databaseUrl, {
       isSecret: true,
-      defaultText: 'none (the role of `DATABASE_URL` owns the tables)',
+      defaultText: 'none: the role of `DATABASE_URL` owns the tables',
       description:
-        'The same database, as its owner. Only migrations use it. They create the role of `DATABASE_URL` ' +
-        'if necessary, and grant it what the service needs.',
+        'The same database, as its owner, for migrations. They also create the role of `DATABASE_URL` and ' +
+        'grant its rights.',
     }),
     migrateOnStart: setting('MIGRATE_ON_START', flag, {
       default: 'true',
-      description:
-        'Whether the start applies pending migrations. Replicas may start at once: a lock serializes ' +
-        'them.',
+      description: 'Whether the start applies pending migrations. Replicas may start at once.',
     }),
     poolSize: setting('DB_POOL_SIZE', integer(2, 1000), {
       default: '16',
@@ -283,7 +279,7 @@ export const SETTINGS = {
     addressFailuresPerMinute: setting('ADDRESS_FAILURES_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '600',
       description:
-        'Requests without a valid token or secret link, with failed sign-ins, and pages of the ' +
+        'Requests without a valid token or secret link, failed sign-ins, and fetches of the API ' +
         'description, per minute and address. `0`: no limit.',
     }),
   },
@@ -295,14 +291,13 @@ export const SETTINGS = {
     }),
     apiKey: setting('PX6_API_KEY', key, {
       isSecret: true,
-      defaultText: 'none (the sandbox is used)',
+      defaultText: 'none: the sandbox is used',
       description:
-        'API key of the account at the provider. Every request URL contains it, so keep these URLs out ' +
-        'of logs.',
+        'API key of the account at the provider. Every request URL contains it: keep these out of logs.',
     }),
     apiKeyFile: setting(fileVariable('PX6_API_KEY'), text, {
       defaultText: 'none',
-      description: 'File with the key, read again every few seconds: a new key applies without a restart.',
+      description: 'File with the key. A new key applies within seconds, without a restart.',
     }),
     baseUrl: setting('PX6_BASE_URL', providerUrl, {
       default: 'https://px6.link',
@@ -330,15 +325,13 @@ export const SETTINGS = {
     replayDays: setting('REPLAY_DAYS', integer(0, 3650), {
       default: '30',
       description:
-        'Days after the end of a rental during which a retry of its order still returns logins and ' +
-        'passwords.',
+        'Days after the end of a rental for which a retry of its order returns logins and passwords.',
     }),
   },
   reconciliation: {
     settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
-      description:
-        'An order fails if the provider shows no proxy for it until this many seconds after its deadline.',
+      description: 'Seconds after its deadline until an order without a proxy at the provider is canceled.',
     }),
   },
   sweep: {
@@ -363,8 +356,7 @@ export const SETTINGS = {
     echoUrl: setting('ECHO_URL', echoUrl, {
       defaultText: 'this process when the sandbox runs, otherwise none',
       description:
-        'Public URL of `GET /echo` of this service, which proxy checks request through the proxy. ' +
-        'Without it, checks are disabled.',
+        'Public URL of `GET /echo` of this service. Proxy checks request it; without it they are disabled.',
     }),
   },
   links: {
@@ -381,19 +373,18 @@ export const SETTINGS = {
     allowHttp: setting('WEBHOOK_ALLOW_HTTP', flag, {
       default: 'false',
       description:
-        'Whether webhook URLs may begin with `http://`. Such deliveries can be read and changed in ' +
-        'transit.',
+        'Whether webhook URLs may begin with `http://`, where others can read and change deliveries.',
     }),
     allowedNetworks: setting('WEBHOOK_ALLOWED_NETWORKS', networks, {
       default: '',
-      defaultText: 'none (public addresses only)',
+      defaultText: 'none: public addresses only',
       description: 'Non-public addresses and networks to which webhooks may be sent.',
     }),
   },
   telegram: {
     botToken: setting('TELEGRAM_BOT_TOKEN', botToken, {
       isSecret: true,
-      defaultText: 'none (sign-in with Telegram is disabled)',
+      defaultText: 'none: sign-in with Telegram is disabled',
       description:
         'Token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is disabled.',
     }),
@@ -417,16 +408,13 @@ export const SETTINGS = {
     historyDays: setting('HISTORY_DAYS', days(30), {
       default: '365',
       description:
-        'Days to store history: the states of a closed order; the stored response to an ' +
-        '`Idempotency-Key`, after the rental ends (replays then show the proxies as they are); failed ' +
-        'renewals, and disabled rules without renewals; unpaid deposits; the daily spending of limited ' +
-        'tokens. `0`: forever.',
+        'Days to store [history](operations.md#growth), such as the response to an `Idempotency-Key` after ' +
+        'the rental ends. `0`: forever.',
     }),
     auditLogReadDays: setting('AUDIT_LOG_READ_DAYS', days(365), {
       default: '0',
       description:
-        "Days to store staff's reads and refusals in the audit log. `0`: forever. Changes are always " +
-        'stored.',
+        "Days to store staff's reads and refusals in the audit log. `0`: forever. Changes always stay.",
     }),
     eventDays: setting('EVENT_DAYS', days(7), {
       default: '30',
@@ -451,10 +439,10 @@ export const SETTINGS = {
       description: "Base URL of YooKassa's API. Plain HTTP is accepted on this machine only.",
     }),
     receipt: setting('YOOKASSA_RECEIPT', receipt, {
-      defaultText: 'none (no receipt is requested)',
+      defaultText: 'none: no receipt is requested',
       description:
-        'Requests a fiscal receipt (54-FZ) for each payment: the address that gets it if the customer has ' +
-        'none, and the [VAT code](payments.md#receipts).',
+        'Requests a fiscal receipt (54-FZ) for each payment: the address for customers without one, and the ' +
+        '[VAT code](payments.md#receipts).',
     }),
     register: setting('YOOKASSA_REGISTER', cashRegister, {
       defaultText: '`advance:payment`',
@@ -476,7 +464,7 @@ export const SETTINGS = {
       description: 'Seconds between comparisons with the payments and refunds at the provider.',
     }),
     sourcesFile: setting('PAYMENT_SOURCES_FILE', text, {
-      defaultText: 'none (no other payments are accepted)',
+      defaultText: 'none: no other payments are accepted',
       description:
         'JSON file of [other payment sources](payments.md#other-sources) with their secrets and limits.',
     }),
@@ -484,9 +472,7 @@ export const SETTINGS = {
   compatible: {
     px6: setting('PX6_COMPATIBLE', oneOf('off', 'on'), {
       default: 'off',
-      description:
-        'Whether `/api/{token}/{method}` serves customers as [PROXY6 would](px6.md). Their tokens are then ' +
-        'in URLs, so keep these out of logs.',
+      description: 'Whether `/api/{token}/{method}` serves customers as [PROXY6 would](px6.md).',
     }),
   },
   local: {
@@ -498,7 +484,7 @@ export const SETTINGS = {
   outgoing: {
     httpsProxy: setting('HTTPS_PROXY', proxyUrl, {
       isSecret: true,
-      defaultText: 'none (direct connections)',
+      defaultText: 'none: direct connections',
       description:
         'HTTP proxy that opens tunnels (`CONNECT`) for HTTPS calls to the provider, the payment provider ' +
         'and the trace collector. Connections to this machine, webhooks and proxy checks are always direct.',
@@ -513,7 +499,7 @@ export const SETTINGS = {
   },
   metrics: {
     port: setting('METRICS_PORT', integer(0, 65_535), {
-      defaultText: 'none (nothing is measured)',
+      defaultText: 'none: nothing is measured',
       description:
         'Port of `GET /metrics` for Prometheus. `0` picks a free one, which is logged. Each replica on a ' +
         'machine needs its own.',
@@ -525,7 +511,7 @@ export const SETTINGS = {
   },
   traces: {
     url: setting('TRACES_URL', publicUrl, {
-      defaultText: 'none (no traces)',
+      defaultText: 'none: no traces',
       description:
         'OTLP over HTTP endpoint of an OpenTelemetry collector, e.g. `http://127.0.0.1:4318/v1/traces`.',
     }),

@@ -65,32 +65,31 @@ export const METRICS = {
     status: 'the status code, or `aborted` if the client disconnected',
   }),
   http_request_duration_seconds: histogram(
-    'Duration of requests, with waits for orders, until the end of the response. Requests that wait ' +
-      'for events are not measured.',
+    'Duration of requests until the end of the response. Requests that wait for events are not measured.',
     REQUEST_BUCKETS,
     { method: METHOD, route: ROUTE },
   ),
   event_readers: gauge('Requests of this replica that wait for events.', { kind: '`poll`, `stream`' }),
-  orders_total: counter('Orders by outcome. Orders in review count again after the decision of staff.', {
+  orders_total: counter('Orders by outcome. Orders in review count again after staff decide.', {
     kind: '`purchase`, `prolongation`',
     outcome: '`completed`, `partial`, `canceled`, `review`; `refused`: not placed',
   }),
   queue_wait_seconds: histogram('Time from placing an order until it is sent to the provider.', WAIT_BUCKETS),
   agent_calls_total: counter('Calls of tools by agents (MCP).', {
     tool: 'as in `docs/agents.md`',
-    outcome: '`done`; `refused`: the agent got the reason; `failed`: unforeseen',
+    outcome: '`done`; `refused`, with a reason; `failed`, by an error of the service',
   }),
-  payments_total: counter('Payments of deposits, counted at their creation and by their outcome.', {
+  payments_total: counter('Payments of deposits, at their creation and by their outcome.', {
     outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
   }),
   deposits_pending: sharedGauge(
     'Deposits that are not paid yet. Absent without payments, like the next three.',
   ),
-  deposits_pending_oldest_seconds: sharedGauge('Age of the oldest pending deposit; 0 if there is none.'),
+  deposits_pending_oldest_seconds: sharedGauge('Age of the oldest pending deposit; 0 without any.'),
   payments_undecided: sharedGauge('Payments, and refunds made at the provider, that wait for staff.', {
     reason: PAYMENT_REASON,
   }),
-  payments_undecided_oldest_seconds: sharedGauge('Age of the oldest of them by reason; 0 if there is none.', {
+  payments_undecided_oldest_seconds: sharedGauge('Age of the oldest of them; 0 without any.', {
     reason: PAYMENT_REASON,
   }),
   payment_credit_seconds: histogram('Time from a payment to its credit.', CREDIT_BUCKETS),
@@ -131,7 +130,7 @@ export const METRICS = {
     'Time that the balance lasts at the spending of the last 24 hours. Absent without spending.',
   ),
   orders_open: sharedGauge('Open orders by state.', { state: OPEN_STATE }),
-  orders_open_oldest_seconds: sharedGauge('Age of the oldest open order by state; 0 if there is none.', {
+  orders_open_oldest_seconds: sharedGauge('Age of the oldest open order; 0 without any.', {
     state: OPEN_STATE,
   }),
   provider_rows_unread: sharedGauge('Rows of the last sweep that cannot be read. Absent before the first.', {
@@ -147,56 +146,47 @@ export const METRICS = {
   renewals_paused: sharedGauge('1 if staff have paused all renewals, and the number of paused users.', {
     of: '`all`, `users`',
   }),
-  reconciliation_searches_total: counter(
-    'Searches for the outcome of orders, by the listing of the provider.',
-    {
-      outcome: '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: no listing',
-    },
-  ),
-  job_last_success_timestamp_seconds: gauge(
-    'Last success of a job: on any replica, or on this one if each runs it.',
-    { name: JOB_NAME },
-  ),
+  reconciliation_searches_total: counter("Searches for the outcome of orders in the provider's listing.", {
+    outcome: '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: no listing',
+  }),
+  job_last_success_timestamp_seconds: gauge('Last success of a job, on this replica if each runs it.', {
+    name: JOB_NAME,
+  }),
   job_interval_seconds: gauge('Interval of a job.', { name: JOB_NAME }),
   job_failures_total: counter('Failed runs of a job on this replica.', { name: JOB_NAME }),
   job_claimed_total: counter('Rows claimed, or runs begun, by a job of this replica.', { name: JOB_NAME }),
   job_seconds: histogram('Duration of a row or a run of a job.', JOB_BUCKETS, { name: JOB_NAME }),
   job_pending: sharedGauge('Rows that wait for a job.', { name: WAITED_FOR }),
   job_oldest_seconds: sharedGauge(
-    'Time that the oldest row has waited for a job; 0 if there is none. Orders of renewals in the ' +
-      'queue, webhooks whose last attempt failed, and renewals that wait for customers do not count.',
+    'Time that the oldest row has waited for a job; 0 without any. Queued orders of renewals, failing ' +
+      'webhooks, and renewals that wait for customers do not count.',
     { name: WAITED_FOR },
   ),
   webhook_attempts_total: counter('Attempts to send an event to a webhook.', {
     outcome:
-      '`delivered`; `refused`: a status other than 2xx; `timeout`; `unreachable`; `forbidden`: an ' +
-      'address that is not allowed; `cut-off`: the replica stopped',
+      '`delivered`; `refused`: not 2xx; `timeout`; `unreachable`; `forbidden`: the address is not ' +
+      'allowed; `cut-off`: the replica stopped',
   }),
   webhook_attempt_duration_seconds: histogram(
     'Duration of attempts to send an event to a webhook.',
     CALL_BUCKETS,
   ),
-  webhooks_disabled: sharedGauge(
-    'Webhooks disabled because their receivers failed for too long, or are gone.',
-  ),
+  webhooks_disabled: sharedGauge('Webhooks whose receivers failed for three days or returned 410.'),
   closed_for_maintenance: sharedGauge('1 while the service is closed for maintenance: orders return 503.'),
   replicas: sharedGauge('Replicas that reported in the last 20 seconds.'),
   catalog_age_seconds: gauge(
-    'Age of the oldest copy that customers requested from this replica in 15 minutes. Absent without ' +
-      'requests.',
+    'Age of the oldest copy that customers requested from this replica in 15 minutes, if they did.',
     { copy: '`countries`, `stock`, `prices`, `exact_prices`' },
   ),
   database_pool_connections: gauge('Connections of this replica to the database.', {
     state: '`idle`, `busy`; `waiting`: requests for one',
   }),
   database_up: gauge(
-    '1 if the database responded to this scrape in time. Otherwise the gauges that are read from it ' +
-      'are absent.',
+    '1 if the database responded to this scrape in time; otherwise shared metrics are absent.',
   ),
   database_size_bytes: sharedGauge('Size of the database.'),
   database_standbys: sharedGauge(
-    'Standbys that stream from the database: from pg_stat_replication if the role may read it ' +
-      '(pg_read_all_stats), otherwise from the replication slots.',
+    'Standbys that stream from the database. A role without pg_read_all_stats sees replication slots only.',
   ),
   database_archive_failing: sharedGauge(
     '1 if the last attempt to archive a WAL file failed. Absent if archive_mode is off.',
