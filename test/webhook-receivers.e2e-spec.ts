@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { generateWebhookSecret, sign } from '../src/webhooks/signing';
@@ -9,15 +8,9 @@ const PROJECT = join(__dirname, '..');
 const SECRET = generateWebhookSecret();
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
-/** The first block of a language in docs/events.md. */
-function example(language: string): string {
-  const document = readFileSync(join(PROJECT, 'docs/events.md'), 'utf8');
-  return new RegExp(`\`\`\`${language}\\b.*\n([^]*?)\`\`\``).exec(document)?.[1] ?? '';
-}
-
 describe.each([
-  ['Node', ['node', '--input-type=module', '-e', example('js')], true],
-  ['Python', ['python3', '-c', example('python')], hasPython],
+  ['Node', ['node', 'docs/examples/receiver.mjs'], true],
+  ['Python', ['python3', 'docs/examples/receiver.py'], hasPython],
 ] as const)('The receiver of the documentation for %s', (_, [command, ...args], isThere) => {
   const testIf = isThere ? it : it.skip;
   let running: ChildProcess | undefined;

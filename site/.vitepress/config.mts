@@ -69,6 +69,11 @@ export default defineConfig({
     lines.push(
       `- [The API as OpenAPI 3.1](${SITE_URL}/openapi.json), and [staff's](${SITE_URL}/staff/openapi.json)`,
     );
+    await cp(
+      fileURLToPath(new URL('../../docs/examples', import.meta.url)),
+      join(outDir, 'docs', 'examples'),
+      { recursive: true },
+    );
     // Bundled and minified already.
     for (const part of ['mermaid.esm.min.mjs', 'chunks/mermaid.esm.min']) {
       await cp(inPackages(`mermaid/dist/${part}`), join(outDir, 'mermaid', part), {

@@ -1,5 +1,6 @@
 // A service of its own, against which a shell, Python and Node.js run the code of the documents.
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -16,6 +17,7 @@ const PROJECT = join(__dirname, '..', '..');
 const CLIENT = join(PROJECT, 'clients', 'typescript');
 /** Decisions also sketch code. */
 const GUIDES = DOCUMENTS.filter((path) => !path.startsWith('docs/decisions/'));
+const readExample = (name: string) => readFileSync(join(PROJECT, 'docs', 'examples', name), 'utf8');
 /** As the pages say. */
 const SCOPES: readonly Scope[] = ['proxies:write', 'proxies:read'];
 const python = findPython('requests');
@@ -54,9 +56,9 @@ async function ordersOf({ api }: TestUser): Promise<string[]> {
 }
 
 const LANGUAGES = [
-  { language: 'sh', program: curl && 'sh', needs: 'curl' },
-  { language: 'python', program: python, needs: 'python3-requests' },
-  { language: 'ts', program: process.execPath, needs: '' },
+  { language: 'sh', extension: 'sh', program: curl && 'sh', needs: 'curl' },
+  { language: 'python', extension: 'py', program: python, needs: 'python3-requests' },
+  { language: 'ts', extension: 'ts', program: process.execPath, needs: '' },
 ] as const;
 
 /** The command that runs a script of a language, written into the directory of the test. */
@@ -73,12 +75,12 @@ beforeAll(() => run(process.execPath, [join(CLIENT, 'build.mjs')]));
 
 describe.each(LANGUAGES.slice(0, 2))(
   'The script of docs/scripts.md in $language',
-  ({ language, program, needs }) => {
+  ({ language, extension, program, needs }) => {
     if (program === undefined) {
       it.skip(`apt-get install ${needs}`, () => undefined);
       return;
     }
-    const script = codeBlocks('docs/scripts.md', language).at(-1) ?? '';
+    const script = readExample(`order.${extension}`);
     const key = () => readFile(join(directory, 'order.key'), 'utf8').catch(() => undefined);
     const runScript = async (user: Pick<TestUser, 'token'>, changed = script) =>
       execute(await commandOf(language, changed), user);
@@ -116,14 +118,14 @@ describe.each(LANGUAGES.slice(0, 2))(
   },
 );
 
-describe.each(LANGUAGES)('The nightly purchase in $language', ({ language, program, needs }) => {
+describe.each(LANGUAGES)('The nightly purchase in $language', ({ language, extension, program, needs }) => {
   if (program === undefined) {
     it.skip(`apt-get install ${needs}`, () => undefined);
     return;
   }
   it('buys 20 proxies once, through a lost response, a partial delivery and a rerun', async () => {
     const user = await service.createUser({ scopes: SCOPES });
-    const script = codeBlocks('docs/recipes/nightly.md', language).at(-1) ?? '';
+    const script = readExample(`nightly.${extension}`);
     const nightly = async (changed = script) => execute(await commandOf(language, changed), user);
     const refused = await nightly(script.replaceAll('26', '1'));
     expect([refused.code, refused.stdout]).toEqual([1, expect.stringContaining('"The price is')]);
@@ -149,6 +151,7 @@ describe('The TypeScript of the documents', () => {
         }),
       ),
     );
+    blocks.set(join(CLIENT, 'nightly.ts'), readExample('nightly.ts'));
     expect(blocks.size).toBeGreaterThan(5);
     const options: ts.CompilerOptions = {
       strict: true,
