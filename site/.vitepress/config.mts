@@ -177,7 +177,7 @@ export default defineConfig({
         items: [
           page('Reliability', 'reliability'),
           page('Architecture', 'architecture'),
-          page('Performance', 'performance'),
+          { text: 'Performance', link: '/bench/README' },
           page('Decisions', 'decisions/README'),
           { text: 'Security', link: '/SECURITY' },
           { text: 'Contributing', link: '/CONTRIBUTING' },

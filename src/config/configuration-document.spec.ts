@@ -14,12 +14,12 @@ const INTRODUCTION = `# Configuration
 
 <!-- Generated from src/config/settings.ts by \`npm run generate:configuration\`. -->
 
-Environment variables configure the service; the default and the format of each are in brackets. All are optional,
-but a service with \`DATABASE_URL\` needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty variable counts as
+Environment variables configure the service; brackets show the default and the format. All are optional, but
+a service with \`DATABASE_URL\` needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty variable counts as
 unset. The start checks all variables and reports every mistake without its value.
 
-A file can contain a secret instead: \`DATABASE_URL_FILE=/run/secrets/url\`. The service ignores surrounding white
-space, and refuses to start with both. Secrets are
+A file can contain a secret: \`DATABASE_URL_FILE=/run/secrets/url\`. White space around it is ignored; setting
+both is a mistake. Secrets are
 ${secretVariables()}.
 `;
 

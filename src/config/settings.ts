@@ -441,8 +441,8 @@ export const SETTINGS = {
     receipt: setting('YOOKASSA_RECEIPT', receipt, {
       defaultText: 'none: no receipt is requested',
       description:
-        'Requests a fiscal receipt (54-FZ) for each payment: the address for customers without one, and the ' +
-        '[VAT code](payments.md#receipts).',
+        'Requests a fiscal receipt (54-FZ) for each payment: the address for customers without one, and ' +
+        'the [VAT code](payments.md#receipts).',
     }),
     register: setting('YOOKASSA_REGISTER', cashRegister, {
       defaultText: '`advance:payment`',
