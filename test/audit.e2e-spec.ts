@@ -93,7 +93,8 @@ class Books {
     const captured = { reserved: 0, completed: held, partial: delivered * 10, canceled: 0 }[state];
     const released = state === 'reserved' ? 0 : held - captured;
     const orderId = await this.insert(
-      `INSERT INTO orders (user_id, kind, state, count, held, captured, released, proxy_id, idempotency_key,
+      `INSERT INTO orders (user_id, kind, state, count, hold_amount, captured, released, proxy_id,
+      idempotency_key,
                            request_hash, created_at, closed_at, unit_price, order_reference, country, version,
                            period, proxy_type, provider, provider_price, deadline, next_search_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text, CASE WHEN $9 IS NOT NULL THEN ''::bytea END,
@@ -267,7 +268,14 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
 
   'orders-agree-with-entries': async (books) => {
     const orderId = await books.order(await books.user(), { state: 'canceled', payer: null });
-    const order = { order_id: orderId, state: 'canceled', held: 10, captured: 0, released: 10, refunded: 0 };
+    const order = {
+      order_id: orderId,
+      state: 'canceled',
+      hold_amount: 10,
+      captured: 0,
+      released: 10,
+      refunded: 0,
+    };
     const entries = { entry_held: null, entry_captured: null, entry_released: null, entry_refunded: null };
     return [{ ...order, ...entries }];
   },
@@ -381,7 +389,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       unread.orderId,
     );
     const row = ({ id, orderId }: { id: number; orderId: number }, state: string, price = 10) => {
-      const order = { order_id: orderId, order_state: 'completed', held: 10, captured: 10 };
+      const order = { order_id: orderId, order_state: 'completed', hold_amount: 10, captured: 10 };
       return { renewal_id: id, state, price, ...order };
     };
     return [row(expensive, 'done', 11), row(unmoved, 'done'), row(denied, 'failed'), row(unread, 'placed')];
@@ -398,7 +406,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     const orderId = await books.order(userId, { state: 'reserved' });
     await books.query('ALTER TABLE orders DROP CONSTRAINT orders_max_price_check');
     await books.query('UPDATE orders SET max_price = 9.99 WHERE id = $1', orderId);
-    return [{ order_id: orderId, held: 10, captured: 0, max_price: 9.99 }];
+    return [{ order_id: orderId, hold_amount: 10, captured: 0, max_price: 9.99 }];
   },
 
   'refunds-of-proxies-agree-with-entries': async (books) => {

@@ -75,16 +75,18 @@ const orderInReview = async (): Promise<number> =>
     `WITH reviewed AS (
        INSERT INTO orders (id, batch_id, user_id, kind, state, order_reference, country, version, period,
          count,
-                           proxy_type, unit_price, held, provider, provider_price, deadline, next_search_at,
+                           proxy_type, unit_price, hold_amount, provider, provider_price, deadline,
+                           next_search_at,
                            submitted_at)
        OVERRIDING SYSTEM VALUE
        SELECT next.id, next.id, user_id, kind, 'review', gen_random_uuid(), country, version, period, count,
-              proxy_type, unit_price, held, provider, provider_price, deadline, next_search_at, submitted_at
+              proxy_type, unit_price, hold_amount, provider, provider_price, deadline, next_search_at,
+              submitted_at
          FROM orders, nextval(pg_get_serial_sequence('orders', 'id')) AS next (id) WHERE orders.id = $1
-       RETURNING id, user_id, held
+       RETURNING id, user_id, hold_amount
      )
      INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
-     SELECT user_id, 'hold', id, -held, held FROM reviewed
+     SELECT user_id, 'hold', id, -hold_amount, hold_amount FROM reviewed
      RETURNING order_id AS id`,
     await buy(),
   );

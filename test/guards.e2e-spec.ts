@@ -27,9 +27,10 @@ const prolong = (proxyId: string, maxPrice: string) =>
   });
 
 const orders = (): Promise<object[]> =>
-  service.dataSource.query('SELECT held, captured, max_price FROM orders WHERE user_id = $1 ORDER BY id', [
-    user.id,
-  ]);
+  service.dataSource.query(
+    'SELECT hold_amount, captured, max_price FROM orders WHERE user_id = $1 ORDER BY id',
+    [user.id],
+  );
 
 describe('the header Order-Guards', () => {
   const guardsOf = ({ response }: { response: Response }) => response.headers.get('Order-Guards');
@@ -61,7 +62,7 @@ describe('max_price', () => {
       409,
       { detail: 'The price is 75.24, above the max_price of 75.23' },
     ]);
-    expect(await orders()).toEqual([{ held: '75.24', captured: '75.24', max_price: '75.24' }]);
+    expect(await orders()).toEqual([{ hold_amount: '75.24', captured: '75.24', max_price: '75.24' }]);
     expect(await service.balanceOf(user)).toEqual({ available: '924.76', held: '0.00' });
   });
 
@@ -106,7 +107,7 @@ describe('max_price', () => {
       expect(replayed.response.headers.get('Idempotency-Replayed')).toBe('true');
       expect(replayed.data).toEqual(first.data);
     }
-    expect(await orders()).toEqual([{ held: '25.08', captured: '25.08', max_price: null }]);
+    expect(await orders()).toEqual([{ hold_amount: '25.08', captured: '25.08', max_price: null }]);
   });
 
   it('leaves the keys of orders from before as they are: the hash knows no guard', async () => {

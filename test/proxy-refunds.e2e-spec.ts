@@ -676,7 +676,9 @@ describe('A refund races with', () => {
        SELECT user_id, id, date_end, $2, 30, now(), now() FROM proxies WHERE id = $1 RETURNING id`,
       [id, rule?.id],
     );
-    const asked = [{ user_id: user.id, renewal_id: Number(renewal?.id), rule_id: Number(rule?.id), held: 1 }];
+    const asked = [
+      { user_id: user.id, renewal_id: Number(renewal?.id), rule_id: Number(rule?.id), hold_amount: 1 },
+    ];
     const place = () =>
       service.dataSource.query<{ obstacle: string }[]>('SELECT * FROM place_renewals($1::jsonb, $2)', [
         JSON.stringify(asked),

@@ -33,7 +33,7 @@ const FORBIDDING = {
   refunding: `INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id)
               SELECT id, user_id, order_id FROM proxies WHERE id = $1`,
   ordered: `INSERT INTO orders (user_id, kind, order_reference, country, version, period, count, proxy_type,
-                                proxy_id, unit_price, held, provider, provider_price, deadline,
+                                proxy_id, unit_price, hold_amount, provider, provider_price, deadline,
                                 next_search_at)
             SELECT user_id, 'prolongation', gen_random_uuid(), country, version, 30, 1, proxy_type, id, 1, 1,
                    provider, 1, now(), now()
@@ -124,7 +124,7 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
       proxy_type: 'http',
       proxy_id: proxyId,
       unit_price: price,
-      held: price,
+      hold_amount: price,
       max_price: maxPrice,
       markup_percent: 20,
       provider: 'test',

@@ -71,7 +71,8 @@ describe('Rows past their retention', () => {
       await owner.query(
         `WITH placed AS (
          INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
-                             proxy_type, unit_price, held, provider, provider_price, deadline, next_search_at)
+                             proxy_type, unit_price, hold_amount, provider, provider_price, deadline,
+                             next_search_at)
          SELECT ${user.id}, 'purchase', 'reserved', gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6',
                 1, now() + interval '1 hour', now() + interval '1 hour'
            FROM generate_series(1, ${MANY})
@@ -87,7 +88,8 @@ describe('Rows past their retention', () => {
        SELECT id, 'buy', '{}', 'done', 1 FROM placed`,
       );
       await owner.query(
-        `UPDATE orders SET state = 'canceled', released = held, closed_at = now() WHERE user_id = ${user.id}
+        `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now()
+          WHERE user_id = ${user.id}
           AND state = 'reserved'`,
       );
     });
@@ -240,7 +242,8 @@ describe('Rows past their retention', () => {
     const histories = `user_id = ${user.id} AND jsonb_array_length(history) > 1`;
     expect(await count('orders', histories)).toBe(1);
     await tamper(
-      `UPDATE orders SET state = 'canceled', released = held, closed_at = now() - interval '${DAYS_AGO} days'
+      `UPDATE orders SET state = 'canceled', released = hold_amount,
+              closed_at = now() - interval '${DAYS_AGO} days'
         WHERE user_id = ${user.id}`,
     );
     expect(await retain()).toMatchObject({ provider_calls: 1, order_histories: 1 });

@@ -139,7 +139,7 @@ describe('The database', () => {
       count: 1,
       proxy_type: 'http',
       unit_price: 10,
-      held: 10,
+      hold_amount: 10,
       provider: 'test',
       provider_price: 8,
       deadline: new Date(),
@@ -395,7 +395,7 @@ describe('The database', () => {
   });
 
   it('refuses an order whose held amount is not the unit price times the count', async () => {
-    await expect(insertOrder({ count: 3, held: 29 })).rejects.toThrow('orders_price_check');
+    await expect(insertOrder({ count: 3, hold_amount: 29 })).rejects.toThrow('orders_price_check');
   });
 
   it('allows one order for an idempotency key of a user, unless it was canceled', async () => {
@@ -414,7 +414,7 @@ describe('The database', () => {
     const id = await insertOrder({ idempotency_key: 'key', request_hash: Buffer.from('hash') });
     await expect(insertBulk()).rejects.toBeInstanceOf(IdempotencyKeyReused);
     await dataSource.query(
-      `UPDATE orders SET state = 'canceled', released = held, closed_at = now() WHERE id = $1`,
+      `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now() WHERE id = $1`,
       [id],
     );
     expect([await insertBulk(), await insertBulk()]).toEqual([bulk, bulk]);

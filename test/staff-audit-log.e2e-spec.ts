@@ -46,14 +46,15 @@ const orderInReview = async (): Promise<number> =>
   insert(
     `WITH reviewed AS (
        INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count, proxy_type,
-                           unit_price, held, provider, provider_price, deadline, next_search_at, submitted_at)
+                           unit_price, hold_amount, provider, provider_price, deadline, next_search_at,
+                           submitted_at)
        SELECT user_id, kind, 'review', gen_random_uuid(), country, version, period, count, proxy_type,
-              unit_price, held, provider, provider_price, deadline, next_search_at, submitted_at
+              unit_price, hold_amount, provider, provider_price, deadline, next_search_at, submitted_at
          FROM orders WHERE id = $1
-       RETURNING id, user_id, held
+       RETURNING id, user_id, hold_amount
      )
      INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
-     SELECT user_id, 'hold', id, -held, held FROM reviewed
+     SELECT user_id, 'hold', id, -hold_amount, hold_amount FROM reviewed
      RETURNING order_id AS id`,
     await purchase(),
   );

@@ -87,7 +87,7 @@ describe('An order', () => {
       proxy_type: 'http',
       proxy_id: null,
       unit_price: '25.08',
-      held: '50.16',
+      hold_amount: '50.16',
       captured: '50.16',
       released: '0.00',
       refunded: '0.00',
@@ -340,7 +340,7 @@ describe('Orders', () => {
     await service.dataSource.query(
       `INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
          proxy_type, proxy_id,
-                           unit_price, held, captured, released, provider, provider_price, request_id,
+                           unit_price, hold_amount, captured, released, provider, provider_price, request_id,
                            created_at, closed_at, deadline, next_search_at)
        SELECT owner, CASE WHEN proxy IS NULL THEN 'purchase' ELSE 'prolongation' END, state,
               format('test.%s.%s.%s', owner, state, n), 'ru', '6', 30, 2, 'http', proxy,
@@ -364,7 +364,7 @@ describe('Orders', () => {
   });
   afterAll(async () => {
     await service.owner.query(
-      `UPDATE orders SET state = 'canceled', released = held, closed_at = now()
+      `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now()
         WHERE order_reference LIKE 'test.%' AND closed_at IS NULL`,
     );
     lookAgain();
@@ -463,7 +463,8 @@ describe('Orders', () => {
        )
        INSERT INTO orders (user_id, kind, order_reference, country, version, period, count, proxy_type,
          proxy_id,
-                           unit_price, held, provider, provider_price, state, released, closed_at, deadline,
+                           unit_price, hold_amount, provider, provider_price, state, released, closed_at,
+                           deadline,
                            next_search_at)
        SELECT $2, 'prolongation', 'common.' || id, 'ru', '6', 30, 1, 'http', id, 10, 10, 'px6', 8,
               'canceled', 10, now(), now(), now()

@@ -279,7 +279,7 @@ const writeOrdersAndProxies = `
      GROUP BY order_id
   )
   INSERT INTO orders (id, user_id, kind, state, order_reference, country, version, period, count, proxy_type,
-                      proxy_id, unit_price, held, captured, released,
+                      proxy_id, unit_price, hold_amount, captured, released,
                       provider, provider_price, provider_charge, provider_order_id, date_end_before,
                       idempotency_key, request_hash, response,
                       failure, request_id, created_at, submitted_at, deadline, next_search_at, searches,

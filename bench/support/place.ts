@@ -113,7 +113,8 @@ export const inDatabase = (url: string, name: string): string =>
 const SELL_PROXIES = `
   WITH placed AS (
     INSERT INTO orders (id, batch_id, user_id, kind, state, order_reference, country, version, period, count,
-                        proxy_type, unit_price, held, captured, provider, provider_price, provider_charge,
+                        proxy_type, unit_price, hold_amount, captured, provider, provider_price,
+                        provider_charge,
                         provider_order_id, deadline, next_search_at, submitted_at, closed_at)
     SELECT id, id, owner, 'purchase', 'completed', 'bench.' || owner, 'ru', '6', 30, size, 'http', 25.08,
            25.08 * size, 25.08 * size, 'px6', 20.90 * size, 20.90 * size, 'bench' || owner, now(), now(),
@@ -124,10 +125,11 @@ const SELL_PROXIES = `
   ), entries AS (
     INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
     SELECT user_id, kind, id, available_delta, held_delta
-      FROM (SELECT user_id, 1 AS step, 'hold' AS kind, id, -held AS available_delta, held AS held_delta
+      FROM (SELECT user_id, 1 AS step, 'hold' AS kind, id, -hold_amount AS available_delta,
+                   hold_amount AS held_delta
               FROM placed
              UNION ALL
-            SELECT user_id, 2, 'capture', id, 0, -held FROM placed) AS entry
+            SELECT user_id, 2, 'capture', id, 0, -hold_amount FROM placed) AS entry
      ORDER BY user_id, step
   )
   INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,

@@ -86,7 +86,7 @@ export const INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT a.user_id, a.held, coalesce(o.held, 0) AS open_orders, coalesce(r.held, 0) AS refunds
         FROM audited_accounts a
-        LEFT JOIN (SELECT user_id, sum(held) AS held FROM audited_orders
+        LEFT JOIN (SELECT user_id, sum(hold_amount) AS held FROM audited_orders
                     WHERE state IN ${sqlList(OPEN_STATES)}
                     GROUP BY user_id) o USING (user_id)
         LEFT JOIN (SELECT user_id, sum(amount) AS held FROM deposit_refunds WHERE state = 'held'
@@ -137,7 +137,7 @@ export const INVARIANTS: readonly Invariant[] = [
     // The amounts on an order are the sums of its ledger entries.
     name: 'orders-agree-with-entries',
     violations: `
-      SELECT o.id AS order_id, o.state, o.held, o.captured, o.released, e.held AS entry_held,
+      SELECT o.id AS order_id, o.state, o.hold_amount, o.captured, o.released, e.held AS entry_held,
              e.captured AS entry_captured, e.released AS entry_released, o.refunded,
              e.refunded AS entry_refunded
         FROM audited_orders o
@@ -148,7 +148,7 @@ export const INVARIANTS: readonly Invariant[] = [
                           coalesce(sum(available_delta) FILTER (WHERE kind = 'refund'), 0) AS refunded
                      FROM entries_of_orders GROUP BY order_id) e
           ON e.order_id = o.id
-       WHERE (o.held, o.captured, o.released, o.refunded) IS DISTINCT FROM
+       WHERE (o.hold_amount, o.captured, o.released, o.refunded) IS DISTINCT FROM
              (e.held, e.captured, e.released, e.refunded)`,
   },
   {
@@ -241,14 +241,15 @@ export const INVARIANTS: readonly Invariant[] = [
     // A renewal is done if and only if its order was charged and the rental ends later.
     name: 'renewals-agree-with-their-orders',
     violations: `
-      SELECT r.id AS renewal_id, r.state, r.price, r.order_id, o.state AS order_state, o.held, o.captured
+      SELECT r.id AS renewal_id, r.state, r.price, r.order_id, o.state AS order_state, o.hold_amount,
+             o.captured
         FROM audited_renewals r
         JOIN orders o ON o.id = r.order_id
         JOIN proxies p ON p.id = r.proxy_id
        WHERE CASE r.state
                WHEN 'done' THEN o.state <> 'completed' OR o.captured <> r.price
                              OR (o.refunded = 0 AND p.date_end <= r.date_end_before)
-               WHEN 'placed' THEN o.held <> r.price OR o.closed_at < ${CHECKS_ARE_OVER}
+               WHEN 'placed' THEN o.hold_amount <> r.price OR o.closed_at < ${CHECKS_ARE_OVER}
                ELSE o.state <> 'canceled' END`,
   },
   {
@@ -260,8 +261,8 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: 'no-order-above-its-max-price',
     violations: `
-      SELECT id AS order_id, held, captured, max_price FROM audited_orders
-       WHERE held > max_price OR captured > max_price`,
+      SELECT id AS order_id, hold_amount, captured, max_price FROM audited_orders
+       WHERE hold_amount > max_price OR captured > max_price`,
   },
   {
     // A proxy is refunded once, and the sum of its entries is the amount of the refund.
@@ -309,7 +310,7 @@ export const INVARIANTS: readonly Invariant[] = [
       SELECT s.token_id, s.day, s.spent, coalesce(o.taken, 0) AS orders_taken
         FROM audited_counters s
         LEFT JOIN (SELECT limited_id AS token_id, (orders.created_at AT TIME ZONE 'UTC')::date AS day,
-                          sum(held - released) AS taken
+                          sum(hold_amount - released) AS taken
                      FROM api_tokens token JOIN counted_orders AS orders ON orders.token_id = token.id,
                           unnest(token.id || token.limited_by) AS limited_id
                     WHERE token.daily_limit IS NOT NULL GROUP BY 1, 2) o

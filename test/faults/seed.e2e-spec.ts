@@ -106,7 +106,7 @@ describe('bench:seed', () => {
           `SELECT (SELECT md5(string_agg(concat_ws(' ', username, tg_id, web_username), ',' ORDER BY id))
                    FROM users) AS users,
                   (SELECT md5(string_agg(concat_ws(' ', user_id, kind, state, country, version, period,
-                                                 held),
+                                                 hold_amount),
                                          ',' ORDER BY id)) FROM orders) AS orders,
                   (SELECT md5(string_agg(concat_ws(' ', order_id, host, port, login, password), ','
                                          ORDER BY id)) FROM proxies) AS proxies`,

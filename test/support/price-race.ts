@@ -73,7 +73,7 @@ export async function racePrices(
 
   await Promise.all([raise(), ...Array.from({ length: buyers }, buyOn)]);
   const found = await service.dataSource.query<{ id: number }[]>(
-    'SELECT id FROM orders WHERE captured > max_price OR held > max_price',
+    'SELECT id FROM orders WHERE captured > max_price OR hold_amount > max_price',
   );
   return {
     placed,

@@ -67,7 +67,7 @@ BEGIN
          jsonb_populate_record(NULL::orders, asked -> (wanted.ordinality - 1)::integer)) THEN
       refusal := 'key-in-use';
     ELSE
-      refusal := (order_refusals(wanted.user_id, wanted.held, wanted.max_price, entry.available_after,
+      refusal := (order_refusals(wanted.user_id, wanted.hold_amount, wanted.max_price, entry.available_after,
                                  wanted.idempotency_key, wanted.proxy_id, wanted.limited_by, taken))[1];
     END IF;
     IF refusal IS NULL THEN
@@ -76,26 +76,27 @@ BEGIN
       taken := taken || format('key %s %s', wanted.user_id, wanted.idempotency_key)
                      || format('proxy %s', wanted.proxy_id);
       IF wanted.limited_by IS NOT NULL THEN
-        UPDATE token_spending SET spent = spent + wanted.held
+        UPDATE token_spending SET spent = spent + wanted.hold_amount
          WHERE token_id = ANY (wanted.limited_by) AND day = today;
       END IF;
       entry.seq := entry.seq + 1;
       entry.order_id := id;
-      entry.available_delta := -wanted.held;
-      entry.held_delta := wanted.held;
-      entry.available_after := entry.available_after - wanted.held;
-      entry.held_after := entry.held_after + wanted.held;
+      entry.available_delta := -wanted.hold_amount;
+      entry.held_delta := wanted.hold_amount;
+      entry.available_after := entry.available_after - wanted.hold_amount;
+      entry.held_after := entry.held_after + wanted.hold_amount;
       holds := holds || entry;
     END IF;
     RETURN NEXT;
   END LOOP;
 
   INSERT INTO orders (id, order_reference, deadline, next_search_at,
-                      user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
+                      user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price,
+                      hold_amount,
                       max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
                       request_hash, request_id, token_id, descr, attempt, end_read_at, date_end_before)
   SELECT ids[ordinality], order_reference_of(prefix, user_id, ids[ordinality]), given_up, given_up,
-         user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
+         user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, hold_amount,
          max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
          request_hash, request_id, token_id, descr, attempt, confirmed_at,
          CASE WHEN confirmed_at IS NOT NULL THEN (SELECT date_end FROM proxies WHERE proxies.id = proxy_id) END

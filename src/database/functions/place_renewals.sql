@@ -38,8 +38,8 @@ BEGIN
   FOR wanted IN
     SELECT one.*
       FROM ROWS FROM (jsonb_to_recordset(asked) AS (
-             user_id bigint, renewal_id bigint, rule_id bigint, held numeric
-           )) WITH ORDINALITY AS one (user_id, renewal_id, rule_id, held, place)
+             user_id bigint, renewal_id bigint, rule_id bigint, hold_amount numeric
+           )) WITH ORDINALITY AS one (user_id, renewal_id, rule_id, hold_amount, place)
      ORDER BY one.user_id, place
   LOOP
     IF wanted.user_id IS DISTINCT FROM last_user THEN
@@ -50,10 +50,11 @@ BEGIN
     END IF;
     "position" := wanted.place;
     id := NULL;
-    obstacle := (renewal_obstacles(wanted.renewal_id, wanted.rule_id, wanted.held, available_left, budget_left))[1];
+    obstacle := (renewal_obstacles(wanted.renewal_id, wanted.rule_id, wanted.hold_amount, available_left,
+                                   budget_left))[1];
     IF obstacle IS NULL THEN
-      available_left := available_left - wanted.held;
-      budget_left := budget_left - wanted.held;
+      available_left := available_left - wanted.hold_amount;
+      budget_left := budget_left - wanted.hold_amount;
       chosen := chosen || wanted.place;
     ELSE
       RETURN NEXT;
@@ -72,7 +73,8 @@ BEGIN
     IF id IS NOT NULL THEN
       UPDATE renewals renewal
          SET state = 'placed', order_id = placed.id, rule_id = (one ->> 'rule_id')::bigint,
-             period = (one ->> 'period')::integer, price = (one ->> 'held')::numeric, next_try_at = NULL
+             period = (one ->> 'period')::integer, price = (one ->> 'hold_amount')::numeric,
+             next_try_at = NULL
         FROM (SELECT asked -> (placed.place - 1)::integer AS one) AS given
        WHERE renewal.id = (one ->> 'renewal_id')::bigint;
     END IF;

@@ -31,7 +31,7 @@ BEGIN
   IF put_back <> '{}' THEN
     UPDATE orders
        SET key_forgotten = false, idempotency_key = key, request_hash = wanted.request_hash,
-           max_price = CASE WHEN held <= wanted.max_price THEN wanted.max_price END
+           max_price = CASE WHEN hold_amount <= wanted.max_price THEN wanted.max_price END
      WHERE id = (SELECT id FROM orders WHERE id = ANY (put_back) AND key_forgotten
                   ORDER BY array_position(put_back, id) LIMIT 1 FOR UPDATE SKIP LOCKED);
     RETURN true;

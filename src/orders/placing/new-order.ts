@@ -58,7 +58,7 @@ export function toRow(order: NewOrder, more: Readonly<Record<string, unknown>>):
   const columns = Object.entries(fields).map(([name, value]) => [snakeCase(name), value] as const);
   return {
     ...Object.fromEntries(columns),
-    held: total,
+    hold_amount: total,
     markup_percent: markup.percent,
     price_rule_id: markup.ruleId,
     idempotency_key: idempotency?.key,

@@ -6,8 +6,9 @@ import type { OrdersQuery } from './dto/orders.query';
 
 /** Columns of a `ListedOrder`. Ids of proxies are text, as in all responses to customers. */
 export const LISTED_COLUMNS = `id, kind, state, country, version, period, count, proxy_type,
-  proxy_id::text AS proxy_id, (captured / unit_price)::integer AS delivered, unit_price, held AS price,
-  max_price, CASE WHEN closed_at IS NULL THEN held ELSE 0.00 END AS held, captured AS charged, released,
+  proxy_id::text AS proxy_id, (captured / unit_price)::integer AS delivered, unit_price, hold_amount AS price,
+  max_price, CASE WHEN closed_at IS NULL THEN hold_amount ELSE 0.00 END AS held, captured AS charged,
+  released,
   refunded, 'RUB' AS currency, failure, idempotency_key, request_id, created_at, closed_at`;
 
 /**

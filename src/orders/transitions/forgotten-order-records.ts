@@ -60,7 +60,7 @@ export class ForgottenOrderRecords {
       manager,
       `WITH placed AS (
          INSERT INTO orders (id, batch_id, user_id, kind, state, order_reference, country, version, period,
-                             count, proxy_type, proxy_id, unit_price, held, provider, provider_price,
+                             count, proxy_type, proxy_id, unit_price, hold_amount, provider, provider_price,
                              deadline, next_search_at, submitted_at, date_end_before, key_forgotten,
                              found_count)
          SELECT named.id, coalesce($2, named.id), $3, $4, 'submitting',
@@ -69,11 +69,12 @@ export class ForgottenOrderRecords {
                 $14::numeric * $9::integer, now(), now(), now(), $15::timestamptz, true,
                 $16::integer
            FROM (SELECT coalesce($1, nextval(pg_get_serial_sequence('orders', 'id'))) AS id) AS named
-         RETURNING id, user_id, held
+         RETURNING id, user_id, hold_amount
        ),
        entries AS (
          ${postEntriesSql(
-           `SELECT user_id, 'hold' AS kind, id AS order_id, -held AS available_delta, held AS held_delta
+           `SELECT user_id, 'hold' AS kind, id AS order_id, -hold_amount AS available_delta,
+                   hold_amount AS held_delta
               FROM placed`,
            'SELECT user_id FROM placed',
          )}

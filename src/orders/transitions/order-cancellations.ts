@@ -60,13 +60,14 @@ export class OrderCancellations {
     const released = await preparedRows<EndedOrder & { id: number }>(
       queryable,
       `WITH closed AS (
-         UPDATE orders SET state = 'canceled', released = held, failure = $2, closed_at = now()
+         UPDATE orders SET state = 'canceled', released = hold_amount, failure = $2, closed_at = now()
           WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) AND state = ANY ($3) ORDER BY id FOR UPDATE)
-         RETURNING id, kind, state, user_id, held, released, token_id, created_at
+         RETURNING id, kind, state, user_id, hold_amount, released, token_id, created_at
        ),
        entries AS (
          ${postEntriesSql(
-           `SELECT user_id, 'release' AS kind, id AS order_id, held AS available_delta, -held AS held_delta
+           `SELECT user_id, 'release' AS kind, id AS order_id, hold_amount AS available_delta,
+                   -hold_amount AS held_delta
               FROM closed`,
            'SELECT user_id FROM closed',
          )}

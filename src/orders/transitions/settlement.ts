@@ -116,7 +116,7 @@ export class Settlement {
        closed AS (
          UPDATE orders
             SET state = CASE size WHEN count THEN 'completed' WHEN 0 THEN 'canceled' ELSE 'partial' END,
-                captured = unit_price * size, released = held - unit_price * size, closed_at = now(),
+                captured = unit_price * size, released = hold_amount - unit_price * size, closed_at = now(),
                 failure = CASE size WHEN 0 THEN 'out-of-stock' ELSE failure END,
                 provider_order_id = $2,
                 provider_charge = coalesce(share.charge, round(provider_price * size / count, 4)),
@@ -196,7 +196,7 @@ export class Settlement {
        ),
        closed AS (
          UPDATE orders
-            SET state = 'completed', captured = held, closed_at = now(), provider_order_id = $2,
+            SET state = 'completed', captured = hold_amount, closed_at = now(), provider_order_id = $2,
                 -- Rounded on the running total, so that the shares add up to the whole.
                 provider_charge = coalesce(
                   round($3::numeric * upto / nullif(total, 0), 4)

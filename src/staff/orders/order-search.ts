@@ -8,7 +8,7 @@ import type { OrderRecord, OrdersQuery } from './staff-orders.dto';
 export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.user_id')} AS username,
   orders.kind, orders.state, orders.order_reference,
   orders.country, orders.version, orders.period, orders.count, orders.proxy_type, orders.proxy_id,
-  orders.unit_price, orders.held, orders.captured, orders.released, orders.refunded,
+  orders.unit_price, orders.hold_amount, orders.captured, orders.released, orders.refunded,
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
   orders.closed_at, orders.batch_id`;
 

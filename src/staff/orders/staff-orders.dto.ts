@@ -118,7 +118,7 @@ export class OrderOut extends IntersectionType(
   proxy_id!: number | null;
 
   @ApiRoubles('Roubles held when the order was placed', '25.08')
-  held!: string;
+  hold_amount!: string;
 
   @ApiRoubles('Roubles paid', '25.08')
   captured!: string;

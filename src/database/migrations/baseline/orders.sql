@@ -95,7 +95,7 @@ CREATE TABLE orders (
   price_rule_id bigint,
   -- The caller's maximum price, above which the order is not placed; null for no maximum.
   max_price numeric(14,2),
-  held numeric(14,2) NOT NULL,
+  hold_amount numeric(14,2) NOT NULL,
   captured numeric(14,2) NOT NULL DEFAULT 0,
   released numeric(14,2) NOT NULL DEFAULT 0,
   -- The part of the captured amount that was refunded later, by staff or for proxies that did not work.
@@ -156,16 +156,16 @@ CREATE TABLE orders (
   closed_at timestamptz,
 
   CONSTRAINT orders_prolongation_check CHECK ((kind = 'prolongation') = (proxy_id IS NOT NULL)),
-  CONSTRAINT orders_price_check CHECK (unit_price > 0 AND count > 0 AND held = unit_price * count),
+  CONSTRAINT orders_price_check CHECK (unit_price > 0 AND count > 0 AND hold_amount = unit_price * count),
   CONSTRAINT orders_price_rule_check CHECK (price_rule_id IS NULL OR markup_percent IS NOT NULL),
-  CONSTRAINT orders_max_price_check CHECK (held <= max_price),
+  CONSTRAINT orders_max_price_check CHECK (hold_amount <= max_price),
   CONSTRAINT orders_idempotency_check CHECK ((idempotency_key IS NULL) = (request_hash IS NULL)),
   CONSTRAINT orders_closed_check CHECK (
     CASE state
-      WHEN 'completed' THEN captured = held AND released = 0 AND closed_at IS NOT NULL
+      WHEN 'completed' THEN captured = hold_amount AND released = 0 AND closed_at IS NOT NULL
       WHEN 'partial' THEN
-        captured > 0 AND released > 0 AND captured + released = held AND closed_at IS NOT NULL
-      WHEN 'canceled' THEN captured = 0 AND released = held AND closed_at IS NOT NULL
+        captured > 0 AND released > 0 AND captured + released = hold_amount AND closed_at IS NOT NULL
+      WHEN 'canceled' THEN captured = 0 AND released = hold_amount AND closed_at IS NOT NULL
       ELSE captured = 0 AND released = 0 AND closed_at IS NULL
     END),
   CONSTRAINT orders_refunded_check CHECK (refunded >= 0 AND refunded <= captured)
