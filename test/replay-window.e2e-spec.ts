@@ -13,8 +13,8 @@ describe('After the replay window', () => {
     const ended = new Date(Date.now() - daysAgo * 24 * 3_600_000);
     await service.owner.query(
       `UPDATE orders
-          SET response = (SELECT jsonb_agg(proxy || jsonb_build_object('date_end', $2::timestamptz))
-                                     FROM jsonb_array_elements(response) AS proxy)
+          SET delivered_proxies = (SELECT jsonb_agg(proxy || jsonb_build_object('date_end', $2::timestamptz))
+                                     FROM jsonb_array_elements(delivered_proxies) AS proxy)
         WHERE user_id = $1`,
       [user.id, ended],
     );
@@ -26,7 +26,8 @@ describe('After the replay window', () => {
     const [row] = await service.owner.query<{ n: number }[]>(
       `SELECT count(*)::int AS n FROM orders JOIN proxies USING (user_id)
         WHERE user_id = $1
-          AND (strpos(response::text, proxies.password) > 0 OR strpos(response::text, proxies.login) > 0)`,
+          AND (strpos(delivered_proxies::text, proxies.password) > 0
+               OR strpos(delivered_proxies::text, proxies.login) > 0)`,
       [user.id],
     );
     return row?.n ?? -1;

@@ -53,9 +53,9 @@ describe('Rows past their retention', () => {
     const earlier = (column: string) => `${column} = ${column} - interval '${days} days'`;
     return tamper(
       `UPDATE orders SET ${earlier('created_at')}, ${earlier('closed_at')},
-              response = (SELECT jsonb_agg(proxy || jsonb_build_object('date_end',
+              delivered_proxies = (SELECT jsonb_agg(proxy || jsonb_build_object('date_end',
                                  now() + interval '30 days' - interval '${days} days'))
-                          FROM jsonb_array_elements(response) AS proxy)`,
+                          FROM jsonb_array_elements(delivered_proxies) AS proxy)`,
       `UPDATE ledger_entries SET ${earlier('created_at')}`,
       `UPDATE provider_calls SET ${earlier('created_at')}`,
       `UPDATE proxies SET ${earlier('created_at')}, ${earlier('date_end')}, ${earlier('date_start')}`,
@@ -138,7 +138,7 @@ describe('Rows past their retention', () => {
     expect(new Set(bought)).toEqual(new Set([200]));
     expect(report).toMatchObject({
       order_passwords: 1,
-      responses: 1,
+      delivered_proxies: 1,
       order_histories: MANY + 2,
       provider_calls: MANY + 2,
       token_spending_days: 1,
@@ -163,7 +163,7 @@ describe('Rows past their retention', () => {
       order_histories: 0,
       provider_calls: 0,
       staff_reads: 0,
-      responses: 0,
+      delivered_proxies: 0,
     });
   });
 

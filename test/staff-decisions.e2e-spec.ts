@@ -558,7 +558,7 @@ describe('An order that a restore of the database has forgotten', () => {
     expect((await user.buy({ count: 2 }, 'lost')).data?.proxies).toEqual(delivered);
 
     // Earlier versions stored no response: the proxies are shown as they are.
-    await service.owner.query(`UPDATE orders SET response = NULL WHERE idempotency_key = 'lost'`);
+    await service.owner.query(`UPDATE orders SET delivered_proxies = NULL WHERE idempotency_key = 'lost'`);
     expect((await user.buy({ count: 2 }, 'lost')).data?.proxies).toEqual(await proxiesOf());
   });
 

@@ -269,11 +269,12 @@ const writeOrdersAndProxies = `
      ORDER BY proxy_id
     RETURNING id, order_id, host, port, login, password, date_start
   ),
-  responses AS (
+  deliveries AS (
     SELECT order_id, jsonb_agg(jsonb_build_object('id', stored.id, 'host', host, 'port', port, 'login', login,
                                                   'password', password,
                                  'date_start', date_start, 'date_end',
-                                 date_start + make_interval(days => period)) ORDER BY stored.id) AS response
+                                 date_start + make_interval(days => period)) ORDER BY stored.id)
+           AS delivered_proxies
       FROM stored JOIN planned_orders o ON o.id = order_id
      WHERE is_keyed
      GROUP BY order_id
@@ -281,7 +282,7 @@ const writeOrdersAndProxies = `
   INSERT INTO orders (id, user_id, kind, state, order_reference, country, version, period, count, proxy_type,
                       proxy_id, unit_price, hold_amount, captured, released,
                       provider, provider_price, provider_charge, provider_order_id, date_end_before,
-                      idempotency_key, request_hash, response,
+                      idempotency_key, request_hash, delivered_proxies,
                       failure, request_id, created_at, submitted_at, deadline, next_search_at, searches,
                       closed_at,
                       attempt, claim, batch_id,
@@ -294,7 +295,7 @@ const writeOrdersAndProxies = `
          unit_price, held, captured, CASE WHEN closed_at IS NULL THEN 0 ELSE held - captured END,
          'px6', provider_price, CASE WHEN captured > 0 THEN round(provider_price * captured / held, 4) END,
          CASE WHEN captured > 0 THEN (1000000 + id)::text END,
-         CASE WHEN is_sent THEN date_end_before END, key, sha256(convert_to(key, 'utf8')), response,
+         CASE WHEN is_sent THEN date_end_before END, key, sha256(convert_to(key, 'utf8')), delivered_proxies,
          CASE state WHEN 'review' THEN 'nothing was found'
                     WHEN 'canceled' THEN CASE WHEN is_sent
                         THEN (ARRAY['out-of-stock', 'unavailable', 'nothing-found'])[1 + id % 3]
@@ -311,7 +312,7 @@ const writeOrdersAndProxies = `
                    ELSE jsonb_build_array(jsonb_build_object('state', state,
                                                                  'at', coalesce(closed_at, deadline))) END
     FROM planned_orders o
-    LEFT JOIN responses ON order_id = id
+    LEFT JOIN deliveries ON order_id = id
     CROSS JOIN ${REFERENCE_PREFIX_SQL} AS installation (prefix)
     CROSS JOIN LATERAL (SELECT unit_price * count AS held, CASE WHEN is_keyed
                         THEN 'order-' || user_id || '-' || place END AS key,

@@ -32,12 +32,15 @@ export interface OrderOutcome {
   readonly country: string;
   readonly version: IpVersion;
   /** Delivered proxies; `null` if they must be read. */
-  readonly response: readonly DeliveredProxy[] | null;
+  readonly deliveredProxies: readonly DeliveredProxy[] | null;
 }
 
-/** The columns of an {@link OrderOutcome}, except for `response`. */
+/** The columns of an {@link OrderOutcome}, except for the delivered proxies. */
 export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyId",
               proxy_type AS "proxyType", country, version`;
+
+/** The columns of an {@link OrderOutcome}. */
+export const WHOLE_OUTCOME_COLUMNS = `${OUTCOME_COLUMNS}, delivered_proxies AS "deliveredProxies"`;
 
 /** Current state of an order. */
 export type OrderProgress = OrderOutcome & {

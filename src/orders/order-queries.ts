@@ -14,7 +14,7 @@ import {
 } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
 import { type Idempotency, IS_RENEWAL_SQL } from './order-keys';
-import { type OrderOutcome, type OrderProgress, OUTCOME_COLUMNS } from './order-outcome';
+import { type OrderOutcome, type OrderProgress, WHOLE_OUTCOME_COLUMNS } from './order-outcome';
 import { QUEUE_LEFT_MS } from './order-queue';
 import { isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { IdempotencyKeyReused } from './orders.errors';
@@ -121,7 +121,7 @@ export class OrderQueries {
     if (own.orderId === null) return WRITTEN_OFF;
     const [order] = await preparedRows<OrderOutcome>(
       this.dataSource,
-      `SELECT ${OUTCOME_COLUMNS}, response FROM orders WHERE id = $1 AND state <> 'canceled'`,
+      `SELECT ${WHOLE_OUTCOME_COLUMNS} FROM orders WHERE id = $1 AND state <> 'canceled'`,
       [own.orderId],
     );
     return order ?? null;
@@ -158,7 +158,7 @@ export class OrderQueries {
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,
-      `SELECT ${OUTCOME_COLUMNS}, response, ${QUEUE_LEFT_MS} AS "leftMs", resent
+      `SELECT ${WHOLE_OUTCOME_COLUMNS}, ${QUEUE_LEFT_MS} AS "leftMs", resent
          FROM orders WHERE id = ANY ($1)`,
       [orderIds],
     );

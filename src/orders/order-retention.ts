@@ -9,7 +9,7 @@ import { OPEN_STATES } from './order-states';
 /** Days after which an order with an unknown outcome is closed or in review. */
 const DAYS_TO_CLOSE = 2;
 
-/** Number of orders in one step. The response of one order can contain a thousand proxies. */
+/** Number of orders in one step. One order can have delivered a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
 
 /**
@@ -30,15 +30,16 @@ export class OrderRetention {
     retention.add('unused_bulks', () => bulks.forgetUnused());
     retention.add('forgotten_keys', () => this.clearForgottenKeys());
     if (historyDays > 0) {
-      // Removes the stored responses of orders whose rentals, as first sold, ended some days ago, after their
-      // logins and passwords. A replay then returns the current proxies.
-      retention.add('responses', () =>
+      // Removes the delivered proxies of orders whose rentals, as first sold, ended some days ago. Logins and
+      // passwords are removed before. A replay then returns the current proxies.
+      retention.add('delivered_proxies', () =>
         this.forgetBatch(
-          `UPDATE orders SET response = NULL WHERE id = ANY (ARRAY(
+          `UPDATE orders SET delivered_proxies = NULL WHERE id = ANY (ARRAY(
              SELECT id FROM orders
-              WHERE response IS NOT NULL AND response #> '{0,password}' IS NULL
-                AND response #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $1)) #>> '{}'
-              ORDER BY response #>> '{0,date_end}', id LIMIT $2))`,
+              WHERE delivered_proxies IS NOT NULL AND delivered_proxies #> '{0,password}' IS NULL
+                AND delivered_proxies #>> '{0,date_end}'
+                    < to_jsonb(now() - make_interval(days => $1)) #>> '{}'
+              ORDER BY delivered_proxies #>> '{0,date_end}', id LIMIT $2))`,
           historyDays,
         ),
       );
@@ -75,7 +76,7 @@ export class OrderRetention {
   }
 
   /**
-   * Removes logins and passwords from the stored responses of a batch of orders whose rentals, including
+   * Removes logins and passwords from the delivered proxies of a batch of orders whose rentals, including
    * prolongations, ended some days ago.
    *
    * @param after where the previous batch ended
@@ -87,16 +88,17 @@ export class OrderRetention {
     const [batch] = await queryRows<{ forgotten: number; ended: string; id: number }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
-         SELECT response #>> '{0,date_end}' AS ended, id FROM orders
-          WHERE response #> '{0,password}' IS NOT NULL
-            AND (response #>> '{0,date_end}', id) > ($1, $2::bigint)
-            AND response #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $3)) #>> '{}'
-          ORDER BY response #>> '{0,date_end}', id LIMIT $4
+         SELECT delivered_proxies #>> '{0,date_end}' AS ended, id FROM orders
+          WHERE delivered_proxies #> '{0,password}' IS NOT NULL
+            AND (delivered_proxies #>> '{0,date_end}', id) > ($1, $2::bigint)
+            AND delivered_proxies #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $3)) #>> '{}'
+          ORDER BY delivered_proxies #>> '{0,date_end}', id LIMIT $4
        ),
        forgotten AS (
          UPDATE orders
-            SET response = (SELECT jsonb_agg(proxy - 'login' - 'password' ORDER BY position)
-                            FROM jsonb_array_elements(response) WITH ORDINALITY AS kept (proxy, position))
+            SET delivered_proxies = (SELECT jsonb_agg(proxy - 'login' - 'password' ORDER BY position)
+                                       FROM jsonb_array_elements(delivered_proxies)
+                                         WITH ORDINALITY AS kept (proxy, position))
           WHERE id = ANY (ARRAY(SELECT id FROM due ORDER BY id))
             AND NOT EXISTS (SELECT FROM proxies WHERE order_id = orders.id
                                AND date_end >= now() - make_interval(days => $3))

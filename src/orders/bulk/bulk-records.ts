@@ -4,7 +4,7 @@ import { Money } from '../../common';
 import { inTransaction, queryRow, queryRows, waitForStandby } from '../../database';
 import { type RetentionStep } from '../../jobs';
 import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
-import { type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
+import { type OrderOutcome, WHOLE_OUTCOME_COLUMNS } from '../order-outcome';
 import { IdempotencyKeyReused } from '../orders.errors';
 
 /** The proxies and guards of a bulk, fixed when it was accepted. */
@@ -76,7 +76,7 @@ export class BulkRecords {
   async findOrders(userId: number, key: string, { proxyIds }: Bulk): Promise<Map<number, OrderOutcome>> {
     const orders = await queryRows<OrderOutcome>(
       this.dataSource,
-      `SELECT ${OUTCOME_COLUMNS}, response FROM orders
+      `SELECT ${WHOLE_OUTCOME_COLUMNS} FROM orders
         WHERE user_id = $1 AND idempotency_key = ANY ($2) AND state <> 'canceled'`,
       [userId, proxyIds.map((id) => bulkOrderKey(key, id))],
     );

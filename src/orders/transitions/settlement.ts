@@ -18,7 +18,7 @@ export interface DeliveredPurchases {
 }
 
 /** A closed purchase, with the ids of its proxies and the position of each in the delivery, from 1. */
-type ClosedPurchase = Omit<OrderOutcome, 'response'> & {
+type ClosedPurchase = Omit<OrderOutcome, 'deliveredProxies'> & {
   readonly proxyIds: readonly number[] | null;
   readonly places: readonly number[] | null;
 };
@@ -30,7 +30,7 @@ export interface DeliveredProlongations {
 }
 
 /** A closed prolongation, with the proxy as it was then. */
-type ClosedProlongation = Omit<OrderOutcome, 'response'> & { readonly proxy: DeliveredProxy };
+type ClosedProlongation = Omit<OrderOutcome, 'deliveredProxies'> & { readonly proxy: DeliveredProxy };
 
 const unixSeconds = (date: Date): number => date.getTime() / 1000;
 
@@ -104,7 +104,7 @@ export class Settlement {
                 jsonb_agg(jsonb_build_object(
                   'id', delivered.id, 'host', host, 'port', port, 'login', login, 'password', password,
                   'date_start', date_start, 'date_end', date_end) ORDER BY position)
-                  FILTER (WHERE has_key AND position IS NOT NULL) AS kept_response,
+                  FILTER (WHERE has_key AND position IS NOT NULL) AS kept_proxies,
                 -- Rounded on the running total, so that the shares add up to the whole.
                 round($3::numeric * least(last, total.size) / nullif(total.size, 0), 4)
                   - round($3::numeric * least(last - member.count, total.size) / nullif(total.size, 0), 4)
@@ -120,7 +120,7 @@ export class Settlement {
                 failure = CASE size WHEN 0 THEN 'out-of-stock' ELSE failure END,
                 provider_order_id = $2,
                 provider_charge = coalesce(share.charge, round(provider_price * size / count, 4)),
-                response = kept_response
+                delivered_proxies = kept_proxies
            FROM share
           WHERE orders.id = share.order_id
          RETURNING orders.*, proxy_ids, places
@@ -163,7 +163,7 @@ export class Settlement {
     countOutcomes(this.metrics, closed);
     return closed.map(({ proxyIds, places, ...order }) => ({
       ...order,
-      response: (proxyIds ?? []).flatMap((id, n) => {
+      deliveredProxies: (proxyIds ?? []).flatMap((id, n) => {
         const proxy = proxies[(places?.[n] ?? 0) - 1];
         if (!proxy) return [];
         const { host, port, login, password, dateStart, dateEnd } = proxy;
@@ -203,7 +203,7 @@ export class Settlement {
                     - round($3::numeric * (upto - member.provider_price) / nullif(total, 0), 4),
                   member.provider_price),
                 -- Stored for idempotent replays.
-                response = CASE WHEN idempotency_key IS NOT NULL OR key_forgotten THEN
+                delivered_proxies = CASE WHEN idempotency_key IS NOT NULL OR key_forgotten THEN
                   (SELECT jsonb_build_array(jsonb_build_object(
                             'id', id, 'host', host, 'port', port, 'login', login, 'password', password,
                             'date_start', date_start, 'date_end', member.date_end, 'descr', descr))
@@ -242,6 +242,6 @@ export class Settlement {
       ],
     );
     countOutcomes(this.metrics, closed);
-    return closed.map(({ proxy, ...order }) => ({ ...order, response: [proxy] }));
+    return closed.map(({ proxy, ...order }) => ({ ...order, deliveredProxies: [proxy] }));
   }
 }

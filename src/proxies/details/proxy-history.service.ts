@@ -37,7 +37,7 @@ export class ProxyHistoryService {
          ),
          prolongation AS MATERIALIZED (
            SELECT id, closed_at, captured, date_end_before,
-                  (response -> 0 ->> 'date_end')::timestamptz AS date_end
+                  (delivered_proxies -> 0 ->> 'date_end')::timestamptz AS date_end
              FROM orders WHERE proxy_id = $2 AND user_id = $1 AND state = 'completed'
          ),
          event AS (

@@ -113,7 +113,7 @@ CREATE TABLE orders (
   -- found; null if it equals `count`.
   found_count integer,
   -- The delivered proxies, for replays. Logins and passwords are removed after the replay window.
-  response jsonb,
+  delivered_proxies jsonb,
   -- The OrderFailure of a canceled order, or the reason for staff if the order is in review.
   failure text,
 
@@ -200,12 +200,12 @@ CREATE INDEX orders_token_id_idx ON orders (token_id) WHERE token_id IS NOT NULL
 CREATE INDEX orders_request_id_idx ON orders (request_id) WHERE request_id IS NOT NULL;
 -- For the sums of sales.
 CREATE INDEX orders_closed_at_idx ON orders (closed_at) WHERE captured > 0;
--- For retention: the first index finds logins and passwords to remove, by the end of the rental in the
--- response. The second finds responses without them to remove; no statement of a purchase writes it.
-CREATE INDEX orders_response_credentials_idx ON orders ((response #>> '{0,date_end}'), id)
-  WHERE response #> '{0,password}' IS NOT NULL;
-CREATE INDEX orders_kept_responses_idx ON orders ((response #>> '{0,date_end}'), id)
-  WHERE response IS NOT NULL AND response #> '{0,password}' IS NULL;
+-- For retention: the first index finds logins and passwords to remove, by the end of the rental as it
+-- was delivered. The second finds delivered proxies without them; no statement of a purchase writes it.
+CREATE INDEX orders_delivered_credentials_idx ON orders ((delivered_proxies #>> '{0,date_end}'), id)
+  WHERE delivered_proxies #> '{0,password}' IS NOT NULL;
+CREATE INDEX orders_delivered_proxies_idx ON orders ((delivered_proxies #>> '{0,date_end}'), id)
+  WHERE delivered_proxies IS NOT NULL AND delivered_proxies #> '{0,password}' IS NULL;
 
 -- Sets of proxies that a customer prolonged together, under one idempotency key, for retries of the request.
 -- Each proxy has its own order, under a key that is derived from this key.
