@@ -94,9 +94,9 @@ class Books {
     const released = state === 'reserved' ? 0 : held - captured;
     const orderId = await this.insert(
       `INSERT INTO orders (user_id, kind, state, count, hold_amount, captured, released, proxy_id,
-      idempotency_key,
-                           request_hash, created_at, closed_at, unit_price, order_reference, country, version,
-                           period, proxy_type, provider, provider_price, deadline, next_search_at)
+                           idempotency_key, request_hash, created_at, closed_at, unit_price, order_reference,
+                           country, version, period, proxy_type, provider, provider_price, deadline,
+                           next_search_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text, CASE WHEN $9 IS NOT NULL THEN ''::bytea END,
                now() - make_interval(hours => $10), CASE WHEN $3 <> 'reserved' THEN now() END, 10,
                gen_random_uuid(), 'ru', '6', 30, 'http', 'test', 5, now(), now())
@@ -148,6 +148,7 @@ class Books {
     const key = `renewal ${proxyId} 1800000000`;
     const order = { kind: 'prolongation', state: orderState, proxyId, idempotencyKey: key } as const;
     const orderId = await this.order(userId, order);
+    await this.query(`UPDATE orders SET origin = 'renewal' WHERE id = $1`, orderId);
     await this.tamper(
       `UPDATE proxies SET date_end = to_timestamp(1800000000) + make_interval(days => $2) WHERE id = $1`,
       proxyId,

@@ -2,7 +2,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { CatalogService } from '../src/catalog';
 import { DispatcherService, OrderCancellations, OrderClaims } from '../src/orders';
-import { renewalKey } from '../src/orders/order-keys';
 import { newOrder, type NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement } from '../src/orders/placing/order-placement';
 import { EndReadClaims } from '../src/orders/transitions/end-read-claims';
@@ -31,7 +30,7 @@ describe('An order in the queue that no request waits for', () => {
   };
 
   /** An order without a waiting request: of a replica that was killed, or of a renewal. */
-  async function orderOf(by: TestUser, proxyId: number | null, key: string): Promise<NewOrder> {
+  async function orderOf(by: TestUser, proxyId: number | null): Promise<NewOrder> {
     const kind = proxyId === null ? 'purchase' : 'prolongation';
     const item = { kind, country: 'ru', version: '6', period: PERIOD, count: 1 } as const;
     const quote = await service.app
@@ -41,12 +40,12 @@ describe('An order in the queue that no request waits for', () => {
       { ...item, proxyType: 'http', proxyId, maxPrice: null },
       quote,
       { userId: by.id, tokenId: null, dailyLimit: null, limitedBy: [] },
-      { provider: 'px6', idempotency: { key, requestHash: randomBytes(32) }, requestId: null },
+      { provider: 'px6', idempotency: { key: randomUUID(), requestHash: randomBytes(32) }, requestId: null },
     );
   }
 
-  async function leave(by: TestUser, proxyId: number | null = null, key: string = randomUUID()) {
-    const [placement] = await service.app.get(OrderPlacement).place([await orderOf(by, proxyId, key)]);
+  async function leave(by: TestUser, proxyId: number | null = null) {
+    const [placement] = await service.app.get(OrderPlacement).place([await orderOf(by, proxyId)]);
     if (placement?.outcome !== 'placed') throw new Error(`not placed: ${JSON.stringify(placement)}`);
     return placement.id;
   }
@@ -209,9 +208,9 @@ describe('An order in the queue that no request waits for', () => {
   describe('and renews a rental', () => {
     /** Queued, as if a sweep had confirmed its end. */
     async function leaveRenewal(by: TestUser): Promise<number> {
-      const order = await leave(by, await buy(by), renewalKey(by.id, new Date()));
+      const order = await leave(by, await buy(by));
       await service.dataSource.query(
-        `UPDATE orders SET date_end_before = proxies.date_end, end_read_at = now()
+        `UPDATE orders SET origin = 'renewal', date_end_before = proxies.date_end, end_read_at = now()
            FROM proxies WHERE orders.id = $1 AND proxies.id = proxy_id`,
         [order],
       );

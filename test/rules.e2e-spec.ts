@@ -106,7 +106,7 @@ describe('The database and the code agree on', () => {
     expect(keys).toEqual(
       cases.map(({ key, id, end }) => ({ bulk: bulkOrderKey(key, id), renewal: renewalKey(id, end) })),
     );
-    // `place_orders` and the audit know the keys of renewals by this.
+    // No key of a renewal is that of a bulk, by which the audit knows the orders of bulks.
     const [{ renewals, bulks } = { renewals: 0, bulks: 0 }] = await query<{
       renewals: number;
       bulks: number;

@@ -398,6 +398,10 @@ describe('The database', () => {
     await expect(insertOrder({ count: 3, hold_amount: 29 })).rejects.toThrow('orders_price_check');
   });
 
+  it('refuses a purchase that renews a rental', async () => {
+    await expect(insertOrder({ origin: 'renewal' })).rejects.toThrow('orders_renewal_check');
+  });
+
   it('allows one order for an idempotency key of a user, unless it was canceled', async () => {
     const keyed = { idempotency_key: 'key', request_hash: Buffer.alloc(32) };
     await insertOrder({ ...keyed, state: 'canceled', released: 10, closed_at: new Date() });

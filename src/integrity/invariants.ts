@@ -221,20 +221,19 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (bulk.proxy_id IS DISTINCT FROM o.proxy_id OR bulk.max_price IS DISTINCT FROM o.max_price)`,
   },
   {
-    // A placed renewal has an order: a prolongation of its proxy, under the key made from the proxy and its
-    // old end. An order under such a key has a renewal. `one-order-per-key` ensures that a rental is renewed
-    // once.
+    // A placed renewal has an order that prolongs its proxy, under the key made from the proxy and its old
+    // end. Such an order has a renewal. `one-order-per-key` ensures that a rental is renewed once.
     name: 'renewals-have-their-orders',
     violations: `
       SELECT r.id AS renewal_id, r.state, r.order_id, o.idempotency_key
         FROM audited_renewals r LEFT JOIN orders o ON o.id = r.order_id
        WHERE (r.state IN ${sqlList(['placed', 'done'])} OR r.order_id IS NOT NULL)
-         AND (o.kind, o.user_id, o.proxy_id, o.idempotency_key) IS DISTINCT FROM
-             ('prolongation', r.user_id, r.proxy_id, ${renewalKeySql('r.proxy_id', 'r.date_end_before')})
+         AND (o.origin, o.user_id, o.proxy_id, o.idempotency_key) IS DISTINCT FROM
+             ('renewal', r.user_id, r.proxy_id, ${renewalKeySql('r.proxy_id', 'r.date_end_before')})
       UNION ALL
       SELECT NULL, o.state, o.id, o.idempotency_key
         FROM audited_orders o
-       WHERE o.idempotency_key LIKE 'renewal % %' AND o.state <> 'canceled'
+       WHERE o.origin = 'renewal' AND o.state <> 'canceled'
          AND NOT EXISTS (SELECT FROM renewals r WHERE r.order_id = o.id)`,
   },
   {

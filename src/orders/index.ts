@@ -4,6 +4,7 @@ export { DispatcherService } from './dispatch/dispatcher.service';
 export { OrderWaiters } from './dispatch/order-waiters';
 export { longestOrderMs } from './longest-order';
 export {
+  IS_RENEWAL_SQL,
   OPEN_STATES,
   type OpenState,
   ORDER_KINDS,
@@ -16,7 +17,6 @@ export {
 export {
   bulkOrderKeySql,
   type Idempotency,
-  IS_RENEWAL_SQL,
   renewalKey,
   renewalKeySql,
   requireIdempotency,

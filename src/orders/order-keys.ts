@@ -54,6 +54,3 @@ export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
 /** Returns SQL for this key. @param proxyId and @param dateEndBefore are expressions */
 export const renewalKeySql = (proxyId: string, dateEndBefore: string): string =>
   `'renewal ' || ${proxyId} || ' ' || floor(extract(epoch FROM ${dateEndBefore}))::bigint`;
-
-/** Whether an order renews a rental, as an expression over a row of `orders`. */
-export const IS_RENEWAL_SQL = `coalesce(idempotency_key LIKE 'renewal % %', false)`;

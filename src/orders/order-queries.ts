@@ -13,10 +13,10 @@ import {
   waitForStandby,
 } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
-import { type Idempotency, IS_RENEWAL_SQL } from './order-keys';
+import type { Idempotency } from './order-keys';
 import { type OrderOutcome, type OrderProgress, WHOLE_OUTCOME_COLUMNS } from './order-outcome';
 import { QUEUE_LEFT_MS } from './order-queue';
-import { isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
+import { IS_RENEWAL_SQL, isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { IdempotencyKeyReused } from './orders.errors';
 
 type SentOrder = Pick<OrderOutcome, 'kind' | 'state'> & {

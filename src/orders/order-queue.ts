@@ -1,8 +1,7 @@
 import { sqlList } from '../database';
 import { QUEUE_SLACK_MS } from './longest-order';
 import { CLOSED_FOR_MAINTENANCE } from './maintenance';
-import { IS_RENEWAL_SQL } from './order-keys';
-import { PROXY_FAILURES, statesBefore } from './order-states';
+import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
 
 /*
  * The queue in front of the provider is the table of orders. These expressions over a row of `orders`

@@ -57,6 +57,9 @@ export const ORDER_STATES = Object.keys(NEXT_STATES) as readonly OrderState[];
 export const ORDER_KINDS = ['purchase', 'prolongation'] as const;
 export type OrderKind = (typeof ORDER_KINDS)[number];
 
+/** Whether an order renews a rental, as an expression over a row of `orders`. */
+export const IS_RENEWAL_SQL = `origin = 'renewal'`;
+
 export const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[state].length > 0;
 
 /** States in which the order's money is held. */

@@ -86,13 +86,13 @@ export class SoakRenewals {
   async compare(): Promise<string[]> {
     const twice = await this.query<{ id: number; count: number }>(
       `SELECT proxy_id AS id, count(*) AS count FROM orders
-        WHERE user_id = ANY ($1) AND idempotency_key LIKE 'renewal % %' AND state = 'completed'
+        WHERE user_id = ANY ($1) AND origin = 'renewal' AND state = 'completed'
         GROUP BY proxy_id HAVING count(*) > 1`,
     );
     const overspent = await this.query<{ id: number; spent: string; budget: string }>(
       `SELECT user_id AS id, sum(captured) AS spent, monthly_budget AS budget
          FROM orders JOIN renewal_settings USING (user_id)
-        WHERE user_id = ANY ($1) AND idempotency_key LIKE 'renewal % %'
+        WHERE user_id = ANY ($1) AND origin = 'renewal'
         GROUP BY user_id, monthly_budget, date_trunc('month', orders.created_at, 'UTC')
        HAVING sum(captured) > monthly_budget`,
     );

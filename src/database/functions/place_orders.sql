@@ -8,7 +8,7 @@
 --
 -- `asked`: an array of objects with columns of `orders`; `wait_seconds` until the order is given up; and
 -- `limited_by`, the tokens whose daily limits apply to the order. Only columns in the INSERT are used; other
--- columns get the defaults of the table.
+-- columns get the defaults of the table. An order without an `origin` is the customer's.
 -- `of_users` and `limited`: all users and tokens in `asked`.
 -- `patience_ms`: how long the statement waits for each lock; null for the session's timeout.
 --
@@ -91,12 +91,13 @@ BEGIN
   END LOOP;
 
   INSERT INTO orders (id, order_reference, deadline, next_search_at,
-                      user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price,
+                      user_id, origin, kind, country, version, period, count, proxy_type, proxy_id, unit_price,
                       hold_amount,
                       max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
                       request_hash, request_id, token_id, descr, attempt, end_read_at, date_end_before)
   SELECT ids[ordinality], order_reference_of(prefix, user_id, ids[ordinality]), given_up, given_up,
-         user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, hold_amount,
+         user_id, coalesce(origin, 'customer'), kind, country, version, period, count, proxy_type, proxy_id,
+         unit_price, hold_amount,
          max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
          request_hash, request_id, token_id, descr, attempt, confirmed_at,
          CASE WHEN confirmed_at IS NOT NULL THEN (SELECT date_end FROM proxies WHERE proxies.id = proxy_id) END

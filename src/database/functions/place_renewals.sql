@@ -63,7 +63,8 @@ BEGIN
 
   FOR placed IN
     SELECT chosen[result."position"] AS place, result.id, result.refusal
-      FROM place_orders((SELECT coalesce(jsonb_agg(asked -> (place - 1)::integer ORDER BY at), '[]')
+      FROM place_orders((SELECT coalesce(jsonb_agg((asked -> (place - 1)::integer) || '{"origin": "renewal"}'
+                                                   ORDER BY at), '[]')
                            FROM unnest(chosen) WITH ORDINALITY AS one (place, at)),
                         of_users, '{}', NULL) AS result
   LOOP

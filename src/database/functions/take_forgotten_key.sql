@@ -18,7 +18,7 @@ DECLARE
   put_back bigint[];
   taken written_off_requests;
 BEGIN
-  IF key IS NULL OR key LIKE 'renewal % %' OR EXISTS (SELECT FROM requests_of_key(wanted.user_id, key)) THEN
+  IF key IS NULL OR wanted.origin = 'renewal' OR EXISTS (SELECT FROM requests_of_key(wanted.user_id, key)) THEN
     RETURN false;
   END IF;
   put_back := ARRAY(

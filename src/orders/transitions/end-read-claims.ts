@@ -3,10 +3,9 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { preparedRow, preparedRows, queryRows, sqlList } from '../../database';
 import { longestQueueSeconds, longestReadingSeconds } from '../longest-order';
-import { IS_RENEWAL_SQL } from '../order-keys';
 import { PURCHASE_REFERENCE_SQL } from '../order-queries';
 import { GIVES_WAY, IN_QUEUE, isUnread, servedAt } from '../order-queue';
-import { CANCELED_WITHOUT_PROOF } from '../order-states';
+import { CANCELED_WITHOUT_PROOF, IS_RENEWAL_SQL } from '../order-states';
 
 /** A prolongation whose rental's end this replica must read. */
 export interface EndToRead {

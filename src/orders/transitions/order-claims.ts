@@ -5,10 +5,9 @@ import { AppConfig } from '../../config';
 import { preparedRow, preparedRows, queryRows, resolveCommitOutcome, sqlList } from '../../database';
 import { longestQueueSeconds, longestReadingSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import type { OrderBatch } from '../order-batch';
-import { IS_RENEWAL_SQL } from '../order-keys';
 import { type BatchRow, SELECT_BATCH_ROWS, toBatches } from '../order-queries';
 import { GIVES_WAY, IN_QUEUE, IS_READY, isUnread, servedAt, WAS_REFUSED_LATELY } from '../order-queue';
-import { statesBefore } from '../order-states';
+import { statesBefore, IS_RENEWAL_SQL } from '../order-states';
 import { OrderCancellations } from './order-cancellations';
 
 /** Key of the advisory lock for claims, an arbitrary constant. */
