@@ -1,26 +1,22 @@
 import { z } from 'zod';
 
-/**
- * Settings for behaviour that the provider's documentation does not define, or in which its mirrors differ.
- * The settings are independent of each other.
- */
+/** Settings for behaviour that the provider's documentation leaves undefined, or in which mirrors differ. */
 const dialectSchema = z.strictObject({
-  /** Comments that `getproxy?descr=…` finds. */
+  /** Which comments `getproxy?descr=…` matches. */
   descrFilter: z.enum(['exact', 'prefix', 'substring', 'ignored']),
-  /** Maximum number of proxies on a page of getproxy, even with a higher `limit`. */
+  /** Maximum number of proxies on a getproxy page, whatever the request's `limit`. */
   pageLimit: z.int().min(1).max(1000),
   /**
-   * Order of getproxy: by id, another fixed order, or an order that begins at another proxy with each
-   * request, so that a proxy can be on two pages or on none.
+   * Order of getproxy. `moving` starts at another proxy with each request, so a proxy can appear on two pages
+   * or on none.
    */
   pageOrder: z.enum(['sorted', 'unsorted', 'moving']),
-  /** Form of numbers: as published, which differs by field and method, or all in the same way. */
+  /** How responses write numbers. `published` mixes strings and numbers, as the documentation does. */
   numbers: z.enum(['published', 'strings', 'numbers']),
 });
 
 export type Dialect = Readonly<z.output<typeof dialectSchema>>;
 
-/** The dialect of the published interface. */
 export const DEFAULT_DIALECT: Dialect = {
   descrFilter: 'exact',
   pageLimit: 1000,
@@ -28,6 +24,6 @@ export const DEFAULT_DIALECT: Dialect = {
   numbers: 'published',
 };
 
-/** Reads the given settings only. @throws ZodError */
+/** Parses a partial dialect. @throws ZodError */
 export const readDialect = (values: unknown): Partial<Dialect> =>
   dialectSchema.partial().parse(values) as Partial<Dialect>;

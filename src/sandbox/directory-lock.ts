@@ -10,7 +10,7 @@ const PROBE_TIMEOUT_MS = 2000;
 const ownerSchema = z.object({
   pid: z.int(),
   controlUrl: z.string(),
-  /** Random text of each start, which distinguishes the owner from another program on a reused port. */
+  /** Random text per start. It tells the owner from another program on a reused port. */
   instance: z.string(),
 });
 type Owner = z.infer<typeof ownerSchema>;
@@ -23,17 +23,14 @@ export class DirectoryInUseError extends Error {
 }
 
 /**
- * Allows one sandbox in a directory, because two would write to one journal. The lock file contains the
- * owner's address. If no process listens there, the owner was killed and its lock is taken over. An owner
- * that listens without responding is suspended or hangs: it keeps the lock, and its process id is in the
- * error.
- *
- * Removing the lock first could remove the lock of a quicker start. The successor is therefore the process
- * that creates the one file that is named after the lock of the killed owner; only the successor replaces the
- * lock. A successor that is killed in between is succeeded in the same way.
- *
- * No library replaces this: Node.js has no flock. proper-lockfile trusts the age of a file, so the next start
- * waits after a SIGKILL, and a suspended owner later continues in parallel with its successor.
+ * Lets only one sandbox write to a directory. The lock file contains the owner's address. If nothing listens
+ * there, the owner was killed and the next process takes the lock over. An owner that listens without
+ * responding keeps the lock; the error shows its process id.
+ * Deleting a dead owner's lock could delete the lock of a faster process. Each lock therefore has one
+ * successor file, named after it: only the process that creates this file replaces the lock. A killed
+ * successor is replaced in the same way.
+ * Node.js has no flock. proper-lockfile goes by a file's age, so a suspended owner could later continue in
+ * parallel.
  */
 export class DirectoryLock {
   private readonly path: string;
@@ -42,7 +39,7 @@ export class DirectoryLock {
     this.path = join(directory, LOCK_FILE);
   }
 
-  /** Acquires the lock. The owner's control interface must already respond. @throws DirectoryInUseError */
+  /** Acquires the lock. Call it once the owner's control interface responds. @throws DirectoryInUseError */
   async acquire(owner: Owner): Promise<void> {
     const mine = temporaryNameFor(this.path);
     await writeFile(mine, JSON.stringify(owner), { mode: 0o600 });
@@ -57,13 +54,13 @@ export class DirectoryLock {
     if ((await findContent(this.path)) === JSON.stringify(owner)) await rm(this.path, { force: true });
   }
 
-  /** Returns whether the file has become the lock. @throws DirectoryInUseError */
+  /** Returns whether `mine` has become the lock. @throws DirectoryInUseError */
   private async succeed(mine: string): Promise<boolean> {
     const { lock, successors, next } = await this.followSuccessors();
     if (!(await linkUnlessExists(mine, next))) return false;
     if (lock === null) return true;
     if ((await findContent(this.path)) !== lock) {
-      // Another process replaced the lock meanwhile, and removed the files of its successors.
+      // Another process has replaced the lock and removed its successor files.
       await rm(next, { force: true });
       return false;
     }
@@ -73,10 +70,8 @@ export class DirectoryLock {
   }
 
   /**
-   * Returns the content of the lock, the files of its successors, all of them dead, and the file of the next
-   * successor, which is the lock itself when there is no lock.
-   *
-   * @throws DirectoryInUseError
+   * Returns the lock's content, the files of its dead successors, and the file that the next successor
+   * creates. Without a lock, that file is the lock itself. @throws DirectoryInUseError
    */
   private async followSuccessors(): Promise<{ lock: string | null; successors: string[]; next: string }> {
     const lock = await findContent(this.path);
@@ -119,7 +114,7 @@ function readOwner(content: string): Owner | null {
   }
 }
 
-/** Whether a process listens at the owner's address that is the owner or does not respond. */
+/** Whether the listener at the owner's address is the owner, or does not respond in time. */
 async function isHeld({ controlUrl, instance }: Owner): Promise<boolean> {
   try {
     const response = await fetch(controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });

@@ -11,7 +11,7 @@ import { writePrivateFile } from './system';
 const DEFAULT_DIRECTORY = '.data/sandbox';
 const DEFAULT_PORT = 3999;
 const PORTS_TO_TRY = 50;
-/** Exit codes in addition to 1, which means any other failure. */
+/** Exit codes besides 1, the code of any other failure. */
 const EXIT_BAD_ARGUMENTS = 2;
 const EXIT_ALREADY_RUNNING = 3;
 
@@ -60,7 +60,7 @@ function readPort(name: string, text: string): number {
   return port;
 }
 
-/** Reads the API key, which becomes part of a URL's path. */
+/** Validates the API key, which becomes part of a URL's path. */
 function readApiKey(text: string): string {
   if (!/^[\w.~-]+$/.test(text)) throw new UsageError('--api-key may hold letters, digits and . _ ~ - only');
   return text;
@@ -77,11 +77,11 @@ async function run(): Promise<void> {
   const ended = once(end.signal, 'abort');
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => end.abort());
   const sandbox = await startSandbox(options);
-  // The same port lets a payment page work that was opened before a restart.
+  // Keeping the port lets payment pages survive a restart.
   const ports = typeof options.port === 'object' ? options.port : [0];
   const payments = await PaymentsSandbox.start({ directory: options.directory, ports });
   payments.cashRegister = cashRegister;
-  // The system closes the input when the parent process is killed.
+  // The system closes stdin when the parent process is killed.
   if (untilInputEnds) process.stdin.once('close', () => end.abort()).resume();
   const addressFile = join(options.directory, ADDRESS_FILE);
   const { baseUrl, controlUrl, controlSecret, apiKey } = sandbox;
@@ -90,14 +90,14 @@ async function run(): Promise<void> {
   await writePrivateFile(addressFile, `${JSON.stringify(address)}\n`);
   announce(sandbox, options.directory, addressFile);
   await ended;
-  // An open input would keep this process running.
+  // An open stdin would keep this process running.
   process.stdin.destroy();
   await rm(addressFile, { force: true });
   await payments.close();
   await sandbox.close();
 }
 
-/** Prints the addresses. Key and secret are shown only on a terminal, because other outputs may be logs. */
+/** Prints the addresses. Shows the key and secret only on a terminal, because other outputs may be logs. */
 function announce(sandbox: RunningSandbox, directory: string, addressFile: string): void {
   const { baseUrl, controlUrl, controlSecret, apiKey } = sandbox;
   const api = `${baseUrl}/api/${apiKey}`;

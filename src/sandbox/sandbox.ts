@@ -22,27 +22,26 @@ const RATE_PER_SECOND = 3;
 export interface SandboxOptions {
   /** Directory of the state. Default: in memory only. */
   directory?: string;
-  /** Port, or several of which the first free one is used. Default 0: any free port. */
+  /** Port, or ports to try in turn. Default 0: any free port. */
   port?: number | readonly number[];
-  /** Key of the account. Default: generated and stored in the directory. */
+  /** Account's API key. Default: generated, and stored in the directory. */
   apiKey?: string;
-  /** Maximum requests per second. Default 3, as at the provider. `null` for no limit. */
+  /** Maximum requests per second; `null` for no limit. Default 3, as at the provider. */
   rateLimitPerSecond?: number | null;
 }
 
 export interface RunningSandbox {
-  /** Address like `http://127.0.0.1:PORT`, to which a client appends `/api/{key}/{method}/?…`. */
+  /** Address like `http://127.0.0.1:PORT`. Clients append `/api/{key}/{method}/?…`. */
   readonly baseUrl: string;
   readonly controlUrl: string;
-  /** Bearer token of requests to the control interface. */
+  /** Bearer token for the control interface. */
   readonly controlSecret: string;
   readonly apiKey: string;
   close(): Promise<void>;
 }
 
-/** Starts a sandbox. @throws DirectoryInUseError when another sandbox uses the directory */
+/** @throws DirectoryInUseError when another sandbox uses the directory */
 export async function startSandbox(options: SandboxOptions = {}): Promise<RunningSandbox> {
-  // Closers run in reverse order.
   const closers: Array<() => Promise<void>> = [];
   try {
     return { ...(await start(options, closers)), close: () => closeAll(closers) };
@@ -53,7 +52,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Runnin
   }
 }
 
-/** Runs all closers, even if some fail. */
+/** Runs all closers in reverse order, even if some fail. */
 async function closeAll(closers: Array<() => Promise<void>>): Promise<void> {
   const closer = closers.shift();
   if (!closer) return;
@@ -109,9 +108,9 @@ async function start(
   return { baseUrl: `http://${LOOPBACK}:${wirePort}`, controlUrl, controlSecret, apiKey };
 }
 
-/** Creates the directory. It contains the key and the proxies' secret, so only its owner may enter it. */
+/** Creates the directory, which only its owner may enter: it contains the key and the proxies' secret. */
 async function openLock(directory: string): Promise<DirectoryLock> {
-  // Only the directory itself is private: other users may need to enter its parents.
+  // Only the directory itself is private. Other users may need its parents.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   return new DirectoryLock(directory);

@@ -4,16 +4,16 @@ import { chmod, rename, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 
-/** Whether this is a system error with the code, such as `ENOENT`. */
+/** Whether the error is a system error with this code, such as `ENOENT`. */
 export function hasErrorCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }
 
-/** Writes a file atomically, which only its owner can read. */
+/** Atomically writes a file that only its owner can read. */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const temporary = temporaryNameFor(path);
   await writeFile(temporary, content, { mode: 0o600 });
-  // The umask may have removed permissions of the owner.
+  // The umask may have removed the owner's permissions.
   await chmod(temporary, 0o600);
   await rename(temporary, path);
 }
@@ -22,7 +22,7 @@ export function temporaryNameFor(path: string): string {
   return `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
 }
 
-/** Reads the text of a body. @throws tooLong above the limit, without reading the rest */
+/** Reads a body's text. @throws tooLong as soon as the body exceeds the limit */
 export async function readText(request: IncomingMessage, maxBytes: number, tooLong: Error): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -35,9 +35,8 @@ export async function readText(request: IncomingMessage, maxBytes: number, tooLo
 }
 
 /**
- * Listens on the first free port of the list and returns its number; 0 means any free port.
- *
- * @throws the error of the last port when none is free
+ * Listens on the first free port of the list and returns its number; 0 means any free port. @throws the last
+ * port's error when none is free
  */
 export async function listenOnFirstFree(
   server: Server,
@@ -57,7 +56,7 @@ export async function listenOnFirstFree(
   throw new RangeError('No port to listen on was given');
 }
 
-/** Stops listening. Resolves at once when the server does not listen. */
+/** Stops listening. Also resolves when the server does not listen. */
 export function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());

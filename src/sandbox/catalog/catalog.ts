@@ -18,7 +18,7 @@ const COUNTRIES: Record<Version, readonly string[]> = {
   '5': [],
 };
 
-/** Kopecks for one proxy, by period in days. */
+/** Kopecks for one proxy, by version and days. */
 const PRICES: Record<Version, Readonly<Record<number, number>>> = {
   '6': { 3: 295, 7: 551, 14: 1041, 30: 2090, 60: 4063, 90: 5940, 180: 11500, 365: 22500 },
   '4': { 7: 2800, 14: 5600, 30: 12000, 60: 23400, 90: 34200, 180: 66000, 365: 129000 },
@@ -31,7 +31,6 @@ const STOCK_SEED = 20_160_619;
 const LEAST_STOCK = 150;
 const MOST_STOCK = 9000;
 
-/** Initial catalog, the same in every sandbox. */
 export const CATALOG = {
   countriesOf(version: Version): readonly string[] {
     return COUNTRIES[version];
@@ -45,7 +44,7 @@ export const CATALOG = {
     return COUNTRIES[version].includes(country);
   },
 
-  /** Returns the prices of one proxy in kopecks, keyed by days. */
+  /** Returns the kopecks for one proxy, keyed by days. */
   pricesOf(version: Version): Map<number, number> {
     return new Map(Object.entries(PRICES[version]).map(([days, kopecks]) => [Number(days), kopecks]));
   },

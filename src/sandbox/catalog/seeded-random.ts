@@ -1,4 +1,4 @@
-/** Returns a reproducible stream of numbers in [0, 1): mulberry32. */
+/** Returns a reproducible generator (mulberry32) of numbers in [0, 1). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

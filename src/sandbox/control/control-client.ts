@@ -7,7 +7,7 @@ import type { GateSpec, GateVerdict } from '../wire/faults/gates';
 import type { Latencies } from '../wire/latency';
 import type { StateView } from './views';
 
-/** Client of the control interface, for tests and benchmarks. Errors contain the interface's message. */
+/** Client of the control interface, for tests and benchmarks. Its errors contain the interface's message. */
 export class SandboxControl {
   constructor(private readonly address: { controlUrl: string; controlSecret: string }) {}
 
@@ -44,7 +44,7 @@ export class SandboxControl {
     return (await this.request<{ id: number }>('POST', '/gates', spec)).id;
   }
 
-  /** Waits until a request is held at the gate, and returns its parameters. */
+  /** Waits until the gate holds a request and returns the request's parameters. */
   async untilGateReached(id: number, timeoutMs = 10_000): Promise<Record<string, string>> {
     const path = `/gates/${id}/reached?timeoutMs=${timeoutMs}`;
     return (await this.request<{ parameters: Record<string, string> }>('GET', path)).parameters;
@@ -59,7 +59,7 @@ export class SandboxControl {
     return this.request('POST', '/balance', { balance });
   }
 
-  /** Sets the accepted keys, each with its account (`user_id`). */
+  /** Sets the accepted API keys, each mapped to its account (`user_id`). */
   setKeys(keys: Readonly<Record<string, string>>): Promise<unknown> {
     return this.request('POST', '/keys', { keys });
   }
@@ -68,7 +68,7 @@ export class SandboxControl {
     return this.request('POST', '/stock', { version, country, available });
   }
 
-  /** @param price of one proxy, in roubles; `null` when the period is no longer sold. */
+  /** @param price of one proxy, in roubles; `null` stops selling the period */
   setPrice(version: Version, periodDays: number, price: string | null): Promise<unknown> {
     return this.request('POST', '/prices', { version, periodDays, price });
   }
@@ -85,7 +85,6 @@ export class SandboxControl {
     return this.request('POST', '/latency', latencies);
   }
 
-  /** Shifts the provider's clock relative to this machine's. */
   setClockOffset(offsetMs: number): Promise<unknown> {
     return this.request('POST', '/clock', { offsetMs });
   }
@@ -94,7 +93,6 @@ export class SandboxControl {
     return this.request('POST', `/proxies/${id}`, change);
   }
 
-  /** Sets the fault of a proxy; `null` removes it. */
   setProxyFault(id: number, fault: ProxyFault | null): Promise<unknown> {
     return this.request('POST', `/proxy-servers/${id}`, { fault });
   }
@@ -113,7 +111,7 @@ export class SandboxControl {
     if (!response.ok) {
       throw new Error(`${method} ${path} got response ${response.status}: ${await response.text()}`);
     }
-    // Both sides of this interface are built together.
+    // Client and interface share these types.
     const json: T = JSON.parse(await response.text());
     return json;
   }

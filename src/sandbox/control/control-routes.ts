@@ -41,7 +41,6 @@ const BODIES = {
 
 const waitSchema = z.coerce.number().pipe(z.int().min(0).max(MAX_WAIT_MS));
 
-/** Request as a route receives it; `body` is undefined if the request contains none. */
 export interface ControlRequest {
   id: number;
   query: URLSearchParams;
@@ -55,7 +54,7 @@ export interface ControlResponse {
 
 type Response = ControlResponse | void;
 
-/** Handles a request. A route without a response of its own gets the default response `done`. */
+/** Handles a request. Without a response from the route, the server responds with `done`. */
 type Route = (request: ControlRequest) => Response | Promise<Response>;
 
 /** Returns the routes, keyed by method and path; `:id` matches a number. */
@@ -145,7 +144,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
   };
 }
 
-/** Refuses a request, with the status of the response. */
+/** Refuses a request with this HTTP status. */
 export class ControlError extends Error {
   constructor(
     readonly status: number,

@@ -7,8 +7,8 @@ import { ControlError, type ControlResponse, type controlRoutes } from './contro
 const MAX_BODY_BYTES = 1_000_000;
 
 /**
- * Serves the control interface, JSON over HTTP, for tests. It listens before anything else, because it proves
- * that the owner of the directory's lock is alive.
+ * Serves the control interface (JSON over HTTP). It listens before anything else: its response proves that
+ * the owner of the directory's lock is alive.
  */
 export class ControlServer {
   readonly server: Server;
@@ -43,8 +43,7 @@ export class ControlServer {
   private async handle(request: IncomingMessage, { pathname, searchParams }: URL): Promise<ControlResponse> {
     const endpoint = `${request.method} ${pathname}`;
     refuseForeign(request);
-    // The next start in the directory requests the instance before it can read the secret in the address
-    // file.
+    // The next process in the directory asks for the instance before it can read the secret.
     if (endpoint === 'GET /') return { status: 200, json: { instance: this.instance } };
     refuseStranger(request, this.secret);
     const id = /\/(\d{1,15})(?=\/|$)/.exec(endpoint)?.[1];
@@ -63,7 +62,7 @@ function responseTo(error: unknown): ControlResponse {
   return { status: 500, json: { error: 'Internal Server Error' } };
 }
 
-/** Reads a JSON body; undefined without a body. */
+/** Reads a JSON body; undefined if the body is empty. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const tooLong = new ControlError(400, `The body is longer than ${MAX_BODY_BYTES} bytes`);
   const body = await readText(request, MAX_BODY_BYTES, tooLong);
@@ -71,8 +70,8 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 }
 
 /**
- * Refuses requests of pages in a browser. A page of another site sends its origin. A page whose name was made
- * to resolve to this machine (DNS rebinding) sends that name as the host.
+ * Refuses requests from web pages. A foreign page sends its origin. A page whose name resolves to this
+ * machine (DNS rebinding) sends that name as the host.
  */
 function refuseForeign({ headers, socket }: IncomingMessage): void {
   const names = ['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${socket.localPort}`);

@@ -1,13 +1,13 @@
 import type { ProviderState } from '../state/provider-state';
 import type { ProlongationEvent, SaleEvent } from '../state/state-event';
 
-/** Response of `GET /state`. Amounts are in kopecks; the suffixes of times name their units. */
+/** Response of `GET /state`, with amounts in kopecks. */
 export interface StateView {
   balanceKopecks: number;
   nowMs: number;
   sales: Array<SaleEvent & { proxyIds: number[] }>;
   prolongations: readonly ProlongationEvent[];
-  /** Proxies that the client deleted, or that were withdrawn through the control interface. */
+  /** Proxies that were deleted by the client or withdrawn through the control interface. */
   goneProxyIds: number[];
 }
 

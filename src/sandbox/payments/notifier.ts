@@ -9,16 +9,16 @@ export interface NotificationFaults {
   readonly lost?: boolean;
   readonly times?: number;
   readonly delayMs?: number;
-  /** Whether the customer pays, and the service is notified, before the response to the creation. */
+  /** Whether the customer pays and the service is notified before the payment's creation responds. */
   readonly beforeCreationResponds?: boolean;
 }
 
 const TIMEOUT_MS = 30_000;
-/** Number of attempts, fewer than at the provider, which retries for a day. */
+/** Number of attempts. The real provider retries for a day. */
 const ATTEMPTS = 3;
 const RETRY_AFTER_MS = 500;
 
-/** Notifies the service of changes, by unsigned requests. */
+/** Notifies the service of changes by unsigned requests. */
 export class Notifier {
   url: string | undefined;
   private faults: NotificationFaults = {};
@@ -37,7 +37,6 @@ export class Notifier {
     this.faults = faults;
   }
 
-  /** Sends a notification in the background. */
   send(event: string, object: Notified): void {
     const { lost = false, times = 1, delayMs = 0 } = this.faults;
     if (lost) return;
@@ -62,7 +61,7 @@ export class Notifier {
         await pause(RETRY_AFTER_MS, undefined, { signal: this.end.signal });
       }
     } catch {
-      // The notification ends with the sandbox.
+      // Closing the sandbox aborts its notifications.
     }
   }
 

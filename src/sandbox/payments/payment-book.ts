@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Receipt } from './receipts';
 import { WireError } from './wire-error';
 
-/** Amount in the provider's format, in roubles or another currency. */
+/** Amount in the provider's format. */
 export interface Amount {
   readonly value: string;
   readonly currency: string;
@@ -41,7 +41,7 @@ export interface SandboxRefund {
 
 /** First request with an idempotence key. */
 interface UsedKey {
-  /** Id of the request's result. */
+  /** Id of the payment or refund that the request created. */
   readonly id: string;
   readonly request: string;
   readonly usedAtMs: number;
@@ -52,15 +52,15 @@ const KEY_MEMORY_MS = 24 * 3600 * 1000;
 const kopecks = (value: string): bigint => BigInt(value.replace('.', ''));
 const roubles = (amount: bigint): string => `${amount / 100n}.${String(amount % 100n).padStart(2, '0')}`;
 
-/** Payments and refunds of one shop at the payment provider. */
+/** Payments and refunds of one shop. */
 export class PaymentBook {
   readonly payments = new Map<string, SandboxPayment>();
   readonly refunds = new Map<string, SandboxRefund>();
-  /** State of receipts after money has moved. */
+  /** State of new receipts. */
   receiptState: ReceiptState = 'succeeded';
   readonly keys = new Map<string, UsedKey>();
 
-  /** @param changed is called after each change */
+  /** @param changed called after each change */
   constructor(private readonly changed: () => void = () => undefined) {}
 
   create(
@@ -87,7 +87,7 @@ export class PaymentBook {
     return payment;
   }
 
-  /** Pays a payment, as its customer would. @returns whether that changed anything */
+  /** Pays a payment as its customer would. @returns whether its state changed */
   pay(id: string): boolean {
     const payment = this.payment(id);
     if (payment.status !== 'pending') return false;
@@ -98,7 +98,9 @@ export class PaymentBook {
     return true;
   }
 
-  /** Cancels a pending payment. @param reason `expired_on_confirmation` when it was not paid in time */
+  /**
+   * Cancels a pending payment. @param reason `expired_on_confirmation` if the payment was not paid in time
+   */
   cancel(id: string, reason = 'canceled_by_merchant'): boolean {
     const payment = this.payment(id);
     if (payment.status !== 'pending') return false;
@@ -140,8 +142,7 @@ export class PaymentBook {
   }
 
   /**
-   * Returns the result of the first request with a key, which must be the same request. A key is remembered
-   * for a day.
+   * Returns the result of the first request with this key, which must be identical. Keys are kept for a day.
    */
   private known<Item>(results: ReadonlyMap<string, Item>, key: string, wanted: object): Item | undefined {
     const used = this.keys.get(key);
@@ -154,7 +155,7 @@ export class PaymentBook {
     this.keys.set(key, { id, request: JSON.stringify(wanted), usedAtMs: Date.now() });
   }
 
-  /** Returns the content of the file for the next start. */
+  /** Returns the content of the state file. */
   toJSON(): object {
     return {
       payments: [...this.payments.values()],

@@ -17,13 +17,12 @@ const STATE_FILE = 'payments.json';
 export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
 /**
- * Fault of a call. `lost`: executed without a response. `500-done`: executed with a 500 response. `late`:
- * executed, and the response never comes. `unread`: not executed, and the response never comes. The others
- * are responses without execution.
+ * Fault of a call. `lost`: executed, connection closed. `500-done`: executed, responds 500. `late`: executed,
+ * never responds. `unread`: not executed, never responds. The others respond without executing the call.
  */
 export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '403' | '401' | '400';
 
-/** Error codes of responses after which nothing was done. */
+/** Error codes by HTTP status. None of these calls is executed. */
 const REFUSALS: Readonly<Record<string, string>> = {
   400: 'invalid_request',
   401: 'invalid_credentials',
@@ -35,11 +34,10 @@ const REFUSALS: Readonly<Record<string, string>> = {
 export interface PaymentsSandboxOptions {
   /** Directory of the state. Default: in memory only. */
   readonly directory?: string;
-  /** Ports to try, of which the first free one is used. Default: any. */
+  /** Ports to try in turn. Default: any free port. */
   readonly ports?: readonly number[];
 }
 
-/** Relevant parts of a request: its method, key and JSON. */
 interface WireCall {
   readonly method: WireMethod;
   readonly key: string;
@@ -49,8 +47,7 @@ interface WireCall {
 }
 
 /**
- * Imitates a payment provider with the part of YooKassa's API v3 that the service uses. It creates, returns,
- * lists and refunds payments, notifies, and serves a page on which a person pays.
+ * Imitates the part of YooKassa's API v3 that the service uses, including notifications and a payment page.
  */
 export class PaymentsSandbox {
   readonly shopId = '100500';
@@ -58,12 +55,12 @@ export class PaymentsSandbox {
   readonly notifier: Notifier;
   readonly book: PaymentBook;
   readonly calls: Record<WireMethod, number> = { create: 0, read: 0, list: 0, refund: 0, refunds: 0 };
-  /** Number of reads of each payment, known or not. */
+  /** Number of reads by payment id, including unknown ids. */
   readonly reads = new Map<string, number>();
   baseUrl = '';
-  /** Cash register of the shop; `null` for a shop without one, whose payments need no receipts. */
+  /** Cash register of the shop; `null` for a shop whose payments need no receipts. */
   cashRegister: CashRegisterKind | null = null;
-  /** Time by which the clock in `Date` is ahead, in milliseconds. */
+  /** Milliseconds by which the `Date` header is ahead. */
   clockOffsetMs = 0;
   /** Changes results before they are returned. */
   alter: ((method: WireMethod, result: unknown) => unknown) | undefined;
@@ -93,7 +90,7 @@ export class PaymentsSandbox {
     await this.writing;
   }
 
-  /** Makes the next calls of a method fail, each by its fault. */
+  /** Makes the method's next calls fail, one call per fault. */
   fail(method: WireMethod, ...faults: readonly PaymentFault[]): void {
     this.faults.set(method, [...(this.faults.get(method) ?? []), ...faults]);
   }
@@ -108,12 +105,12 @@ export class PaymentsSandbox {
     this.book.receiptState = 'succeeded';
   }
 
-  /** Pays a payment, as its customer would, and notifies the service. */
+  /** Pays a payment as its customer would, and notifies the service. */
   pay(id: string): void {
     if (this.book.pay(id)) this.notifier.send('payment.succeeded', this.toWire(this.book.payment(id)));
   }
 
-  /** Cancels a payment, as if its customer canceled it or did not pay in time, and notifies the service. */
+  /** Cancels a payment as if its customer canceled it or did not pay in time, and notifies the service. */
   cancel(id: string, reason?: string): void {
     if (this.book.cancel(id, reason)) {
       this.notifier.send('payment.canceled', this.toWire(this.book.payment(id)));
@@ -213,7 +210,7 @@ export class PaymentsSandbox {
         const payment = this.book.payment(String(body['payment_id']));
         const amount = body['amount'] as Amount;
         const given = readReceipt(body['receipt'], amount, this.cashRegister);
-        // For a refund of the whole payment, the provider uses the payment's receipt.
+        // For a full refund, the provider reuses the payment's receipt.
         if (payment.receipt && !given && amount.value !== payment.amount.value) throw missingReceipt();
         const refund = this.book.refund(key, {
           payment_id: payment.id,
@@ -258,10 +255,10 @@ export class PaymentsSandbox {
   }
 }
 
-/** Removes the receipt: the provider shows only its state. */
+/** Removes the receipt. The provider shows only its state. */
 const withoutReceipt = <Item extends object>(item: Item) => ({ ...item, receipt: undefined });
 
-/** Returns a page, newest first, of at most a hundred items, with a cursor for the rest. */
+/** Returns at most 100 items, newest first, with a cursor for the remaining ones. */
 function page(
   all: readonly {
     readonly created_at: string;

@@ -24,9 +24,9 @@ const register = (needs: Partial<CashRegister>): CashRegister => ({
   ...needs,
 });
 
-/** Kinds of cash registers of shops, by their requirements. `docs/payments.md` lists the sources. */
+/** Cash registers and what their receipts require. `docs/payments.md` lists the sources. */
 const CASH_REGISTERS = {
-  /** Provider's own register, "Чеки от ЮKassa". */
+  /** The payment provider's own register, "Чеки от ЮKassa". */
   yookassa: register({ modes: ['full_prepayment', 'full_payment'], needsMeasure: true }),
   'ffd-1.05': register({}),
   'ffd-1.2': register({ needsMeasure: true }),
@@ -38,7 +38,7 @@ export type CashRegisterKind = keyof typeof CASH_REGISTERS;
 export const isCashRegisterKind = (text: string): text is CashRegisterKind =>
   Object.hasOwn(CASH_REGISTERS, text);
 
-/** Receipts that the provider accepts, limited to the terms of 54-FZ that are useful here. */
+/** Receipts that the provider accepts, limited to the terms of 54-FZ that the service uses. */
 const schema = z.strictObject({
   // Domain names are ASCII on the wire.
   customer: z.strictObject({
@@ -84,9 +84,8 @@ const refused = (...parameter: readonly string[]): WireError =>
   );
 
 /**
- * Reads a receipt. A shop without a register may omit it.
- *
- * @throws WireError if the receipt is incomplete, shows another amount, or does not suit the register
+ * Validates a receipt. Only a shop without a register may omit it.
+ * @throws WireError if the receipt is incomplete, has another total, or does not suit the register
  */
 export function readReceipt(
   given: unknown,

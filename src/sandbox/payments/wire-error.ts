@@ -1,10 +1,10 @@
-/** Refuses a request, with the status of the response. */
+/** Refuses a request with this HTTP status. */
 export class WireError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     description: string,
-    /** Refused part of the request. */
+    /** Refused parameter of the request. */
     readonly parameter?: string,
   ) {
     super(description);

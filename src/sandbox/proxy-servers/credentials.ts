@@ -7,8 +7,8 @@ const LOGIN_BASE = 36;
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /**
- * Derives logins, passwords and exit addresses from a proxy's id and the account's secret. None of them is
- * stored. A login encodes the id, so that its proxy is found without an index.
+ * Derives logins, passwords and exit addresses from the proxy's id and the account's secret, so none is
+ * stored. A login encodes the proxy's id.
  */
 export class Credentials {
   constructor(private readonly secret: string) {}
@@ -26,7 +26,7 @@ export class Credentials {
     return Array.from(digest.subarray(0, LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length)).join('');
   }
 
-  /** Returns an address from the ranges that are reserved for documentation and benchmarks. */
+  /** Returns an address from the ranges reserved for documentation and benchmarks. */
   exitAddressOf(proxyId: number, version: Version): string {
     const digest = this.digest('exit', proxyId);
     if (version !== '6') {

@@ -1,23 +1,23 @@
 import type { Server, Socket } from 'node:net';
 import { stopListening } from '../system';
 
-/** Returns the reason why a login may not use the proxy, or null when it may. */
+/** Returns why a login may not use the proxy; null if it may. */
 export type FindRefusal = (login: string, password: string) => string | null;
 
 /**
- * Faults of a proxy: it never responds; closes the connection; reports that it reaches no target; reveals the
- * client to targets (only plain requests of HTTP proxies); or uses another exit address (only on Linux).
+ * Faults of a proxy. `hang` never responds. `unreachable` reports that no target is reachable.
+ * `forwarded-for` reveals the client to targets (only plain requests of HTTP proxies). `elsewhere` uses
+ * another exit address (Linux only).
  */
 export const PROXY_FAULTS = ['hang', 'close', 'unreachable', 'forwarded-for', 'elsewhere'] as const;
 export type ProxyFault = (typeof PROXY_FAULTS)[number];
 
-/** Returns the fault of a login's proxy. */
+/** Returns the fault of the proxy that has this login. */
 export type FindFault = (login: string) => ProxyFault | undefined;
 
-/** Wrong exit address of a proxy that should use 127.0.0.1. */
+/** Wrong exit address. The right one is 127.0.0.1. */
 export const ELSEWHERE = '127.0.0.2';
 
-/** A proxy server that is not listening yet. */
 export type Endpoint = ReturnType<typeof endpointOf>;
 
 export function endpointOf(server: Server) {
@@ -28,7 +28,7 @@ export function endpointOf(server: Server) {
   });
   return {
     server,
-    /** Closes the server, and all connections through it. */
+    /** Closes the server and its connections. */
     async close(): Promise<void> {
       for (const socket of sockets) socket.destroy();
       await stopListening(server);

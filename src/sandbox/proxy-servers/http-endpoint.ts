@@ -14,7 +14,8 @@ import { isLoopback, lookupLoopback, LOOPBACK_ONLY } from './loopback';
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * Fields for one connection only, which are not forwarded (RFC 9110, 7.6.1, and one field of old clients).
+ * Header fields for one connection only, never forwarded (RFC 9110, 7.6.1, and `proxy-connection` of old
+ * clients).
  */
 const HOP_BY_HOP = [
   'connection',
@@ -28,7 +29,7 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** Response of the proxy itself. */
+/** Response from the proxy itself. */
 class ProxyResponse extends Error {
   constructor(
     readonly status: number,
@@ -48,11 +49,9 @@ class ProxyResponse extends Error {
 }
 
 /**
- * Creates an HTTP proxy (CONNECT and plain requests), which admits the logins that `findRefusal` allows. A
- * target that cannot be reached gives 502; a target that does not accept the connection in time gives 504.
- *
- * proxy-chain uses its own codes for these (590 to 599), or closes a tunnel without a response, and it
- * forwards Proxy-Connection.
+ * Creates an HTTP proxy (CONNECT and plain requests) for the logins that `findRefusal` allows. Responds 502
+ * for an unreachable target and 504 for one that does not accept in time. proxy-chain uses its own codes (590
+ * to 599) and forwards Proxy-Connection.
  */
 export function createHttpEndpoint(
   findRefusal: FindRefusal,
@@ -83,8 +82,8 @@ export function createHttpEndpoint(
   }
 
   /**
-   * Whether the request gets no response, because the proxy of its login hangs or closes the connection.
-   * Closes the connection in the second case.
+   * Whether a fault (`hang` or `close`) leaves the request without a response. `close` also ends the
+   * connection.
    */
   function isLeftAlone(request: IncomingMessage): boolean {
     const fault = faultOf(request);
@@ -146,7 +145,7 @@ export function createHttpEndpoint(
         source.pipe(target).pipe(source);
       });
       source.once('close', () => target.destroy());
-      // Reading the rest of the client's data lets the socket notice its end.
+      // The socket notices the client's end only if its data is read.
       target.once('close', () => source.resume());
     } catch (error) {
       fail(error);
@@ -178,7 +177,7 @@ function tunnelUrl(text: string): URL | null {
   return /^[^/?#@]+:\d{1,5}$/.test(text) && URL.canParse(url) ? new URL(url) : null;
 }
 
-/** Returns the header without the fields for this connection only, as alternating names and values. */
+/** Returns the header without hop-by-hop fields, as alternating names and values. */
 function endToEnd({ rawHeaders, headers }: IncomingMessage): string[] {
   const named = (headers.connection ?? '').toLowerCase().split(/\s*,\s*/);
   return rawHeaders.filter((_, index) => {

@@ -10,13 +10,10 @@ import { createSocksEndpoint } from './socks-endpoint';
 
 const PROXY_HOST = '127.0.0.1';
 
-/**
- * Runs the working proxies behind the sold ones, on one port for each protocol. The login identifies the
- * proxy.
- */
+/** Runs the sold proxies on one port per protocol. The login selects the proxy. */
 export class ProxyServers {
   private readonly endpoints: Record<ProxyType, Endpoint>;
-  /** Faults of proxies, by proxy id. They are not stored. */
+  /** Faults by proxy id, not stored. */
   readonly faults = new Map<number, ProxyFault>();
 
   constructor(
@@ -30,9 +27,7 @@ export class ProxyServers {
     };
   }
 
-  /**
-   * Listens on the ports of the last run if they are free, otherwise on others, which getproxy then shows.
-   */
+  /** Listens on the ports of the last run if they are free. Otherwise getproxy shows the new ports. */
   async listen(): Promise<void> {
     const previous = this.store.state.ports;
     const [http, socks] = await Promise.all([
@@ -48,12 +43,12 @@ export class ProxyServers {
     await Promise.all([this.endpoints.http.close(), this.endpoints.socks.close()]);
   }
 
-  /** Returns the address that a client connects to. */
+  /** Returns the proxy's listed host and port. */
   addressOf(proxy: SoldProxy): { host: string; port: number } {
     return { host: proxy.host ?? PROXY_HOST, port: proxy.port ?? this.portOf(proxy.type) };
   }
 
-  /** Whether a proxy works: it is active, listed where the proxy servers listen, and without a fault. */
+  /** Whether a proxy works: active, listed at its real address, and without a fault. */
   serves(proxy: SoldProxy): boolean {
     const isHere = proxy.host === null && proxy.port === null;
     return isHere && !this.faults.has(proxy.id) && isActive(proxy, this.store.state.nowMs());

@@ -5,7 +5,7 @@ import { hasErrorCode } from '../system';
 import { ELSEWHERE, type Endpoint, endpointOf, type FindFault, type FindRefusal } from './endpoint';
 import { isLoopback, lookupLoopback } from './loopback';
 
-/** Creates a SOCKS5 proxy (CONNECT only), which admits the logins that `findRefusal` allows. */
+/** Creates a SOCKS5 proxy (CONNECT only) for the logins that `findRefusal` allows. */
 export function createSocksEndpoint(
   findRefusal: FindRefusal,
   findFault: FindFault = () => undefined,

@@ -12,7 +12,7 @@ export class EventStore {
     private readonly journal?: Journal,
   ) {}
 
-  /** Opens the state of a directory. Without a directory the state exists only in memory. */
+  /** Opens the state of a directory; without a directory, a state in memory only. */
   static async openIn(directory: string | undefined): Promise<EventStore> {
     const state = new ProviderState();
     if (directory === undefined) return new EventStore(state);
@@ -22,7 +22,7 @@ export class EventStore {
     return new EventStore(state, await Journal.openAt(path));
   }
 
-  /** Applies an event at once; it is durable after {@link durable}. */
+  /** Applies an event at once. It is durable after {@link durable}. */
   record(event: StateEvent): void {
     this.state.apply(event);
     this.journal?.append(JSON.stringify(event));

@@ -2,7 +2,7 @@ import { type FileHandle, open, readFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hasErrorCode } from '../system';
 
-/** An append-only file of lines. Concurrent writers share one fsync. */
+/** Append-only file of lines. Concurrent writers share one fsync. */
 export class Journal {
   private lines: string[] = [];
   private pendingWrite: Promise<void> | undefined;
@@ -19,7 +19,7 @@ export class Journal {
   append(line: string): void {
     this.lines.push(line);
     this.pendingWrite ??= this.writeAfter(this.currentWrite);
-    // Failures reach the callers of written() and every later write.
+    // written() and every later write reject with the failure.
     this.pendingWrite.catch(() => undefined);
   }
 
@@ -52,8 +52,8 @@ export class Journal {
 }
 
 /**
- * Reads the lines of a journal; none when the file does not exist. The process died while it wrote a last
- * line without a newline. No response depended on that line, so it is cut off.
+ * Reads a journal's lines; none without a file. A last line without a newline is cut off: the process died
+ * while writing, before it could respond.
  */
 export async function readJournal(path: string): Promise<string[]> {
   let content: Buffer;

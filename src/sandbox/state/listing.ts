@@ -3,12 +3,9 @@ import type { Dialect } from '../dialect';
 import type { SaleRecord, SoldProxy } from './sale-record';
 
 const DAY_S = 86_400;
-/**
- * Time for which an expired proxy is still listed and can be prolonged. After that, the provider does not
- * know it.
- */
+/** Time after expiry during which a proxy is still listed and can be prolonged. */
 const GRACE_S = 7 * DAY_S;
-/** Time to the end within which `state=expiring` lists active proxies. */
+/** Maximum remaining time of the proxies that `state=expiring` lists. */
 const EXPIRING_S = 3 * DAY_S;
 
 export const LISTING_STATES = ['active', 'expired', 'expiring', 'all'] as const;
@@ -16,13 +13,13 @@ export type ListingState = (typeof LISTING_STATES)[number];
 
 export interface ListingQuery {
   state: ListingState;
-  /** Wanted comment; `null` for any. */
+  /** Requested comment; `null` for any. */
   descr: string | null;
   page: number;
   limit: number;
 }
 
-/** Random start of the order when rows move between pages, in the same sequence in every run. */
+/** Where the `moving` order starts on each page, in the same sequence in every run. */
 const randomStart = seededRandom(1);
 
 const IS_IN: Record<ListingState, (remainingS: number) => boolean> = {
@@ -41,10 +38,7 @@ export function isActive(proxy: SoldProxy, nowMs: number): boolean {
   return proxy.goneAtMs === null && proxy.endsAtS > nowMs / 1000;
 }
 
-/**
- * Returns the end that getproxy shows: the earlier end for a time after a prolongation under the late-listing
- * fault.
- */
+/** Returns the expiry that getproxy shows. A late-listing fault delays the expiry of a prolongation. */
 export function shownEndS({ shownEarlier, endsAtS }: SoldProxy, nowMs: number): number {
   return shownEarlier && shownEarlier.untilMs > nowMs ? shownEarlier.endsAtS : endsAtS;
 }
@@ -56,7 +50,7 @@ const MATCHES: Record<Dialect['descrFilter'], (descr: string, filter: string) =>
   ignored: () => true,
 };
 
-/** Returns one page of getproxy. `records` are in ascending order of proxy ids. */
+/** Returns one page of getproxy. @param records in ascending order of proxy ids */
 export function listPage(
   records: Iterable<SaleRecord>,
   query: ListingQuery,
@@ -108,7 +102,7 @@ function* listed(
   }
 }
 
-/** Returns the place of a proxy in a fixed order that is independent of the ids. */
+/** Returns the proxy's position in a fixed order unrelated to ids. */
 function ownPlace(id: number): number {
   return seededRandom(id)();
 }

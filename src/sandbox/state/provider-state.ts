@@ -10,14 +10,12 @@ const FIRST_PROXY_ID = 31_250_001;
 
 export interface Account {
   apiKey: string;
-  /** Secret from which the proxies' logins and passwords are derived. */
+  /** Secret from which proxy logins and passwords are derived. */
   secret: string;
   userId: string;
 }
 
-/**
- * State of the provider, in memory. It changes only through {@link apply}, so that events can be replayed.
- */
+/** State of the provider in memory. Only {@link apply} changes it, so events can be replayed. */
 export class ProviderState {
   account: Account | null = null;
   ports: { http: number; socks: number } | null = null;
@@ -28,14 +26,12 @@ export class ProviderState {
   readonly prices = new Map(VERSIONS.map((version) => [version, CATALOG.pricesOf(version)]));
   /** Sales in ascending order of proxy ids. */
   private readonly records: SaleRecord[] = [];
-  /** Sales that contain, or contained, proxies with a comment. */
+  /** Sales by comment. A sale stays listed when its proxies lose the comment. */
   private readonly recordsByDescr = new Map<string, Set<SaleRecord>>();
   private lastOrderId = FIRST_ORDER_ID - 1;
   private lastProxyId = FIRST_PROXY_ID - 1;
 
-  /**
-   * Returns the time of the provider's clock: this machine's, shifted by the offset of the control interface.
-   */
+  /** Returns the time of the provider's clock, which the control interface can shift. */
   nowMs(): number {
     return Date.now() + this.clockOffsetMs;
   }
@@ -60,12 +56,12 @@ export class ProviderState {
     return this.stock.get(version)?.get(country) ?? 0;
   }
 
-  /** Returns the kopecks for one proxy, or `null` when the provider does not sell that period. */
+  /** Returns the kopecks for one proxy; `null` for a period that is not sold. */
   findPrice(version: Version, periodDays: number): number | null {
     return this.prices.get(version)?.get(periodDays) ?? null;
   }
 
-  /** Finds a known proxy. Returns `null` for a deleted proxy, or one that expired more than a week ago. */
+  /** Finds a known proxy; `null` if deleted, or expired more than a week ago. */
   findProxy(id: number): SoldProxy | null {
     const proxy = this.findRecord(id)?.getProxy(id);
     return proxy && isKnown(proxy, this.nowMs()) ? proxy : null;
@@ -179,7 +175,7 @@ export class ProviderState {
     return records.sort((a, b) => a.sale.firstProxyId - b.sale.firstProxyId);
   }
 
-  /** Finds a sale by binary search, because ids ascend with the records. */
+  /** Finds a sale by binary search. */
   private findRecord(id: number): SaleRecord | null {
     let low = 0;
     let high = this.records.length;

@@ -6,12 +6,12 @@ export interface SoldProxy {
   readonly type: ProxyType;
   readonly descr: string;
   readonly endsAtS: number;
-  /** Host that was set through the control interface; `null` for the actual address. */
+  /** Host set through the control interface; `null` for the actual host. */
   readonly host: string | null;
   readonly port: number | null;
-  /** Time at which the proxy was deleted or withdrawn; `null` if it was not. */
+  /** Time of the deletion or withdrawal; `null` if neither happened. */
   readonly goneAtMs: number | null;
-  /** End that getproxy still shows after a prolongation under the late-listing fault. */
+  /** Expiry that getproxy still shows under a late-listing fault. */
   readonly shownEarlier: { endsAtS: number; untilMs: number } | null;
 }
 
@@ -23,7 +23,7 @@ export class SaleRecord {
 
   constructor(readonly sale: SaleEvent) {}
 
-  /** Whether no proxy has changed, so that all of them are listed or none. */
+  /** Whether no proxy has changed, so that all share one state. */
   get isUniform(): boolean {
     return this.changed.size === 0;
   }

@@ -11,10 +11,10 @@ export interface SaleEvent {
   version: Version;
   type: ProxyType;
   periodDays: number;
-  /** Number of requested proxies; `delivered` is lower only under the short-list fault. */
+  /** Number of requested proxies. `delivered` is lower only under the short-list fault. */
   count: number;
   delivered: number;
-  /** First of the consecutive ids of a sale. */
+  /** First of the sale's consecutive proxy ids. */
   firstProxyId: number;
   priceKopecks: number;
   endsAtS: number;
@@ -29,11 +29,11 @@ export interface ProlongationEvent {
   periodDays: number;
   priceKopecks: number;
   proxies: Array<{ id: number; fromS: number; toS: number; priceKopecks: number }>;
-  /** Time until which getproxy shows the earlier ends. */
+  /** Time until which getproxy shows the previous expiries. */
   hiddenUntilMs?: number;
 }
 
-/** Line of the journal. Replaying all lines in order reproduces the state. */
+/** Line of the journal. Replaying all lines reproduces the state. */
 export type StateEvent =
   | { kind: 'account'; apiKey: string; secret: string; userId: string }
   | { kind: 'ports'; http: number; socks: number }

@@ -1,16 +1,16 @@
 const MAX_LOGGED_CALLS = 100_000;
 
-/** One request, without the key, as `GET /calls` of the control interface returns it. */
+/** Request as `GET /calls` of the control interface shows it, without the API key. */
 export interface Call {
   seq: number;
-  /** Name of the method, `account` for the URL without a method, or the unknown name. */
+  /** Name of the method, even if unknown; `account` for a URL without a method. */
   method: string;
   parameters: Record<string, string>;
   /** Milliseconds since 1970, with fractions, on this machine's clock. */
   receivedAtMs: number;
-  /** Time of the response; `null` until it was sent. */
+  /** Time of the response; `null` before it. */
   respondedAtMs: number | null;
-  /** HTTP status of the response; `null` until it was sent. */
+  /** HTTP status; `null` before the response. */
   status: number | null;
   errorId: number | null;
   /** Id of the fault that hit the request; `null` without one. */

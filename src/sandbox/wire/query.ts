@@ -5,8 +5,7 @@ import { WireError, type WireErrorId } from './wire-error';
 const MAX_DESCR_LENGTH = 50;
 
 /**
- * Reads the parameters of a request. The last value of a repeated parameter applies; invalid values cause the
- * provider's errors.
+ * Parses a request's parameters with the provider's errors. The last value of a repeated parameter applies.
  */
 export class Query {
   private readonly values: ReadonlyMap<string, string>;
@@ -15,7 +14,7 @@ export class Query {
     this.values = new Map(new URLSearchParams(queryString));
   }
 
-  /** Whether a flag is set, which its presence decides, regardless of its value. */
+  /** Whether the parameter is present, whatever its value. */
   has(name: string): boolean {
     return this.values.has(name);
   }
@@ -54,7 +53,6 @@ export class Query {
     return country;
   }
 
-  /** Returns the type; `undefined` when the parameter is missing. */
   findType(): ProxyType | undefined {
     const type = this.find('type');
     if (type === null) return undefined;

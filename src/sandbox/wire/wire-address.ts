@@ -1,7 +1,7 @@
 import { isWireMethodName, type WireMethodName } from './methods/wire-methods';
 import { Query } from './query';
 
-/** Parses the URL of a request: `/api/{key}[/{method}[/]][?query]`. `null` when it is not below `/api`. */
+/** Parses the URL `/api/{key}[/{method}[/]][?query]`; `null` outside `/api`. */
 export function findWireAddress(url: string) {
   const questionMark = url.indexOf('?');
   const path = questionMark === -1 ? url : url.slice(0, questionMark);
@@ -18,7 +18,6 @@ export function findWireAddress(url: string) {
   };
 }
 
-/** Returns the method; `null` for an unknown one. */
 function methodNamed(text: string): WireMethodName | null {
   if (text === '') return 'account';
   return text !== 'account' && isWireMethodName(text) ? text : null;

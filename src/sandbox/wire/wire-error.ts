@@ -1,4 +1,4 @@
-/** The provider's error numbers and texts, as documented. */
+/** Provider's documented error numbers and texts. */
 export const WIRE_ERRORS = {
   30: 'Error unknown',
   100: 'Error key',
@@ -21,7 +21,7 @@ export const WIRE_ERRORS = {
 
 export type WireErrorId = keyof typeof WIRE_ERRORS;
 
-/** Refuses a call in the provider's own way: HTTP 200 with `"status":"no"`. */
+/** Refuses a call as the provider does: HTTP 200 with `"status":"no"`. */
 export class WireError extends Error {
   constructor(readonly id: WireErrorId) {
     super(WIRE_ERRORS[id]);

@@ -2,14 +2,12 @@ import type { Dialect } from '../dialect';
 
 const MOSCOW_OFFSET_S = 3 * 3600;
 
-/** Formats a time like `2016-06-19 16:32:39`: Moscow time without a zone. */
+/** Formats Moscow time without a zone, like `2016-06-19 16:32:39`. */
 export function moscowTime(unixS: number): string {
   return new Date((unixS + MOSCOW_OFFSET_S) * 1000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/**
- * Returns an amount as a number in roubles. The balance is a string with two decimals, except after a charge.
- */
+/** Returns an amount in roubles. Balances are strings with two decimals, except in responses to a charge. */
 export function roubles(kopecks: number): number {
   return kopecks / 100;
 }
@@ -18,7 +16,7 @@ export function balanceText(kopecks: number): string {
   return roubles(kopecks).toFixed(2);
 }
 
-/** Returns the roubles for one proxy and day, as in the documented examples. */
+/** Returns the roubles for one proxy and day, rounded as in the documented examples. */
 export function priceSingle(kopecks: number, periodDays: number): number {
   return Number((roubles(kopecks) / periodDays).toFixed(4));
 }
@@ -26,7 +24,6 @@ export function priceSingle(kopecks: number, periodDays: number): number {
 /** Fields whose strings become numbers in the dialect `numbers`. */
 const NUMERIC_FIELDS = new Set(['user_id', 'balance', 'id', 'port', 'version', 'active']);
 
-/** Returns the JSON of a response, with numbers as in the dialect. */
 export function wireJson(response: Readonly<Record<string, unknown>>, { numbers }: Dialect): string {
   if (numbers === 'published') return JSON.stringify(response);
   return JSON.stringify(response, (name, value: unknown) => {
@@ -35,9 +32,7 @@ export function wireJson(response: Readonly<Record<string, unknown>>, { numbers 
   });
 }
 
-/**
- * Returns a list as the provider sends it: an object keyed by id, an array with `nokey`, and `[]` when empty.
- */
+/** Formats a list as the provider does: an object keyed by id, an array with `nokey`, `[]` when empty. */
 export function wireList<T extends { id: string | number }>(
   items: readonly T[],
   withoutKeys: boolean,

@@ -17,19 +17,19 @@ import { WIRE_ERRORS, WireError, type WireErrorId } from './wire-error';
 import { balanceText, roubles, wireJson } from './wire-formats';
 
 /**
- * Keep-alive time, the default of nginx. A shorter time would close connections that a client is about to
+ * Keep-alive time, the default of nginx. A shorter one would close connections that clients are about to
  * reuse.
  */
 const KEEP_ALIVE_MS = 75_000;
-/** Maximum size of the header, enough for `prolong` with a thousand ids. */
+/** Maximum header size, enough for `prolong` with a thousand ids. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** Methods after which the balance is a number. */
+/** Methods whose responses show the balance as a number. */
 const CHARGING: ReadonlySet<WireMethodName> = new Set(['buy', 'prolong']);
 
 export interface WireServerParts {
   provider: Provider;
-  /** Accepted keys, with their accounts. */
+  /** Accepted API keys and their accounts. */
   keys: Map<string, string>;
   rateLimit: SlidingRateLimit;
   latencies: { current: Latencies };
@@ -108,7 +108,7 @@ export class WireServer {
     await this.hold('received', exchange);
     await this.wait(pickLatencyMs(this.parts.latencies.current, method) + (fault?.beforeMs ?? 0));
     const body = fault?.effect === false ? '' : await this.execute(exchange, fault);
-    // The effect is durable before any response, even if a fault will drop the response.
+    // The effect is durable before any response, even one that a fault will drop.
     await this.parts.provider.store.durable();
     await this.hold('executed', exchange);
     await this.wait(fault?.afterMs ?? 0);
@@ -195,9 +195,7 @@ export class WireServer {
     throw new ConnectionDropped();
   }
 
-  /**
-   * Responds with 500 when the journal fails or there is a bug, as the provider does: the outcome is unknown.
-   */
+  /** Responds with 500 after a bug or a journal failure, as the provider does: the outcome is unknown. */
   private giveUp(response: ServerResponse, error: unknown): void {
     const isDropped = error instanceof ConnectionDropped || this.closing.signal.aborted;
     if (isDropped || response.headersSent) response.destroy();

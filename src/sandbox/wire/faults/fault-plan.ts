@@ -8,12 +8,12 @@ interface PlannedFault {
   hits: number;
 }
 
-/** Plans faults in the order in which they were added. The first fault that applies to a request hits it. */
+/** Applies to each request the first matching fault, in the order of addition. */
 export class FaultPlan {
   private planned: PlannedFault[] = [];
   private lastId = 0;
 
-  /** Adds a fault. @throws ZodError when it is no `FaultSpec` */
+  /** Adds a fault. @throws ZodError if it is no `FaultSpec` */
   add(spec: unknown): Fault {
     const fault = readFault(this.lastId + 1, spec);
     this.lastId += 1;

@@ -3,15 +3,14 @@ import { WIRE_METHOD_NAMES, type WireMethodName } from '../methods/wire-methods'
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
 /**
- * Kinds of faults, and whether the call takes effect unless the fault's `effect` says otherwise. `always`
- * marks faults that send the call's own response, which does not exist without the effect.
+ * Kinds of faults, and whether the call takes effect by default. `always` marks kinds that send the call's
+ * own response, which needs the effect.
  */
 export const FAULT_KINDS = {
   /** Closes the connection instead of responding. */
   'response-lost': true,
   /** Resets the connection instead of responding. */
   reset: false,
-  /** Never responds. */
   hang: true,
   /** Sends the regular response, delayed by `beforeMs` and `afterMs`. */
   late: 'always',
@@ -21,15 +20,15 @@ export const FAULT_KINDS = {
   error: false,
   /** Sends HTTP 200 with a web page. */
   html: false,
-  /** Sends HTTP 200 with half of the JSON. With `disconnect`, Content-Length promises all of it. */
+  /** Sends HTTP 200 with half of the JSON. With `disconnect`, Content-Length promises the whole JSON. */
   'truncated-json': 'always',
-  /** Sends the response in pieces of `bytes`, one every `intervalMs`. */
+  /** Sends pieces of `bytes`, one every `intervalMs`. */
   drip: 'always',
   /** Confirms the requested count, but delivers and charges `shortBy` fewer. */
   'short-list': 'always',
-  /** Sends the regular response, but getproxy does not show the effect for `hiddenForMs`. */
+  /** Sends the regular response, but getproxy hides the effect for `hiddenForMs`. */
   'late-listing': 'always',
-  /** Sends the response with `currency` as its currency. */
+  /** Sends the response with the currency `currency`. */
   'wrong-currency': 'always',
   /** Sends the regular response with `changes`. */
   altered: 'always',
@@ -42,16 +41,15 @@ const ONE_DAY_MS = 86_400_000;
 export const delaySchema = z.int().min(0).max(ONE_DAY_MS);
 export const methodSchema = z.enum([...WIRE_METHOD_NAMES, 'any']);
 
-/** Selects requests. A `*` at the end or the start of a value matches any text there. */
+/** Selects requests. A `*` at the start or end of a value matches any text. */
 export const filterSchema = z.strictObject({
   method: methodSchema,
   match: z.record(z.string(), z.string()).default({}),
 });
 
 /**
- * Sets the value at a path of a response, such as `["list", "31250001", "pass"]`, or removes it if there is
- * no value. `*` matches each name. A new id adds a row to a list. A path below a missing field changes
- * nothing.
+ * Sets the value at a path of a response, such as `["list", "31250001", "pass"]`; without a value, removes
+ * the field. `*` matches any name. A new id adds a row to a list. Paths below a missing field change nothing.
  */
 const changeSchema = z.strictObject({
   path: z.array(z.string()).min(1),
@@ -64,11 +62,11 @@ const faultSchema = filterSchema
     kind: z.enum(KINDS),
     /** Maximum number of hits; `null` for no limit. */
     times: z.int().min(1).nullable().default(1),
-    /** Probability of hitting a matching request. */
+    /** Probability that a matching request is hit. */
     probability: z.number().min(0).max(1).default(1),
-    /** Seed of the random draws, so that a run is reproducible. Default: the fault's id. */
+    /** Seed of the random draws, for reproducible runs. Default: the fault's id. */
     seed: z.int().min(0).optional(),
-    /** Whether the call takes effect. Default: that of the kind. */
+    /** Whether the call takes effect. Default: the kind's. */
     effect: z.boolean().optional(),
     beforeMs: delaySchema.default(0),
     afterMs: delaySchema.default(0),
@@ -95,7 +93,7 @@ const faultSchema = filterSchema
   }));
 
 /**
- * Changes the fields of a response. `list_count` is the size of the changed list, unless it is changed
+ * Applies the fault's changes to a response. `list_count` follows the changed list unless it is changed
  * itself.
  */
 export function alter(fields: Record<string, unknown>, { changes }: Fault): Record<string, unknown> {
@@ -137,13 +135,11 @@ export function appliesTo(
   });
 }
 
-/** A fault as a client defines it. */
 export type FaultSpec = z.input<typeof faultSchema>;
 
-/** A fault with all defaults. */
 export type Fault = Readonly<z.output<typeof faultSchema>> & { readonly id: number; readonly seed: number };
 
-/** Reads a fault. @throws ZodError when it is no {@link FaultSpec} */
+/** Parses a fault. @throws ZodError if it is no {@link FaultSpec} */
 export function readFault(id: number, spec: unknown): Fault {
   const fault = faultSchema.parse(spec);
   return { ...fault, id, seed: fault.seed ?? id };

@@ -3,8 +3,7 @@ import type { WireMethodName } from '../methods/wire-methods';
 import { appliesTo, filterSchema } from './fault';
 
 /**
- * Stages at which a gate holds a request: before the effect, between the effect and the response, and after
- * half of the response's body.
+ * Stages at which a gate holds a request: before the effect, before the response, and after half of its body.
  */
 export const GATE_STAGES = ['received', 'executed', 'half-sent'] as const;
 export type GateStage = (typeof GATE_STAGES)[number];
@@ -34,7 +33,7 @@ class Gate {
   }
 }
 
-/** Holds requests at certain points, so that a test can act at exactly that moment. */
+/** Holds requests at a stage, so that tests can act at exactly that moment. */
 export class Gates {
   private readonly gates = new Map<number, Gate>();
   private lastId = 0;
@@ -55,13 +54,12 @@ export class Gates {
     return this.find(stage, method, parameters)?.hold(parameters) ?? 'pass';
   }
 
-  /** Whether a free gate would hold such a request. */
   awaits(stage: GateStage, method: WireMethodName, parameters: Record<string, string>): boolean {
     return this.find(stage, method, parameters) !== undefined;
   }
 
   /**
-   * Returns the parameters of the held request once the gate is reached; null when the gate does not exist.
+   * Resolves with the held request's parameters once the gate is reached; null if the gate does not exist.
    */
   findReached(id: number): Promise<Record<string, string>> | null {
     return this.gates.get(id)?.reached ?? null;

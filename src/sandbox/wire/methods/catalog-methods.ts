@@ -18,9 +18,7 @@ export const getprice: WireMethod = ({ store: { state } }, query) => {
   };
 };
 
-/**
- * Returns the kopecks for one proxy. @throws WireError for a period without a price, or a version without any
- */
+/** Returns the kopecks for one proxy. @throws WireError if the version or the period has no price */
 export function unitPriceOf(state: ProviderState, version: Version, periodDays: number): number {
   const kopecks = state.findPrice(version, periodDays);
   if (kopecks === 0 || state.prices.get(version)?.size === 0) throw new WireError(410);
@@ -28,7 +26,6 @@ export function unitPriceOf(state: ProviderState, version: Version, periodDays: 
   return kopecks;
 }
 
-/** Returns the prices of one proxy by version and days. */
 function priceTable({ prices }: ProviderState): Record<string, Record<string, number>> {
   const sold = VERSIONS.map((version) => [version, [...(prices.get(version) ?? [])]] as const);
   return Object.fromEntries(

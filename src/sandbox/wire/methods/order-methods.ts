@@ -7,10 +7,7 @@ import type { EffectOptions, Provider, WireMethod } from './wire-method';
 
 const DAY_S = 86_400;
 
-/**
- * Sells proxies. Each call is a new purchase: retries are not detected. `auto_prolong` is accepted and has no
- * effect.
- */
+/** Sells proxies. Every call is a new purchase, even a retry. `auto_prolong` is accepted without effect. */
 export const buy: WireMethod = (provider, query, effect) => {
   const { store } = provider;
   const { state } = store;
@@ -63,7 +60,7 @@ export const buy: WireMethod = (provider, query, effect) => {
 
 /**
  * Prolongs the known ids, or none if the balance does not cover all. Expired proxies are prolonged from now,
- * others from their end. The ids in this list are numbers, unlike in all other lists.
+ * others from their expiry. Unlike in all other lists, the ids are numbers.
  */
 export const prolong: WireMethod = (provider, query, effect) => {
   const { store } = provider;
@@ -92,7 +89,7 @@ export const prolong: WireMethod = (provider, query, effect) => {
   const [unitKopecks = 0, ...others] = new Set(proxies.map((proxy) => proxy.priceKopecks));
   return {
     order_id: orderId,
-    // There is no single price when the prices of the proxies differ.
+    // Proxies with different prices have no single price.
     ...(others.length === 0 && { price_single: priceSingle(unitKopecks, periodDays) }),
     price: roubles(priceKopecks),
     period: periodDays,

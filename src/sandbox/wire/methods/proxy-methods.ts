@@ -7,7 +7,7 @@ import { moscowTime, wireList } from '../wire-formats';
 import type { Provider, WireMethod } from './wire-method';
 
 const MAX_LIMIT = 1000;
-/** Connection time that `check` reports. */
+/** Connection time that `check` reports, in seconds. */
 const CHECK_TIME_S = 0.012;
 
 export const getproxy: WireMethod = (provider, query) => {
@@ -39,20 +39,20 @@ export const settype: WireMethod = (provider, query) => {
   const type = query.findType();
   if (type === undefined) throw new WireError(260);
   const proxies = getKnown(provider, ids);
-  // The provider documents an error unless at least one proxy changes.
+  // The provider documents this error if no proxy would change.
   if (proxies.every((proxy) => proxy.type === type)) throw new WireError(30);
   provider.store.record({ kind: 'retyped', ids: proxies.map(({ id }) => id), type });
   return {};
 };
 
-/** Deletes proxies, without a refund and without an increase of the stock. */
+/** Deletes proxies without a refund; the stock does not grow. */
 export const deleteProxies: WireMethod = (provider, query) => {
   const ids = getChosen(provider, query, 'descr').map(({ id }) => id);
   provider.store.record({ kind: 'deleted', ids, atMs: provider.store.state.nowMs() });
   return { count: ids.length };
 };
 
-/** Checks whether the proxy servers serve the proxy. Their port is open as long as the sandbox runs. */
+/** Checks whether the proxy servers serve the proxy. */
 export const check: WireMethod = (provider, query) => {
   const ids = query.findIds() ?? [findIdIn(provider, query)];
   const [id, ...others] = ids;
@@ -64,8 +64,8 @@ export const check: WireMethod = (provider, query) => {
 };
 
 /**
- * Accepts addresses without an effect: the proxy servers still require a login, because an address does not
- * identify one of the proxies.
+ * Accepts addresses without effect. Proxies still require a login, since an address does not identify a
+ * proxy.
  */
 export const ipauth: WireMethod = (_provider, query) => {
   const addresses = query.find('ip');
@@ -74,7 +74,7 @@ export const ipauth: WireMethod = (_provider, query) => {
   return {};
 };
 
-/** Returns the id of the proxy in `proxy` (`ip:port:user:pass`); null for a foreign proxy. */
+/** Returns the id of the proxy in `proxy` (`ip:port:user:pass`); null if the account does not own it. */
 function findIdIn({ proxyServers, store }: Provider, query: Query): number | null {
   const text = query.find('proxy');
   if (text === null) throw new WireError(230);
@@ -86,7 +86,7 @@ function findIdIn({ proxyServers, store }: Provider, query: Query): number | nul
   return proxy && proxyServers.credentials.passwordOf(proxy.id) === password ? proxy.id : null;
 }
 
-/** Returns the proxies in `ids`, otherwise those with the comment in the parameter. */
+/** Returns the proxies in `ids`; without `ids`, those whose comment matches the parameter. */
 function getChosen(provider: Provider, query: Query, descrParameter: string): SoldProxy[] {
   const ids = query.findIds();
   if (ids !== null) return getKnown(provider, ids);
@@ -97,14 +97,13 @@ function getChosen(provider: Provider, query: Query, descrParameter: string): So
   return proxies;
 }
 
-/** Returns the known proxies. Unknown ids are ignored, unless all are unknown. */
+/** Returns the known proxies. Unknown ids are ignored unless all are unknown. */
 export function getKnown({ store }: Provider, ids: readonly number[]): SoldProxy[] {
   const proxies = ids.flatMap((id) => store.state.findProxy(id) ?? []);
   if (proxies.length === 0) throw new WireError(404);
   return proxies;
 }
 
-/** Returns a proxy as `buy` lists it. */
 export function boughtProxy(proxy: SoldProxy, { proxyServers, store }: Provider) {
   const nowMs = store.state.nowMs();
   const { host, port } = proxyServers.addressOf(proxy);
@@ -127,7 +126,6 @@ export function boughtProxy(proxy: SoldProxy, { proxyServers, store }: Provider)
   };
 }
 
-/** Returns a proxy as `getproxy` lists it. */
 function listedProxy(proxy: SoldProxy, provider: Provider) {
   return { ...boughtProxy(proxy, provider), country: proxy.sale.country, descr: proxy.descr };
 }

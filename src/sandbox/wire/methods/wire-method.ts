@@ -9,11 +9,11 @@ export interface Provider {
   readonly dialect: { current: Dialect };
 }
 
-/** Changes of the effect of a purchase or prolongation by a fault. */
+/** How a fault changes a purchase or prolongation. */
 export interface EffectOptions {
-  /** Number of requested proxies that are neither delivered nor charged. */
+  /** Number of requested proxies neither delivered nor charged. */
   shortBy: number;
-  /** Time for which getproxy hides the effect, in milliseconds. */
+  /** Milliseconds for which getproxy hides the effect. */
   hiddenForMs: number;
 }
 
