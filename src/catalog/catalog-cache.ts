@@ -3,23 +3,20 @@ import type { Clock, Moment } from '../common';
 import { CALL_PRIORITIES, type CallPriority, ProviderUnavailable } from '../provider';
 import type { CatalogStore, StoredEntry } from './catalog-store';
 
-/** Fetches a value from the provider. */
 export interface Fetch<Value> {
   call(priority: CallPriority): Promise<Value>;
-  /**
-   * Returns the priority of a call. @param ageMs age of the usable cached value; Infinity if there is none
-   */
+  /** Returns the priority of a call. @param ageMs age of the usable cached value; Infinity without one */
   priorityAt(ageMs: number): CallPriority;
 }
 
-/** Runs a refresh when its turn comes. @throws ProviderUnavailable if the turn does not come in time */
+/** Runs a refresh when its turn comes. @throws ProviderUnavailable if it does not come in time */
 export type InTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
 
 /** Age from which a value is no longer fresh. */
 const FRESH_MS = 60_000;
 /** Maximum age of a value that is served while refreshes fail. */
 const USABLE_MS = 24 * 3_600_000;
-/** Age from which values are refreshed, so that no request waits when they stop being fresh. */
+/** Age from which values are refreshed in the background, before they stop being fresh. */
 const DUE_MS = 40_000;
 /** Time after its last request during which a value is refreshed in the background. */
 const WANTED_MS = 15 * 60_000;
@@ -36,8 +33,8 @@ interface Entry<Value> {
   readonly fetchedAt: number;
   readonly changedAt: number;
   /**
-   * When this process last requested the value, and how to refresh it. Absent if only other replicas
-   * requested the value. A value with refreshes in turns is marked only by {@link CatalogCache.want}.
+   * Last request in this process, and how to refresh the value. Absent if only other replicas requested it.
+   * {@link CatalogCache.want} alone marks values that refresh in turns.
    */
   wanted?: { readonly atMs: number; readonly fetch: Fetch<Value> };
   failedAtMs: number;
@@ -51,11 +48,10 @@ interface Refresh<Value> {
 }
 
 /**
- * Caches values of one kind of the catalog in this process. Concurrent refreshes of a key share one call, but
- * none waits for a call of lower priority. A full cache evicts the values that were fetched longest ago.
- *
- * lru-cache's `fetchMethod` also shares concurrent calls and serves stale values. It lacks limits on waits
- * and on the age of stale values, pauses after failures, and early refreshes, which are most of this class.
+ * Caches one kind of catalog value in this process. Concurrent refreshes of a key share one call, but never
+ * wait for a call of lower priority. A full cache evicts the values that were fetched longest ago.
+ * lru-cache's `fetchMethod` lacks limits on waits and on the age of stale values, pauses after failures, and
+ * early refreshes.
  */
 export class CatalogCache<Value> {
   private readonly entries = new Map<string, Entry<Value>>();
@@ -69,13 +65,13 @@ export class CatalogCache<Value> {
     private readonly maxEntries: number,
   ) {}
 
-  /** Marks an existing value for refreshes in the background, for {@link WANTED_MS}. */
+  /** Marks an existing value for background refreshes during {@link WANTED_MS}. */
   want(key: string, fetch: Fetch<Value>): void {
     const entry = this.entries.get(key);
     if (entry) entry.wanted = { atMs: this.nowMs(), fetch };
   }
 
-  /** Returns the age of the oldest value that customers of this process request; undefined without one. */
+  /** Returns the age of the oldest value that this process's customers request; undefined without one. */
   oldestWantedMs(): number | undefined {
     const now = this.nowMs();
     let oldest: number | undefined;
@@ -87,10 +83,8 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Returns a fresh value at once. Without one, it briefly waits for a refresh, and then falls back to the
-   * last value, up to a day old. Later, `fetch` refreshes the value in the background, except if `inTurn` is
-   * given: there are too many such values.
-   *
+   * Returns a fresh value, or waits briefly for a refresh and then falls back to the last value, up to a day
+   * old. `fetch` later refreshes the value in the background. Values with `inTurn` are too numerous for that.
    * @throws the refresh's error if there is no usable value
    */
   async get(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
@@ -102,12 +96,15 @@ export class CatalogCache<Value> {
     return (this.entries.get(key) ?? entry).value;
   }
 
-  /** Returns the cached value, up to a day old, without fetching it. */
+  /** Returns the cached value, up to a day old, without fetching. */
   peek(key: string): Value | undefined {
     return this.find(key, USABLE_MS)?.value;
   }
 
-  /** Returns a fresh value. @throws the refresh's error; ProviderUnavailable if the fetched value is stale */
+  /**
+   * Returns a fresh value. @throws the refresh's error; ProviderUnavailable if even the fetched value is
+   * stale
+   */
   async getFresh(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
     const entry = this.find(key, FRESH_MS) ?? (await this.refreshInTurn(key, fetch, inTurn));
     if (!inTurn) this.want(key, fetch);
@@ -115,9 +112,8 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Applies an entry of the store, unless a newer one is known. A correction does not make a value younger.
-   * If the database's clock was set back, an entry may be from the future. Its age is unknown, so it is not
-   * fresh, and any entry that is stored later replaces it.
+   * Applies a stored entry unless a newer one is known. A correction keeps the value's age. An entry from the
+   * future (the database's clock was set back) is not fresh, and any later entry replaces it.
    */
   apply(stored: StoredEntry): Entry<Value> {
     const { key, fetchedAt, changedAt, ageMs } = stored;
@@ -181,7 +177,7 @@ export class CatalogCache<Value> {
     try {
       return await this.getFresh(key, fetch, inTurn);
     } catch (error) {
-      // The store may have provided another replica's value in the meantime.
+      // The store may have provided another replica's value meanwhile.
       const entry = this.find(key, USABLE_MS);
       if (entry) return entry.value;
       throw error;
@@ -189,7 +185,8 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Waits for a refresh, but not after a recent failure or for long. The refresh continues in the background.
+   * Waits for a refresh briefly, and not at all after a recent failure. The refresh continues in the
+   * background.
    */
   private async refreshPatiently(
     key: string,
@@ -207,8 +204,8 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Refreshes a value in its turn. Waiting refreshes are not shared, because the caller with the next turn
-   * would wait for the last one. When the turn comes, another caller may already have fetched the value.
+   * Refreshes a value in its turn. Another caller may have fetched the value by then. Waiting refreshes are
+   * not shared: a caller whose turn is next would wait for the last one.
    */
   private async refreshInTurn(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Entry<Value>> {
     if (!inTurn) return this.refresh(key, fetch);
@@ -224,7 +221,7 @@ export class CatalogCache<Value> {
     const done = this.fetchFresh(key, priority, () => fetch.call(name)).finally(() => {
       if (this.refreshes.get(key) === refresh) this.refreshes.delete(key);
     });
-    // Waiting callers receive the error, but there may be no waiting caller.
+    // Waiting callers receive the error, but there may be none.
     done.catch(() => undefined);
     const refresh = { startedAtMs: this.nowMs(), priority, done };
     this.refreshes.set(key, refresh);
@@ -243,7 +240,7 @@ export class CatalogCache<Value> {
     try {
       const entry = await fetchOnce();
       if (this.isFresh(entry)) return entry;
-      // The store may have returned another replica's value, which was unknown here and is not fresh.
+      // The store may have returned another replica's stale value.
       const next = await fetchOnce();
       if (this.isFresh(next)) return next;
       throw new ProviderUnavailable(`${key}: what was fetched is not fresh`);

@@ -5,10 +5,7 @@ import type { IpVersion } from '../common';
 import { queryRows } from '../database';
 import { ProviderUnavailable } from '../provider';
 
-/**
- * A part of the catalog that the replicas share. Times are exact numbers: database times in microseconds
- * since 1970.
- */
+/** Catalog entry that all replicas share. Times are database times in microseconds since 1970. */
 export interface StoredEntry {
   readonly key: string;
   readonly value: unknown;
@@ -20,7 +17,7 @@ export interface StoredEntry {
 }
 
 interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
-  /** Time of the fetch; `null` until the first refresh has ended. */
+  /** Time of the fetch; `null` before the first fetch has ended. */
   readonly fetchedAt: number | null;
   /** End of the refreshing replica's lease. */
   readonly lease: number | null;
@@ -32,23 +29,23 @@ interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
 const isFetched = (row: StoredRow | undefined): row is StoredRow & StoredEntry =>
   row !== undefined && row.fetchedAt !== null;
 
-/** Key of the price table, for {@link PriceTable}. */
+/** Key of the {@link PriceTable}. */
 export const PRICE_TABLE_KEY = 'prices';
 export const countriesKey = (version: IpVersion): string => `countries/${version}`;
 export const stockKey = (country: string, version: IpVersion): string => `stock/${version}/${country}`;
 export const exactPriceKey = (version: IpVersion, days: number, count: number): string =>
   `price/${version}/${days}/${count}`;
 
-/** Provider's price of one proxy, as a decimal string, by version and days. */
+/** Provider's price of one proxy in roubles, as a decimal string, by version and days. */
 export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
 
 /**
- * Duration of a lease. It exceeds the time that a read waits for its rate permit and an ordinary response. If
- * a refresh takes longer, other replicas also fetch, because the replica with the lease may be dead.
+ * Duration of a lease, enough for the wait for a rate permit and an ordinary response. After that, other
+ * replicas also fetch, because the holder may be dead.
  */
 const LEASE_MS = 15_000;
 const POLL_MS = 100;
-/** Time by which commits may be out of order: the earlier one of two changes may be committed last. */
+/** Seconds by which commits may be out of order. */
 const COMMIT_ORDER_SECONDS = 5;
 
 const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
@@ -56,8 +53,8 @@ const timeOf = (parameter: string): string =>
   `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
 /**
- * Returns SQL for whether a lease has ended. A lease that ends later than possible has also ended, because it
- * was taken before the database's clock was set back.
+ * Returns SQL for whether a lease has ended. A lease that ends later than possible was taken before the
+ * database's clock was set back, so it has ended too.
  */
 const hasLapsed = (until: string): string =>
   `${until} NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${LEASE_MS} ms'`;
@@ -65,12 +62,11 @@ const hasLapsed = (until: string): string =>
 const ENTRY = `key, value, ${micros('fetched_at')} AS "fetchedAt", ${micros('changed_at')} AS "changedAt",
   extract(epoch FROM clock_timestamp() - fetched_at)::float8 * 1000 AS "ageMs"`;
 
-/** Stores the catalog in the database, which all replicas share. It is available when they start. */
 @Injectable()
 export class CatalogStore {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Returns the entries that changed after a time. May include some that changed shortly before it. */
+  /** Returns the entries that changed after a time, and perhaps some that changed shortly before it. */
   changedSince(changedAt: number): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,
@@ -81,7 +77,6 @@ export class CatalogStore {
     );
   }
 
-  /** Returns the existing entries with these keys. */
   read(keys: readonly string[]): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,
@@ -91,10 +86,9 @@ export class CatalogStore {
   }
 
   /**
-   * Returns a younger entry than the caller's. Calls `fetch`, unless another replica is refreshing the key or
-   * has just refreshed it. The caller then gets that replica's entry, or an error if that refresh failed.
-   * Never waits for a call of lower priority.
-   *
+   * Returns a younger entry than the caller's. Calls `fetch` unless another replica is refreshing the key or
+   * has just done so; the caller then gets that replica's entry or error. Never waits for a call of lower
+   * priority.
    * @param known `fetchedAt` of the caller's entry
    * @param priority priority of `fetch`, as a position in CALL_PRIORITIES
    * @throws ProviderError
@@ -115,17 +109,17 @@ export class CatalogStore {
     }
   }
 
-  /** Subtracts sold proxies from a stock, without changing the entry's age. */
+  /** Subtracts sold proxies from a stock. Keeps the entry's age. */
   subtract(key: string, count: number): Promise<StoredEntry | undefined> {
     return this.change(key, 'to_jsonb(greatest(0, value::int - $2))', count);
   }
 
-  /** Replaces the value of an entry, without changing its age. */
+  /** Replaces an entry's value. Keeps its age. */
   correct(key: string, value: unknown): Promise<StoredEntry | undefined> {
     return this.change(key, '$2::jsonb', JSON.stringify(value));
   }
 
-  /** Changes an entry's value, but not its age. @param changed SQL for the value; `$2` is the parameter */
+  /** Changes an entry's value. Keeps its age. @param changed SQL for the value; `$2` is the parameter */
   private async change(key: string, changed: string, parameter: unknown): Promise<StoredEntry | undefined> {
     const [entry] = await queryRows<StoredEntry>(
       this.dataSource,
@@ -137,9 +131,7 @@ export class CatalogStore {
     return entry;
   }
 
-  /**
-   * Deletes all but the youngest entries of a kind. The kind is the part of the key before the first slash.
-   */
+  /** Deletes all but the youngest entries of a kind, the part of the key before the first slash. */
   async keepYoungest(kind: string, count: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -151,10 +143,8 @@ export class CatalogStore {
   }
 
   /**
-   * Takes the lease of a key. Fails if another replica is making a call that is as urgent, or has stored a
-   * younger entry.
-   *
-   * @returns the end of the lease, which identifies it; null if the lease was not taken
+   * Takes the lease of a key, unless another replica is making an equally urgent call or has stored a younger
+   * entry. @returns the end of the lease, which identifies it; null if the lease was not taken
    */
   private async takeLease(key: string, known: number | null, priority: number): Promise<number | null> {
     const [taken] = await queryRows<{ lease: number }>(
@@ -202,9 +192,9 @@ export class CatalogStore {
   }
 
   /**
-   * Stores a fetched value. The entry's age counts from the start of the lease. A late value is dropped if
-   * another replica has stored a younger one, unless that one is from the future because the database's clock
-   * was set back.
+   * Stores a fetched value with the age of its lease. Drops a late value if another replica has stored a
+   * younger one. A value from the future, before the database's clock was set back, does not count as
+   * younger.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(

@@ -6,7 +6,7 @@ export class PeriodTooShort extends domainError(
     `Minimum ${kind} period for ${versionName} is ${minimumDays} days`,
 ) {}
 
-/** Thrown when the provider does not sell this period, or the period exceeds the maximum. */
+/** Thrown if the provider does not sell this period, or the period exceeds the maximum. */
 export class UnsupportedPeriod extends domainError('bad-request', 'Unsupported rental period') {}
 
 export class CountryNotAvailable extends domainError('bad-request', 'Country not available') {}

@@ -8,7 +8,7 @@ import { CatalogController } from './catalog.controller';
 import { CatalogService } from './catalog.service';
 import { PricePreviewService } from './price-preview.service';
 
-/** Polling interval of the price rules. Polls twice between a rule's being written and taking effect. */
+/** Polling interval of the price rules: two polls fit between a rule's writing and its effect. */
 const FOLLOW_RULES_MS = 500;
 const FOLLOW_MS = 1000;
 const REFRESH_MS = 1000;
@@ -28,7 +28,7 @@ export class CatalogModule {
     markups: CurrentMarkups,
     history: MarkupHistoryService,
   ) {
-    // Load the stored data, so that the first request can already use it.
+    // Load the stored data before the first request.
     jobs.first(async () => {
       await history.recordDefault();
       await markups.follow();
@@ -44,7 +44,7 @@ export class CatalogModule {
       await catalog.writeSales();
       await catalog.followStore();
     });
-    // A copy is refreshed by its age or on demand, so it is not a row of due work.
+    // Copies are refreshed by age or on demand, so they are not rows of due work.
     jobs.every('refresh-catalog', REFRESH_MS, async () => catalog.refreshDue());
     jobs.every('forget-prices', FORGET_MS, () => catalog.forgetOldPrices());
   }

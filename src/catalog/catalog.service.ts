@@ -39,7 +39,7 @@ export interface Quote {
   /** Customer's price of one proxy. The total is exactly `count` times this price. */
   readonly unitPrice: Money;
   readonly total: Money;
-  /** Provider's price of all proxies, in roubles, as a decimal string. */
+  /** Provider's price of all proxies in roubles, as a decimal string. */
   readonly providerPrice: string;
   readonly markup: Markup;
 }
@@ -51,18 +51,17 @@ interface Offer {
   readonly count: number;
 }
 
-/** Customer's price of one proxy for a period. */
 export interface ListedPrice extends Pick<Offer, 'version' | 'period'> {
   readonly price: Money;
 }
 
 interface Buyer {
   readonly userId: number;
-  /** Country in lower case; `null` for a quote, which has no country. */
+  /** Country in lower case; `null` for a quote. */
   readonly country: string | null;
 }
 
-/** Returns the customer's price of one proxy; `null` if the price is unknown. */
+/** Returns the customer's price of one proxy; `null` if unknown. */
 export type PriceList = (
   offer: Pick<Offer, 'version' | 'period'> & {
     /** Country in lower case. */
@@ -70,43 +69,37 @@ export type PriceList = (
   },
 ) => Money | null;
 
-/** How an order reads a stock that is not in the cache yet. */
+/** How an order reads a stock that is not cached yet. */
 export interface FirstRead {
   readonly priority: CallPriority;
-  /**
-   * Queue in which the read waits, so that a user has one such read at a time; undefined if it does not wait.
-   */
+  /** Queue that limits a user to one such read at a time; undefined if the read does not wait. */
   readonly line?: 'unpaid' | 'unpriced';
 }
 
-/** Time after which a period that the provider refused to sell is tried again. */
+/** Time after which a refused period is tried again. */
 const REFUSED_MS = 10 * 60_000;
-/** Number of refused countries from which a period is not quoted, because a quote has no country. */
+/** Number of refusing countries from which a period is not quoted, because a quote has no country. */
 const COUNTRIES_BEFORE_QUOTES = 3;
 const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
 
-/** Stored in place of an exact price if the provider does not sell the period. */
+/** Stored as the exact price if the provider does not sell the period. */
 const UNSUPPORTED = 'unsupported';
-/** Maximum number of stored exact prices, because customers can request any number of them. */
+/** Maximum number of stored exact prices. Customers can request any number. */
 const MAX_EXACT_PRICES = 1000;
 /** Maximum time that a request waits for its turn. */
 const LONGEST_TURN_WAIT_MS = 10_000;
-/**
- * Maximum number of waiting requests of a user. More would time out: the provider accepts three calls a
- * second.
- */
+/** Maximum number of a user's waiting requests. More would time out at three provider calls a second. */
 const MOST_IN_LINE = 100;
 /**
- * Age from which the price table is fetched with the priority of an order. Orders can only be charged by a
- * table that is less than a minute old.
+ * Age from which the price table is fetched with an order's priority. Orders need a table less than a minute
+ * old.
  */
 const TABLE_NEEDED_MS = 50_000;
 
 /**
- * Provides countries, stock and prices as the provider last returned them, plus the markup. They come from
- * this process's cache, which follows the store that all replicas share. They are at most a minute old while
- * the provider responds, and at most a day old while it does not. The price that an order is charged is never
- * older than a minute.
+ * Provides countries, stock and prices (with markup) from this process's cache, which follows the shared
+ * store. They are at most a minute old; while the provider does not respond, at most a day. The price that an
+ * order is charged is never older than a minute.
  */
 @Injectable()
 export class CatalogService implements OnModuleDestroy {
@@ -118,8 +111,8 @@ export class CatalogService implements OnModuleDestroy {
   /** Prices of offers that the table lacks. */
   private readonly exactPrices: CatalogCache<string>;
   /**
-   * Turns that limit how many requests wait for rate permits at once, so that previews hardly delay orders.
-   * Customers can request any number of exact prices, and of orders that require the current stock.
+   * Turns that limit the requests waiting for rate permits, so that previews hardly delay orders. Customers
+   * can request any number of exact prices, and of orders that need the current stock.
    */
   private readonly turns = {
     order: new Turns<number>(4, 2),
@@ -128,15 +121,13 @@ export class CatalogService implements OnModuleDestroy {
     unpaid: new Turns<number>(2, 1),
     unpriced: new Turns<number>(4, 1),
   };
-  /** Number of proxies that this process sold and the store does not know of yet, by stock key. */
+  /** Number of proxies sold by this process and not yet written to the store, by stock key. */
   private readonly unwrittenSales = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
   /** Running reads of current stocks, by priority and key. */
   private readonly corrections = new Map<string, Promise<number>>();
   private followedUntil = 0;
-  /**
-   * Times at which the provider last refused to sell a period, by version and period, and then by country.
-   */
+  /** Times of the provider's last refusals to sell a period, by version and period, and then by country. */
   private readonly refusedPeriods = new Map<string, Map<string, Moment>>();
   private isStopping = false;
 
@@ -157,7 +148,7 @@ export class CatalogService implements OnModuleDestroy {
     await this.writeSales();
   }
 
-  /** Lists the codes of the countries on sale, in lower case, sorted. @throws ServiceUnavailable */
+  /** Lists the country codes on sale, in lower case, sorted. @throws ServiceUnavailable */
   countries(version: IpVersion, priority: CallPriority = 'rest'): Promise<readonly string[]> {
     return this.countryLists
       .get(countriesKey(version), {
@@ -188,8 +179,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Quotes a customer's price of an offer. The price in any country is at most this quote.
-   *
+   * Quotes a customer's price of an offer. No country costs more than this quote.
    * @param closed aborts if the caller disconnects
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
@@ -200,9 +190,8 @@ export class CatalogService implements OnModuleDestroy {
 
   /**
    * Lists the quotes of one proxy for the periods in the provider's table, by version and period. The price
-   * of each proxy does not depend on their number. Other periods may exist; request a quote.
-   *
-   * @throws ServiceUnavailable
+   * per proxy does not depend on the number. Other periods may exist; request a quote. @throws
+   * ServiceUnavailable
    */
   async prices(userId: number): Promise<ListedPrice[]> {
     const table = await this.priceTable('get').catch(throwUnavailable);
@@ -227,10 +216,9 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Checks the period of a quote or purchase by the same rule, so that every quote can be bought. It includes
-   * recent refusals of the provider, because some providers price more periods than they sell. A country may
-   * lack a period that other countries offer.
-   *
+   * Checks the period of a quote or purchase by one rule, so that every quote can be bought. The rule
+   * includes the provider's recent refusals, because some providers price more periods than they sell, or
+   * refuse a period in some countries.
    * @param country in lower case; `null` for a quote
    * @throws PeriodTooShort, UnsupportedPeriod
    */
@@ -245,7 +233,7 @@ export class CatalogService implements OnModuleDestroy {
     if (isRefused) throw new UnsupportedPeriod();
   }
 
-  /** Records that the provider refused to sell proxies of this country for this period. */
+  /** Records that the provider refused to sell a country's proxies for this period. */
   recordPeriodRefused(version: IpVersion, period: number, country: string): void {
     const key = offerKey(version, period);
     const refusals = this.refusedPeriods.get(key) ?? new Map<string, Moment>();
@@ -254,8 +242,7 @@ export class CatalogService implements OnModuleDestroy {
 
   /**
    * Checks that the stock covers an order.
-   *
-   * @param firstRead called if the stock is not in the cache
+   * @param firstRead called if the stock is not cached
    * @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable
    */
   async assertStock(
@@ -275,7 +262,6 @@ export class CatalogService implements OnModuleDestroy {
   /**
    * Fetches a stock that has just turned out to be smaller than its copy, and corrects the copy. The call
    * waits behind orders, so that shortages do not delay them.
-   *
    * @param priority reconciliation's priority if the orders were sent
    * @throws ProviderError
    */
@@ -291,20 +277,15 @@ export class CatalogService implements OnModuleDestroy {
     return reading;
   }
 
-  /**
-   * Fetches a stock for a user's order that requires the current number.
-   *
-   * @throws ServiceUnavailable
-   */
+  /** Fetches a stock for a user's order that requires the current number. @throws ServiceUnavailable */
   async stockNow(country: string, version: IpVersion, userId: number): Promise<number> {
     const inTurn = this.inTurn('stock', userId);
     return inTurn(() => this.readStock(country, version, 'price')).catch(throwUnavailable);
   }
 
   /**
-   * Returns the price that an order is charged, which is the quote, or less in a cheaper country. It is never
-   * older than a minute. The caller checks the bounds of the period.
-   *
+   * Returns the price that an order is charged: the quote, or less in a cheaper country. The price is less
+   * than a minute old. The caller checks the period's bounds.
    * @param use a `preview`, such as a dry run, waits behind orders
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
@@ -312,9 +293,7 @@ export class CatalogService implements OnModuleDestroy {
     return this.priceOf(offer, buyer, 'getFresh', this.inTurn(use, buyer.userId));
   }
 
-  /**
-   * Returns the last known price that an order would be charged, without a call; undefined if it is unknown.
-   */
+  /** Returns the last known price that an order would be charged, without a call; undefined if unknown. */
   knownPrice(offer: Offer, buyer: Buyer): Quote | undefined {
     const { version, period, count } = offer;
     const single = this.priceTables.peek(PRICE_TABLE_KEY)?.[version]?.[period];
@@ -323,7 +302,7 @@ export class CatalogService implements OnModuleDestroy {
     return exact === undefined || exact === UNSUPPORTED ? undefined : this.toQuote(exact, offer, buyer);
   }
 
-  /** Marks the price of an ordered offer for refreshes in the background, for the next order. */
+  /** Marks an ordered offer's price for background refreshes, for the next order. */
   recordPriceUsed(offer: Offer): void {
     const { version, period, count } = offer;
     this.exactPrices.want(exactPriceKey(version, period, count), this.fetchExactPrice(offer));
@@ -354,8 +333,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Subtracts sold proxies from the stock. Customers of this process see it at once. Customers of other
-   * replicas see it after this process has written it and their replica has read it.
+   * Subtracts sold proxies from the stock, at once for this process's customers. Other replicas read the
+   * change after {@link writeSales}.
    */
   recordSale(country: string, version: IpVersion, count: number): void {
     const key = stockKey(country, version);
@@ -364,13 +343,13 @@ export class CatalogService implements OnModuleDestroy {
 
   /** Writes the sales since the last write to the store. Never rejects. */
   writeSales(): Promise<void> {
-    // Serialised, even when the process ends, because two concurrent writes would subtract the same sales.
+    // Concurrent writes would subtract the same sales twice, even at shutdown.
     this.writing = this.writing.then(() => this.writeUnwrittenSales());
     return this.writing;
   }
 
   private async writeUnwrittenSales(): Promise<void> {
-    // Sales that happen during this write are written the next time.
+    // Sales during this write are written the next time.
     const sales = [...this.unwrittenSales];
     for (const [key, count] of sales) {
       try {
@@ -400,8 +379,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Starts refreshes of values that customers of this process request, before the values are too old. Only a
-   * few run at once, because each waits for a rate permit.
+   * Refreshes values that this process's customers request, before they are too old. Only a few refreshes run
+   * at once, because each waits for a rate permit.
    */
   refreshDue(): void {
     this.refreshSome([this.priceTables], 1);
@@ -421,7 +400,6 @@ export class CatalogService implements OnModuleDestroy {
     };
   }
 
-  /** Limits the number of stored exact prices. */
   forgetOldPrices(): Promise<void> {
     return this.store.keepYoungest('price', MAX_EXACT_PRICES);
   }
@@ -493,9 +471,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Returns how to fetch an exact price. If the provider refuses to sell the period, the refusal is stored
-   * too. Customers can request thousands of periods, so these calls wait behind all others, even if an order
-   * needs them.
+   * Returns how to fetch an exact price. A refusal to sell the period is stored too. These calls wait behind
+   * all others, even for an order, because customers can request thousands of periods.
    */
   private fetchExactPrice(offer: Offer): Fetch<string> {
     return {
@@ -529,13 +506,13 @@ export class CatalogService implements OnModuleDestroy {
   }
 }
 
-/** Applies a priority only if no value is known yet, because an order waits only for an unknown value. */
+/** Applies a priority only if no value is cached, because an order waits only in that case. */
 const firstAt =
   (priority: CallPriority) =>
   (ageMs: number): CallPriority =>
     ageMs === Infinity ? priority : 'rest';
 
-/** Hides the provider's error from customers, except for the time of a retry if it is known. */
+/** Hides the provider's error from customers, except for a known time to retry. */
 function throwUnavailable(error: unknown): never {
   if (error instanceof ProviderClosed) throw new ServiceUnavailable(error);
   if (error instanceof ProviderError) throw new ServiceUnavailable();

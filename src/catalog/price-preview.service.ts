@@ -13,7 +13,7 @@ import { CatalogStore, countriesKey, PRICE_TABLE_KEY, type PriceTable } from './
 import { PricesUnknown } from './catalog.errors';
 import type { PreviewedOfferOut, PreviewedPriceOut, PricePreviewOut } from './dto/price-preview.dto';
 
-/** Shows how a change of the price rules affects the prices in the catalog store. */
+/** Shows how a change of the price rules affects the stored prices. */
 @Injectable()
 export class PricePreviewService {
   constructor(
@@ -22,10 +22,9 @@ export class PricePreviewService {
   ) {}
 
   /**
-   * Lists every version and period on sale that the change affects. They are listed as quoted, and for each
-   * country on sale to which the change or another rule applies.
-   *
-   * @throws PricesUnknown, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
+   * Lists every version and period on sale that the change affects: as quoted, and for each country on sale
+   * to which the change or another rule applies. @throws PricesUnknown, InvalidPriceRule, PriceRuleNotFound,
+   * PriceRuleEnded
    */
   async preview(change: PriceChange): Promise<PricePreviewOut> {
     const { at, rules, touched, before, after } = await this.history.compare(change);
@@ -62,7 +61,7 @@ export class PricePreviewService {
     return {
       prices: table.value as PriceTable,
       fetchedAt: new Date(table.fetchedAt / 1000),
-      /** Returns whether a country is on sale. While the list is unknown, every country counts as on sale. */
+      /** Whether a country is on sale. Assumes so while the list is unknown. */
       sells: (version: IpVersion, country: string): boolean => {
         const list = byKey.get(countriesKey(version))?.value as readonly string[] | undefined;
         return list?.includes(country) ?? true;

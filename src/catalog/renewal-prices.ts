@@ -10,13 +10,13 @@ export interface RenewalOffer {
   readonly period: number;
 }
 
-/** Looks up the current prices of many renewals. Looks up each price once. */
+/** Looks up each current price of many renewals only once. */
 export class RenewalPrices {
   private readonly quotes = new Map<string, Promise<Quote | DomainError>>();
 
   constructor(private readonly catalog: CatalogService) {}
 
-  /** Looks up a price. @returns the price of one proxy, or the reason why it cannot be ordered */
+  /** @returns the price of one proxy, or the reason why it cannot be ordered */
   of(offer: RenewalOffer): Promise<Quote | DomainError> {
     const key = [offer.userId, offer.country, offer.version, offer.period].join(' ');
     const quote = this.quotes.get(key) ?? this.lookUp(offer);

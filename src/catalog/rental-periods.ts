@@ -1,7 +1,7 @@
 import type { IpVersion } from '../common';
 import { PeriodTooShort, UnsupportedPeriod } from './catalog.errors';
 
-/** Name of each version in error texts, and its shortest rental period. */
+/** Names for error texts, and shortest rental periods. */
 const VERSIONS = {
   '6': { name: 'IPv6', minimumDays: 3 },
   '4': { name: 'IPv4', minimumDays: 7 },
@@ -10,13 +10,12 @@ const VERSIONS = {
 
 const LONGEST_PERIOD_DAYS = 3650;
 
-/** Description of a period. Quotes, purchases and prolongations follow the same rule. */
 export const PERIODS_TEXT =
   'Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period ' +
   'that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders ' +
   'refuse other periods with 400.';
 
-/** Converts a version. The provider's own name of `4s` is `3`. */
+/** Converts the provider's version. Its name for `4s` is `3`. */
 export const toIpVersion = (version: string): IpVersion => (version === '3' ? '4s' : (version as IpVersion));
 
 /** Checks the bounds of a period. @throws PeriodTooShort, UnsupportedPeriod */

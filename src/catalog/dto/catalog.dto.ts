@@ -3,7 +3,6 @@ import { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } fro
 import { ApiChoice, ApiInteger, ApiRoubles, ApiTitled, IntegerField, StringField } from '../../http';
 import { PERIODS_TEXT } from '../rental-periods';
 
-/** Query of `GET /countries` and `GET /countries/{country}/count`. */
 export class VersionQuery {
   @StringField({ description: IP_VERSIONS_TEXT, pattern: IP_VERSION_PATTERN, default: '6' })
   readonly version!: IpVersion;
