@@ -4,7 +4,7 @@ import { z } from 'zod';
 const dialectSchema = z.strictObject({
   /** Which comments `getproxy?descr=…` matches. */
   descrFilter: z.enum(['exact', 'prefix', 'substring', 'ignored']),
-  /** Maximum number of proxies on a getproxy page, whatever the request's `limit`. */
+  /** Maximum number of proxies on a getproxy page, even with a higher `limit`. */
   pageLimit: z.int().min(1).max(1000),
   /**
    * Order of getproxy. `moving` starts at another proxy with each request, so a proxy can appear on two pages

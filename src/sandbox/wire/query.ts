@@ -14,7 +14,7 @@ export class Query {
     this.values = new Map(new URLSearchParams(queryString));
   }
 
-  /** Whether the parameter is present, whatever its value. */
+  /** Whether the parameter is present, even without a value. */
   has(name: string): boolean {
     return this.values.has(name);
   }
