@@ -9,19 +9,18 @@ const END = '<!-- End of the list. -->\n';
 /** @param explained the last meaning of each label, to which this metric's are added */
 function describeMetric(
   name: string,
-  { type, help, labels, isShared }: MetricDefinition,
+  { help, labels, isShared }: MetricDefinition,
   explained: Map<string, string>,
 ): string {
-  const values = Object.entries(labels)
+  const meanings = Object.entries(labels)
     .filter(([label, meaning]) => explained.get(label) !== meaning)
     .map(([label, meaning]) => {
       explained.set(label, meaning);
-      return wrapped(`\`${label}\`: ${meaning}.`, '  -');
+      return ` \`${label}\`: ${meaning}.`;
     });
-  const kind = isShared ? `${type}, shared` : type;
   const names = Object.keys(labels).join(',');
-  const series = `${name}${names && `{${names}}`}`;
-  return [wrapped(`\`${series}\` (${kind}): ${help}`, '-'), ...values, ''].join('\n');
+  const series = `\`${name}${names && `{${names}}`}\`${isShared ? ' (shared)' : ''}`;
+  return `${wrapped(`${series}: ${help}${meanings.join('')}`, '-')}\n`;
 }
 
 function list(): string {
