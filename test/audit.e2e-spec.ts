@@ -95,11 +95,12 @@ class Books {
     const orderId = await this.insert(
       `INSERT INTO orders (user_id, kind, state, count, hold_amount, captured, released, proxy_id,
                            idempotency_key, request_hash, created_at, closed_at, unit_price, order_reference,
-                           country, version, period, proxy_type, provider, provider_price, deadline,
-                           next_search_at)
+                           country, version, period, proxy_type, provider, provider_price, queued_until,
+                           sent_before, next_search_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text, CASE WHEN $9 IS NOT NULL THEN ''::bytea END,
                now() - make_interval(hours => $10), CASE WHEN $3 <> 'reserved' THEN now() END, 10,
-               gen_random_uuid(), 'ru', '6', 30, 'http', 'test', 5, now(), now())
+               gen_random_uuid(), 'ru', '6', 30, 'http', 'test', 5, CASE WHEN $3 = 'reserved' THEN now() END,
+               CASE WHEN $3 <> 'reserved' THEN now() END, now())
        RETURNING id`,
       userId,
       kind,
@@ -227,7 +228,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     const userId = await books.user();
     const orderId = await books.order(userId, { state: 'reserved' });
     await books.query('ALTER TABLE orders DROP CONSTRAINT orders_closed_check');
-    await books.query(`UPDATE orders SET state = 'canceled' WHERE id = $1`, orderId);
+    await books.query(`UPDATE orders SET state = 'canceled', queued_until = NULL WHERE id = $1`, orderId);
     return [{ user_id: userId, held: 10, open_orders: 0, refunds: 0 }];
   },
 

@@ -75,12 +75,12 @@ const orderInReview = async (): Promise<number> =>
     `WITH reviewed AS (
        INSERT INTO orders (id, batch_id, user_id, kind, state, order_reference, country, version, period,
          count,
-                           proxy_type, unit_price, hold_amount, provider, provider_price, deadline,
+                           proxy_type, unit_price, hold_amount, provider, provider_price, sent_before,
                            next_search_at,
                            submitted_at)
        OVERRIDING SYSTEM VALUE
        SELECT next.id, next.id, user_id, kind, 'review', gen_random_uuid(), country, version, period, count,
-              proxy_type, unit_price, hold_amount, provider, provider_price, deadline, next_search_at,
+              proxy_type, unit_price, hold_amount, provider, provider_price, sent_before, next_search_at,
               submitted_at
          FROM orders, nextval(pg_get_serial_sequence('orders', 'id')) AS next (id) WHERE orders.id = $1
        RETURNING id, user_id, hold_amount

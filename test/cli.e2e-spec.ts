@@ -111,7 +111,7 @@ describe('the command line', () => {
       const [order] = await query<{ id: number }>(
         database,
         `INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
-                             proxy_type, unit_price, hold_amount, provider, provider_price, deadline,
+                             proxy_type, unit_price, hold_amount, provider, provider_price, sent_before,
                              next_search_at)
          VALUES ($1, 'purchase', 'review', 'test.cli', 'ru', '6', 30, 1, 'http', 10, 10, 'px6', 8,
                  now(), now())

@@ -48,7 +48,7 @@ const idOfOrder = async (): Promise<number> =>
 /** Puts in orders of the user $1, one of each kind for each failure of $2, with ids from $3 on. */
 const PUT_IN = `
   INSERT INTO orders (id, user_id, kind, state, order_reference, country, version, period, count, proxy_type,
-                      proxy_id, unit_price, hold_amount, released, provider, provider_price, deadline,
+                      proxy_id, unit_price, hold_amount, released, provider, provider_price, sent_before,
                       next_search_at, closed_at, failure)
   SELECT $3::bigint + row_number() OVER (), $1, kind, 'canceled', gen_random_uuid(), 'ru', '6', 30, 1, 'http',
          CASE kind WHEN 'prolongation' THEN (SELECT min(id) FROM proxies) END, 10, 10, 10, 'test', 8, now(),

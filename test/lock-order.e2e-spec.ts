@@ -217,7 +217,7 @@ describe('Due checks of a batch', () => {
     const rows = await query<{ id: number }>(
       `INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
          proxy_type, unit_price,
-                           hold_amount, provider, provider_price, deadline, next_search_at, submitted_at)
+                           hold_amount, provider, provider_price, sent_before, next_search_at, submitted_at)
        SELECT $1, 'purchase', 'confirming', gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'test', 1,
               now() - interval '1 hour', now() + interval '1 hour', now() - interval '1 hour'
          FROM generate_series(1, 4) RETURNING id`,

@@ -254,7 +254,7 @@ describe('An order in the queue that no request waits for', () => {
       const claims = service.app.get(OrderClaims);
       expect(await claims.requeueRefused(renewal, [[renewal]])).toEqual([renewal]);
       const [order] = await service.dataSource.query(
-        `SELECT deadline = date_end_before AND next_search_at = deadline AS "isOver"
+        `SELECT queued_until = date_end_before AND next_search_at = queued_until AS "isOver"
            FROM orders WHERE id = $1`,
         [renewal],
       );

@@ -33,7 +33,7 @@ const FORBIDDING = {
   refunding: `INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id)
               SELECT id, user_id, order_id FROM proxies WHERE id = $1`,
   ordered: `INSERT INTO orders (user_id, kind, order_reference, country, version, period, count, proxy_type,
-                                proxy_id, unit_price, hold_amount, provider, provider_price, deadline,
+                                proxy_id, unit_price, hold_amount, provider, provider_price, queued_until,
                                 next_search_at)
             SELECT user_id, 'prolongation', gen_random_uuid(), country, version, 30, 1, proxy_type, id, 1, 1,
                    provider, 1, now(), now()

@@ -71,7 +71,7 @@ describe('Rows past their retention', () => {
       await owner.query(
         `WITH placed AS (
          INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
-                             proxy_type, unit_price, hold_amount, provider, provider_price, deadline,
+                             proxy_type, unit_price, hold_amount, provider, provider_price, queued_until,
                              next_search_at)
          SELECT ${user.id}, 'purchase', 'reserved', gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6',
                 1, now() + interval '1 hour', now() + interval '1 hour'
@@ -88,7 +88,7 @@ describe('Rows past their retention', () => {
        SELECT id, 'buy', '{}', 'done', 1 FROM placed`,
       );
       await owner.query(
-        `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now()
+        `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now(), queued_until = NULL
           WHERE user_id = ${user.id}
           AND state = 'reserved'`,
       );

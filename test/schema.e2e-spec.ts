@@ -142,8 +142,8 @@ describe('The database', () => {
       hold_amount: 10,
       provider: 'test',
       provider_price: 8,
-      deadline: new Date(),
       next_search_at: new Date(),
+      [(columns['state'] ?? 'reserved') === 'reserved' ? 'queued_until' : 'sent_before']: new Date(),
       ...columns,
     };
     const [row] = await dataSource.query<{ id: number }[]>(
@@ -398,6 +398,15 @@ describe('The database', () => {
     await expect(insertOrder({ count: 3, hold_amount: 29 })).rejects.toThrow('orders_price_check');
   });
 
+  it.each([
+    ['confirming', { queued_until: '2026-01-01' }, 'queued'],
+    ['reserved', { queued_until: null }, 'queued'],
+    ['reserved', { sent_before: '2026-01-01' }, 'sent'],
+    ['submitting', { sent_before: null }, 'sent'],
+  ])('refuses an order in state %s with %j, by the check of what is %s', async (state, columns, what) => {
+    await expect(insertOrder({ state, ...columns })).rejects.toThrow(`orders_${what}_check`);
+  });
+
   it('refuses a purchase that renews a rental', async () => {
     await expect(insertOrder({ origin: 'renewal' })).rejects.toThrow('orders_renewal_check');
   });
@@ -418,7 +427,8 @@ describe('The database', () => {
     const id = await insertOrder({ idempotency_key: 'key', request_hash: Buffer.from('hash') });
     await expect(insertBulk()).rejects.toBeInstanceOf(IdempotencyKeyReused);
     await dataSource.query(
-      `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now() WHERE id = $1`,
+      `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now(), queued_until = NULL
+        WHERE id = $1`,
       [id],
     );
     expect([await insertBulk(), await insertBulk()]).toEqual([bulk, bulk]);

@@ -13,12 +13,12 @@ describe('An order whose outcome is unknown', () => {
     }),
   );
 
-  /** Has the order checked once more, with this many seconds since the deadline and the first empty check. */
-  async function check(secondsSince: { deadline: number; firstEmpty: number | null }): Promise<void> {
+  /** Has the order checked once more, with this many seconds since its call and the first empty check. */
+  async function check(secondsSince: { call: number; firstEmpty: number | null }): Promise<void> {
     await service.owner.query(
-      `UPDATE orders SET deadline = now() - make_interval(secs => $1),
+      `UPDATE orders SET sent_before = now() - make_interval(secs => $1),
                          nothing_seen_since = now() - make_interval(secs => $2) WHERE closed_at IS NULL`,
-      [secondsSince.deadline, secondsSince.firstEmpty],
+      [secondsSince.call, secondsSince.firstEmpty],
     );
     await checkNow(service);
     expect(await service.app.get(ReconciliationService).settleDue(1)).toBe(1);
@@ -29,24 +29,24 @@ describe('An order whose outcome is unknown', () => {
     await service.control.addFault({ method: 'buy', kind: 'reset' });
     await user.buy();
     const held = async () => (await service.balanceOf(user)).held;
-    await check({ deadline: 590, firstEmpty: 120 });
+    await check({ call: 590, firstEmpty: 120 });
     expect(await held()).toBe('25.08');
-    await check({ deadline: 700, firstEmpty: 50 });
+    await check({ call: 700, firstEmpty: 50 });
     expect(await held()).toBe('25.08');
-    await check({ deadline: 700, firstEmpty: 61 });
+    await check({ call: 700, firstEmpty: 61 });
     expect(await held()).toBe('0.00');
     const calls = await service.control.getCalls('buy');
     expect(calls.filter(({ parameters }) => parameters['descr']?.includes(`.u${user.id}.`))).toHaveLength(1);
   });
 
   describe('after the last of its scheduled searches', () => {
-    /** Leaves an order open whose purchase was not executed, as if its deadline were an hour ago. */
+    /** Leaves an order open whose purchase was not executed, as if its call were an hour ago. */
     beforeEach(async () => {
       const user = await service.createUser();
       await service.control.addFault({ method: 'buy', kind: 'reset' });
       await user.buy();
     });
-    afterEach(() => check({ deadline: 3600, firstEmpty: 61 }));
+    afterEach(() => check({ call: 3600, firstEmpty: 61 }));
 
     const nextCheckInSeconds = async (): Promise<number> => {
       const [order] = await service.owner.query<{ seconds: number }[]>(
@@ -57,13 +57,13 @@ describe('An order whose outcome is unknown', () => {
     };
 
     it('is searched for each 10 to 20 minutes', async () => {
-      await check({ deadline: 3600, firstEmpty: 0 });
+      await check({ call: 3600, firstEmpty: 0 });
       expect(await nextCheckInSeconds()).toBeGreaterThan(590);
       expect(await nextCheckInSeconds()).toBeLessThan(1201);
     });
 
     it('is searched for again a minute after a search that is the first to find nothing', async () => {
-      await check({ deadline: 3600, firstEmpty: null });
+      await check({ call: 3600, firstEmpty: null });
       expect(await nextCheckInSeconds()).toBeGreaterThan(50);
       expect(await nextCheckInSeconds()).toBeLessThan(61);
     });

@@ -46,10 +46,10 @@ const orderInReview = async (): Promise<number> =>
   insert(
     `WITH reviewed AS (
        INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count, proxy_type,
-                           unit_price, hold_amount, provider, provider_price, deadline, next_search_at,
+                           unit_price, hold_amount, provider, provider_price, sent_before, next_search_at,
                            submitted_at)
        SELECT user_id, kind, 'review', gen_random_uuid(), country, version, period, count, proxy_type,
-              unit_price, hold_amount, provider, provider_price, deadline, next_search_at, submitted_at
+              unit_price, hold_amount, provider, provider_price, sent_before, next_search_at, submitted_at
          FROM orders WHERE id = $1
        RETURNING id, user_id, hold_amount
      )

@@ -65,7 +65,7 @@ async function untilInReview(work: () => Promise<unknown>, fault: FaultSpec): Pr
   await service.control.openGate(gate);
   await done;
   await service.dataSource.query(
-    `UPDATE orders SET deadline = now() - interval '1 day', next_search_at = now()
+    `UPDATE orders SET sent_before = now() - interval '1 day', next_search_at = now()
        WHERE state IN ('submitting', 'confirming')`,
   );
   await eventually(async () => (await openOrders()).every(({ state }) => state === 'review'));

@@ -105,7 +105,8 @@ describe('An order', () => {
       provider_price: '41.8000',
       provider_charge: '41.8000',
       date_end_before: null,
-      deadline: MOMENT,
+      queued_until: null,
+      sent_before: MOMENT,
       next_search_at: MOMENT,
       searches: 0,
       nothing_seen_since: null,
@@ -341,12 +342,13 @@ describe('Orders', () => {
       `INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
          proxy_type, proxy_id,
                            unit_price, hold_amount, captured, released, provider, provider_price, request_id,
-                           created_at, closed_at, deadline, next_search_at)
+                           created_at, closed_at, queued_until, sent_before, next_search_at)
        SELECT owner, CASE WHEN proxy IS NULL THEN 'purchase' ELSE 'prolongation' END, state,
               format('test.%s.%s.%s', owner, state, n), 'ru', '6', 30, 2, 'http', proxy,
               10, 20, captured, released, 'px6', 8, format('request-%s-%s', state, n),
               now() - make_interval(hours => n), CASE WHEN captured + released > 0 THEN now() END,
-              now() + interval '1 hour', now() + interval '1 hour'
+              CASE state WHEN 'reserved' THEN now() + interval '1 hour' END,
+              CASE WHEN state <> 'reserved' THEN now() + interval '1 hour' END, now() + interval '1 hour'
          FROM unnest($1::bigint[]) AS owner, generate_series(1, 6) AS n,
               (VALUES ('reserved', 0, 0), ('submitting', 0, 0), ('confirming', 0, 0), ('review', 0, 0),
                       ('completed', 20, 0), ('partial', 10, 10), ('canceled', 0, 20))
@@ -364,7 +366,8 @@ describe('Orders', () => {
   });
   afterAll(async () => {
     await service.owner.query(
-      `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now()
+      `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now(),
+              queued_until = NULL
         WHERE order_reference LIKE 'test.%' AND closed_at IS NULL`,
     );
     lookAgain();
@@ -464,10 +467,9 @@ describe('Orders', () => {
        INSERT INTO orders (user_id, kind, order_reference, country, version, period, count, proxy_type,
          proxy_id,
                            unit_price, hold_amount, provider, provider_price, state, released, closed_at,
-                           deadline,
                            next_search_at)
        SELECT $2, 'prolongation', 'common.' || id, 'ru', '6', 30, 1, 'http', id, 10, 10, 'px6', 8,
-              'canceled', 10, now(), now(), now()
+              'canceled', 10, now(), now()
          FROM proxy WHERE provider_proxy_id ~ '[.]7$'`,
       [host, user.id],
     );

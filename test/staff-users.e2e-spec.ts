@@ -153,7 +153,7 @@ describe('Users', () => {
     await service.dataSource.query(
       `WITH old AS (
          INSERT INTO orders (user_id, kind, order_reference, country, version, period, count, proxy_type,
-                             unit_price, hold_amount, provider, provider_price, created_at, deadline,
+                             unit_price, hold_amount, provider, provider_price, created_at, queued_until,
                              next_search_at)
          SELECT user_id, kind, order_reference || '-old', country, version, period, 1, proxy_type, 100, 100,
                 provider, provider_price, created_at - interval '40 days', now() + interval '1 day',

@@ -174,11 +174,11 @@ describe('the status of the service', () => {
     ] as const) {
       await service.dataSource.query(
         `INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
-                             proxy_type, unit_price, hold_amount, provider, provider_price, deadline,
-                             next_search_at)
+                             proxy_type, unit_price, hold_amount, provider, provider_price, queued_until,
+                             sent_before, next_search_at)
          SELECT $1, 'purchase', $2, gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6', 1,
-                now() + interval '1 day', now() + interval '1 day'
-           FROM generate_series(1, $3::int)`,
+                CASE $2 WHEN 'reserved' THEN later END, CASE WHEN $2 <> 'reserved' THEN later END, later
+           FROM generate_series(1, $3::int), (SELECT now() + interval '1 day' AS later) AS times`,
         [user.id, state, times],
       );
     }
@@ -197,7 +197,8 @@ describe('the status of the service', () => {
       expect(status.at.getTime() - (oldest?.getTime() ?? 0)).toBeGreaterThanOrEqual(3_600_000);
     }
     await service.dataSource.query(
-      `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now() WHERE user_id = $1`,
+      `UPDATE orders SET state = 'canceled', released = hold_amount, closed_at = now(), queued_until = NULL
+        WHERE user_id = $1`,
       [user.id],
     );
     lookAgain();

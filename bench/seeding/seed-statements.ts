@@ -283,7 +283,8 @@ const writeOrdersAndProxies = `
                       proxy_id, unit_price, hold_amount, captured, released,
                       provider, provider_price, provider_charge, provider_order_id, date_end_before,
                       idempotency_key, request_hash, delivered_proxies,
-                      failure, request_id, created_at, submitted_at, deadline, next_search_at, searches,
+                      failure, request_id, created_at, submitted_at, queued_until, sent_before,
+                      next_search_at, searches,
                       closed_at,
                       attempt, claim, batch_id,
                       history)
@@ -300,7 +301,8 @@ const writeOrdersAndProxies = `
                     WHEN 'canceled' THEN CASE WHEN is_sent
                         THEN (ARRAY['out-of-stock', 'unavailable', 'nothing-found'])[1 + id % 3]
                             ELSE 'busy' END END,
-         pg_temp.word(user_id, place, 60)::uuid, at, sent_at, deadline, deadline,
+         pg_temp.word(user_id, place, 60)::uuid, at, sent_at, CASE state WHEN 'reserved' THEN later END,
+         CASE WHEN is_sent THEN later END, later,
          CASE state WHEN 'review' THEN 12 ELSE 0 END, closed_at,
          pg_temp.word(user_id, place, 61)::uuid, CASE WHEN is_sent
              THEN pg_temp.word(user_id, place, 62)::uuid END, CASE WHEN is_sent THEN id END,
@@ -310,14 +312,14 @@ const writeOrdersAndProxies = `
                    ELSE '[]' END
            || CASE WHEN state IN ('reserved', 'submitting') THEN '[]'
                    ELSE jsonb_build_array(jsonb_build_object('state', state,
-                                                                 'at', coalesce(closed_at, deadline))) END
+                                                                 'at', coalesce(closed_at, later))) END
     FROM planned_orders o
     LEFT JOIN deliveries ON order_id = id
     CROSS JOIN ${REFERENCE_PREFIX_SQL} AS installation (prefix)
     CROSS JOIN LATERAL (SELECT unit_price * count AS held, CASE WHEN is_keyed
                         THEN 'order-' || user_id || '-' || place END AS key,
                                CASE WHEN is_sent THEN at + interval '1 second' END AS sent_at,
-                               at + interval '30 seconds' AS deadline) AS more
+                               at + interval '30 seconds' AS later) AS more
     CROSS JOIN LATERAL (SELECT CASE state WHEN 'completed' THEN held WHEN 'partial' THEN unit_price * size
                         ELSE 0 END AS captured) AS paid
    ORDER BY id`;

@@ -115,7 +115,7 @@ const SELL_PROXIES = `
     INSERT INTO orders (id, batch_id, user_id, kind, state, order_reference, country, version, period, count,
                         proxy_type, unit_price, hold_amount, captured, provider, provider_price,
                         provider_charge,
-                        provider_order_id, deadline, next_search_at, submitted_at, closed_at)
+                        provider_order_id, sent_before, next_search_at, submitted_at, closed_at)
     SELECT id, id, owner, 'purchase', 'completed', 'bench.' || owner, 'ru', '6', 30, size, 'http', 25.08,
            25.08 * size, 25.08 * size, 'px6', 20.90 * size, 20.90 * size, 'bench' || owner, now(), now(),
            now(), now()

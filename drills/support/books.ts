@@ -51,7 +51,7 @@ export async function compareWithBook(books: Books): Promise<string[]> {
     `SELECT provider_proxy_id AS id, count(orders.id) FILTER (WHERE orders.state = 'completed') AS count,
             coalesce(json_agg(json_build_object(
               'id', orders.id, 'batch', batch_id, 'key', idempotency_key, 'failure', failure,
-              'period', orders.period, 'end_before', date_end_before, 'deadline', deadline,
+              'period', orders.period, 'end_before', date_end_before, 'sent_before', sent_before,
               'nothing_since', nothing_seen_since, 'history', history) ORDER BY orders.id)
               FILTER (WHERE orders.id IS NOT NULL), '[]') AS orders
        FROM proxies LEFT JOIN orders ON orders.proxy_id = proxies.id GROUP BY proxies.id`,

@@ -331,7 +331,7 @@ export const SETTINGS = {
   reconciliation: {
     settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
-      description: 'Seconds after its deadline until an order without a proxy at the provider is canceled.',
+      description: 'Seconds after its call until an order without a proxy at the provider is canceled.',
     }),
   },
   sweep: {

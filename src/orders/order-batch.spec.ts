@@ -10,7 +10,7 @@ const batchOf = (...orders: [userId: number, count: number][]): OrderBatch => ({
   period: 30,
   proxyType: 'http',
   submittedAt: new Date(0),
-  deadline: new Date(0),
+  sentBefore: new Date(0),
   resent: false,
   providerPrice: '0',
   members: orders.map(([userId, count], at) => ({

@@ -36,7 +36,7 @@ export interface OrderBatch {
   /** Whether a batch with these members was refused before, so that they are not sent a third time. */
   readonly resent: boolean;
   /** The last moment at which the call can have been sent. */
-  readonly deadline: Date;
+  readonly sentBefore: Date;
   /** Provider's quote for all members: roubles, a decimal string with four decimals. */
   readonly providerPrice: string;
   /** Open members, in order of arrival. */

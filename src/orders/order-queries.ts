@@ -51,7 +51,7 @@ export const SELECT_BATCH_ROWS = `
          (SELECT order_reference FROM orders leader WHERE leader.id = sent.batch_id) AS "orderReference",
          sent.kind, sent.country, sent.version, sent.period, sent.proxy_type AS "proxyType", sent.count,
          sent.created_at AS "placedAt", ${IS_RENEWAL_SQL} AS "isRenewal",
-         sent.submitted_at AS "submittedAt", sent.deadline,
+         sent.submitted_at AS "submittedAt", sent.sent_before AS "sentBefore",
          sent.date_end_before AS "dateEndBefore",
          sent.resent, sent.provider_price AS cost,
          sum(sent.provider_price) OVER (PARTITION BY sent.batch_id) AS "providerPrice",
@@ -87,7 +87,7 @@ export class OrderQueries {
     );
   }
 
-  /** Returns the database's time, on which all deadlines of orders are based. */
+  /** Returns the database's time, on which all times of orders are based. */
   now(): Promise<Date> {
     return databaseTime(this.dataSource);
   }

@@ -9,7 +9,7 @@ import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
  */
 
 /**
- * Whether an order is reserved and before its deadline, and there is no maintenance. Orders that waited
+ * Whether an order is reserved and still waits for its call, and there is no maintenance. Orders that waited
  * before a restore may have been sent since.
  */
 export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
@@ -36,7 +36,7 @@ export const isUnread = (longestReadingSeconds: string): string => `(kind = 'pro
 
 /** Milliseconds that a reserved order may still wait; null in another state. */
 export const QUEUE_LEFT_MS = `CASE state WHEN 'reserved' THEN
-                extract(epoch FROM deadline - now())::double precision * 1000 - ${QUEUE_SLACK_MS} END`;
+                extract(epoch FROM queued_until - now())::double precision * 1000 - ${QUEUE_SLACK_MS} END`;
 
 /**
  * Whether an order lets all others go first. Renewals do, because no customer waits for their responses. A

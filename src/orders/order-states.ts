@@ -106,7 +106,7 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
  *
  * - `unavailable`: the provider was certainly not reached.
  * - `busy`: the order waited in the queue for longer than PURCHASE_WAIT_MS.
- * - `not-sent`: the order was not sent before its deadline.
+ * - `not-sent`: the order was not sent while it was queued.
  * - `nothing-found`: reconciliation proved that nothing was bought.
  * - `staff`: staff decided.
  */

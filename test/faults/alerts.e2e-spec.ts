@@ -159,9 +159,10 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
     await Promise.all([buy(first), buy(first)]);
     const { rows } = await owner.query<{ id: string }>(`SELECT id FROM orders WHERE state = 'confirming'`);
     const [aDayOld, anHourOld] = rows;
-    await age(`UPDATE orders SET deadline = now() - interval '1 day', next_search_at = now() WHERE id = $1`, [
-      aDayOld?.id,
-    ]);
+    await age(
+      `UPDATE orders SET sent_before = now() - interval '1 day', next_search_at = now() WHERE id = $1`,
+      [aDayOld?.id],
+    );
     await age(`UPDATE orders SET created_at = now() - interval '2 hours' WHERE id = $1`, [anHourOld?.id]);
   }
 

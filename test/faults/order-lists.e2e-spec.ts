@@ -30,7 +30,7 @@ describe('Lists of a customer with very many orders', () => {
   beforeAll(async () => {
     const columns = `user_id, kind, state, order_reference, country, version, period, count, proxy_type,
       unit_price, hold_amount, captured, released, provider, provider_price, idempotency_key, request_hash,
-      created_at, deadline, next_search_at, closed_at, failure`;
+      created_at, sent_before, next_search_at, closed_at, failure`;
     for (const [user, state, key] of [
       [buyer, 'completed', `'key-' || n`],
       [unlucky, 'canceled', `'key'`],

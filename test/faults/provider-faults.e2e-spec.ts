@@ -27,7 +27,7 @@ describe('a failing provider', () => {
     readonly kind: string;
     readonly state: string;
     readonly searches: number;
-    /** From the deadline to the end, or until now. */
+    /** From the last moment of its call to the end, or until now. */
     readonly settlementDelaySeconds: number;
   }
 
@@ -35,7 +35,7 @@ describe('a failing provider', () => {
   async function orderOf({ id }: TestUser): Promise<Order> {
     const [order] = await service.dataSource.query(
       `SELECT kind, state, searches,
-              extract(epoch FROM coalesce(closed_at, now()) - deadline)::float8 AS "settlementDelaySeconds"
+              extract(epoch FROM coalesce(closed_at, now()) - sent_before)::float8 AS "settlementDelaySeconds"
          FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT 1`,
       [id],
     );
@@ -159,7 +159,7 @@ describe('a failing provider', () => {
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
     await service.dataSource.query(
-      `UPDATE orders SET deadline = now() - interval '1 day', next_search_at = now() WHERE user_id = $1`,
+      `UPDATE orders SET sent_before = now() - interval '1 day', next_search_at = now() WHERE user_id = $1`,
       [user.id],
     );
     await eventually(async () => (await orderOf(user)).state === 'review');

@@ -158,7 +158,8 @@ describe('After the database was restored to an earlier moment', () => {
     await Promise.all([lost.response, waiting.response]);
     // As it was before its claim.
     await restored.query(
-      `UPDATE orders SET state = 'reserved', batch_id = NULL, submitted_at = NULL, claim = NULL
+      `UPDATE orders SET state = 'reserved', batch_id = NULL, submitted_at = NULL, claim = NULL,
+              queued_until = sent_before, sent_before = NULL
         WHERE idempotency_key = 'waiting'`,
     );
     await begin();

@@ -28,7 +28,7 @@ export async function insertProxies(
   const rows = (await database.query(
     `WITH purchase AS (
        INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count, proxy_type,
-                           unit_price, hold_amount, captured, provider, provider_price, deadline,
+                           unit_price, hold_amount, captured, provider, provider_price, sent_before,
                            next_search_at,
                            closed_at)
        VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, $7, 1, $2, $2,

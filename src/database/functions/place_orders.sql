@@ -90,7 +90,7 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 
-  INSERT INTO orders (id, order_reference, deadline, next_search_at,
+  INSERT INTO orders (id, order_reference, queued_until, next_search_at,
                       user_id, origin, kind, country, version, period, count, proxy_type, proxy_id, unit_price,
                       hold_amount,
                       max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,

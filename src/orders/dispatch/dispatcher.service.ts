@@ -122,7 +122,7 @@ export class DispatcherService {
   }
 
   private async claimBatch(permit: RatePermit): Promise<Claimed<ClaimedCall>> {
-    // Starts before the claim, so that it passes no later than the deadline in the database.
+    // Starts before the claim, so that it passes no later than `sent_before`.
     const deadline = Deadline.after(this.config.provider.timeoutMs);
     const claim = randomUUID();
     let batch: ClaimedBatch | null;

@@ -55,7 +55,7 @@ export class OrderWaiters {
 
   /**
    * Waits until a reserved order has an outcome, or until none can be expected now. An order leaves the queue
-   * at the deadline in its row, which allows PURCHASE_WAIT_MS for the call, and as much for a listing before
+   * at the time in its row, which allows PURCHASE_WAIT_MS for the call, and as much for a listing before
    * it. Never rejects.
    *
    * @returns undefined when the outcome must be read from the order
@@ -149,7 +149,7 @@ export class OrderWaiters {
   }
 
   /**
-   * Looks at the order after the wait, because its deadline moves if the end of the rental is read meanwhile.
+   * Looks at the order after the wait, because that time moves if the end of the rental is read meanwhile.
    */
   private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;

@@ -89,7 +89,7 @@ export class OrderPlacement {
 
   /**
    * Places orders of one user in their sequence and holds their money, so that a low balance pays for the
-   * first ones. An order that is not claimed before its deadline is canceled. Placed orders remain placed
+   * first ones. An order that is not claimed in time is canceled. Placed orders remain placed
    * when others fail. Never rejects.
    */
   async place(orders: readonly NewOrder[]): Promise<Placement[]> {

@@ -29,7 +29,7 @@ const batch = (members: BatchMember[] = [member()]): OrderBatch => ({
   proxyType: 'http',
   submittedAt: SUBMITTED,
   resent: false,
-  deadline: SUBMITTED,
+  sentBefore: SUBMITTED,
   providerPrice: '10.0000',
   members,
 });

@@ -219,12 +219,12 @@ export class ReconciliationService {
   }
 
   /** Whether a request sent at the last moment would be visible by now. */
-  private isSettlementDelayOver({ deadline }: OrderBatch, at: Date): boolean {
-    return at.getTime() - deadline.getTime() >= this.config.reconciliation.settlementDelaySeconds * 1000;
+  private isSettlementDelayOver({ sentBefore }: OrderBatch, at: Date): boolean {
+    return at.getTime() - sentBefore.getTime() >= this.config.reconciliation.settlementDelaySeconds * 1000;
   }
 
   private async reviewAfterADay(batch: OrderBatch, at: Date, why: string): Promise<void> {
-    const openSeconds = (at.getTime() - batch.deadline.getTime()) / 1000;
+    const openSeconds = (at.getTime() - batch.sentBefore.getTime()) / 1000;
     if (openSeconds >= SEARCHES_END_AFTER_SECONDS) await this.leaveToStaff(batch, why);
   }
 

@@ -81,7 +81,7 @@ export class EndReadClaims {
        claimed AS (
          UPDATE orders
             SET end_read_at = clock_timestamp(), date_end_before = NULL,
-                deadline = greatest(deadline, now() + make_interval(secs => $1 + $3)),
+                queued_until = greatest(queued_until, now() + make_interval(secs => $1 + $3)),
                 next_search_at = greatest(next_search_at, now() + make_interval(secs => $1 + $3))
           WHERE id = ANY (ARRAY(SELECT id FROM listed WHERE $2 OR reference = (SELECT reference FROM head)))
             AND ${IN_QUEUE} AND ${isUnread('$1')}
@@ -114,7 +114,7 @@ export class EndReadClaims {
                      WHEN late.submitted_at IS NOT NULL THEN 'possibly-bought'
                      WHEN ${IS_RENEWAL_SQL} THEN 'not-needed'
                      ELSE 'queued' END AS outcome,
-                CASE WHEN ${IS_RENEWAL_SQL} THEN orders.deadline
+                CASE WHEN ${IS_RENEWAL_SQL} THEN orders.queued_until
                      ELSE now() + make_interval(secs => $4) END AS given_up
            FROM unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[])
                   AS ends (order_id, read_at, date_end)
@@ -130,14 +130,14 @@ export class EndReadClaims {
        ),
        stored AS (
          UPDATE orders
-            SET date_end_before = listed, deadline = given_up, next_search_at = given_up
+            SET date_end_before = listed, queued_until = given_up, next_search_at = given_up
            FROM read
           WHERE orders.id = read.id AND state = 'reserved' AND outcome = 'queued'
        ),
        sent AS (
          UPDATE orders
             SET state = 'submitting', batch_id = orders.id, submitted_at = sent_at, date_end_before = known,
-                deadline = now(), next_search_at = now()
+                queued_until = NULL, sent_before = now(), next_search_at = now()
            FROM read
           WHERE orders.id = read.id AND state = 'reserved' AND outcome = 'possibly-bought'
        )

@@ -61,7 +61,7 @@ export class ForgottenOrderRecords {
       `WITH placed AS (
          INSERT INTO orders (id, batch_id, user_id, kind, state, order_reference, country, version, period,
                              count, proxy_type, proxy_id, unit_price, hold_amount, provider, provider_price,
-                             deadline, next_search_at, submitted_at, date_end_before, key_forgotten,
+                             sent_before, next_search_at, submitted_at, date_end_before, key_forgotten,
                              found_count)
          SELECT named.id, coalesce($2, named.id), $3, $4, 'submitting',
                 coalesce($5, order_reference_of(${REFERENCE_PREFIX_SQL}, $3::bigint, named.id)), $6, $7,

@@ -60,7 +60,9 @@ export class OrderCancellations {
     const released = await preparedRows<EndedOrder & { id: number }>(
       queryable,
       `WITH closed AS (
-         UPDATE orders SET state = 'canceled', released = hold_amount, failure = $2, closed_at = now()
+         UPDATE orders
+            SET state = 'canceled', released = hold_amount, failure = $2, closed_at = now(),
+                queued_until = NULL
           WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) AND state = ANY ($3) ORDER BY id FOR UPDATE)
          RETURNING id, kind, state, user_id, hold_amount, released, token_id, created_at
        ),

@@ -131,7 +131,7 @@ export class OrderClaims {
        sent AS (
          UPDATE orders
             SET state = 'submitting', batch_id = leader.id, submitted_at = sent_at,
-                deadline = sent_at + make_interval(secs => $1),
+                queued_until = NULL, sent_before = sent_at + make_interval(secs => $1),
                 next_search_at = sent_at + make_interval(secs => $1), claim = $2
            FROM leader
           WHERE orders.id = ANY (ARRAY(SELECT id FROM members))
@@ -188,7 +188,7 @@ export class OrderClaims {
       // Orders of the same claim may join each other.
       `UPDATE orders
           SET state = 'reserved', resent = true, batch_id = NULL, claim = next_call,
-              deadline = given_up, next_search_at = given_up
+              sent_before = NULL, queued_until = given_up, next_search_at = given_up
          FROM (SELECT id AS order_id, next_call,
                       CASE WHEN ${IS_RENEWAL_SQL}
                            THEN least(created_at + make_interval(secs => $5), date_end_before)

@@ -10,8 +10,8 @@ import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
 /**
- * Times at which the outcome of an order is searched for, in seconds after its deadline, for the ordinary
- * settlement delay.
+ * Times at which the outcome of an order is searched for, in seconds after the last moment at which its call
+ * can have been sent, for the ordinary settlement delay.
  */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
@@ -20,7 +20,7 @@ const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
 export const SEARCHES_END_AFTER_SECONDS = 24 * 3600;
 
 /**
- * Returns the longest pause between two searches, in seconds. It allows for a deadline that is still ahead.
+ * Returns the longest pause between two searches, in seconds. It allows for a call that may still be sent.
  */
 const longestPauseSeconds = (settlementDelaySeconds: number): number =>
   Math.max(ORDINARY_SETTLEMENT_DELAY_SECONDS, settlementDelaySeconds) * 2;
@@ -50,8 +50,8 @@ export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Pro
             batch_id = coalesce(batch_id, orders.id), submitted_at = coalesce(submitted_at, now()),
             date_end_before = CASE WHEN proxy_id IS NOT NULL THEN
               coalesce(date_end_before, (SELECT date_end FROM proxies WHERE proxies.id = proxy_id)) END,
-            deadline = greatest(deadline, now()), next_search_at = now(), searches = 0,
-            nothing_seen_since = NULL
+            queued_until = NULL, sent_before = greatest(sent_before, queued_until, now()),
+            next_search_at = now(), searches = 0, nothing_seen_since = NULL
       WHERE state IN ${sqlList(UNATTENDED_STATES)}`,
   );
 }
@@ -90,8 +90,8 @@ export class OutcomeSearchRecords {
   /**
    * Claims orders that are due for a search until their next one: no other replica takes them meanwhile. A
    * lock on the leader's row claims the batch. The next search is the first future one of the schedule. After
-   * the last one, the pauses are one to two settlement delays. If the database's clock is set back, an old
-   * deadline delays no search beyond the longest pause.
+   * the last one, the pauses are one to two settlement delays. If the database's clock is set back, an
+   * old time delays no search beyond the longest pause.
    *
    * @param limit of batches and of orders that were never sent
    */
@@ -122,7 +122,8 @@ export class OutcomeSearchRecords {
               next_search_at = least(now() + make_interval(secs => $4), coalesce(
                 (SELECT min(scheduled_at)
                    FROM unnest($2::float8[]) AS seconds,
-                        LATERAL (SELECT deadline + make_interval(secs => seconds) AS scheduled_at) AS schedule
+                        LATERAL (SELECT coalesce(sent_before, queued_until)
+                                          + make_interval(secs => seconds) AS scheduled_at) AS schedule
                   WHERE scheduled_at > now() + interval '100 ms'),
                 now() + make_interval(secs => $3 * (1 + random()))))
          FROM locked
@@ -155,7 +156,7 @@ export class OutcomeSearchRecords {
       `UPDATE orders
           SET nothing_seen_since = CASE WHEN $3 THEN coalesce(nothing_seen_since, $2) END,
               next_search_at = CASE WHEN $3 AND nothing_seen_since IS NULL THEN
-                least(next_search_at, greatest(deadline + make_interval(secs => $4),
+                least(next_search_at, greatest(sent_before + make_interval(secs => $4),
                                              $2 + make_interval(secs => $5)))
                 ELSE next_search_at END
         WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)

@@ -270,12 +270,14 @@ export class OrderDetail extends OrderOut {
   @ApiNullableMoment('The end of the rental without the prolongation', null)
   date_end_before!: Date | null;
 
-  @ApiMoment(
-    'While the order is reserved, the time at which it is canceled. Afterwards, the last time at ' +
-      'which the call can have been sent',
+  @ApiNullableMoment('The time at which the order is canceled. `null` if it is not reserved', null)
+  queued_until!: Date | null;
+
+  @ApiNullableMoment(
+    'The last time at which the call can have been sent. `null` if it was not sent',
     '2026-11-21T12:00:30.000Z',
   )
-  deadline!: Date;
+  sent_before!: Date | null;
 
   @ApiMoment('The next search at the provider, while the order is open', '2026-11-21T12:00:30.000Z')
   next_search_at!: Date;

@@ -83,7 +83,8 @@ export class StaffOrdersService {
       this.dataSource,
       `SELECT ${ORDER_COLUMNS}, orders.max_price, orders.markup_percent, orders.price_rule_id,
               orders.provider, orders.provider_price, orders.provider_charge, orders.date_end_before,
-              orders.deadline, orders.next_search_at, orders.searches, orders.nothing_seen_since,
+              orders.queued_until, orders.sent_before, orders.next_search_at, orders.searches,
+              orders.nothing_seen_since,
               orders.token_id,
               orders.idempotency_key, orders.history, leader.order_reference AS leader_reference
          FROM orders LEFT JOIN orders leader ON leader.id = orders.batch_id

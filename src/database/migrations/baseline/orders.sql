@@ -146,10 +146,11 @@ CREATE TABLE orders (
   end_read_at timestamptz,
 
   created_at timestamptz NOT NULL DEFAULT now(),
-  -- While the order is reserved, when the request stops waiting. Afterwards, the last moment at which the
-  -- call can have been sent.
-  deadline timestamptz NOT NULL,
+  -- When a reserved order stops waiting for its call; null in every other state.
+  queued_until timestamptz,
   submitted_at timestamptz,
+  -- The last moment at which the call can have been sent; null before the order is claimed for a call.
+  sent_before timestamptz,
   -- When reconciliation searches next, and how many times it has searched.
   next_search_at timestamptz NOT NULL,
   searches integer NOT NULL DEFAULT 0,
@@ -170,6 +171,13 @@ CREATE TABLE orders (
         captured > 0 AND released > 0 AND captured + released = hold_amount AND closed_at IS NOT NULL
       WHEN 'canceled' THEN captured = 0 AND released = hold_amount AND closed_at IS NOT NULL
       ELSE captured = 0 AND released = 0 AND closed_at IS NULL
+    END),
+  CONSTRAINT orders_queued_check CHECK ((state = 'reserved') = (queued_until IS NOT NULL)),
+  CONSTRAINT orders_sent_check CHECK (
+    CASE state
+      WHEN 'reserved' THEN sent_before IS NULL
+      WHEN 'canceled' THEN true
+      ELSE sent_before IS NOT NULL
     END),
   CONSTRAINT orders_refunded_check CHECK (refunded >= 0 AND refunded <= captured)
 );
