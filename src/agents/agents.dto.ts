@@ -1,6 +1,6 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
 import { PERIODS_TEXT, PriceQuery, VersionQuery } from '../catalog';
-import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, PROXY_TYPES, type ProxyType } from '../common';
+import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, isId, PROXY_TYPES, type ProxyType } from '../common';
 import {
   ApiBoolean,
   ApiInteger,
@@ -151,7 +151,7 @@ export class PrepareProlongationInput {
     example: ['17'],
     atLeast: 1,
     atMost: MAX_PREPARED,
-    of: { isValid: (id) => /^[1-9]\d{0,14}$/.test(id), type: 'value_error', msg: 'This is no id of a proxy' },
+    of: { isValid: isId, type: 'value_error', msg: 'This is no id of a proxy' },
   })
   readonly proxy_ids!: readonly string[];
 

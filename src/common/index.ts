@@ -12,6 +12,7 @@ export {
 export { failureLine } from './failure-line';
 export { readEmail } from './email';
 export { messageOf, stackOf } from './error-text';
+export { ID_PATTERN, isId } from './id-pattern';
 export { inSlices } from './in-slices';
 export { listen } from './listen';
 export { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from './ip-version';

@@ -1,3 +1,5 @@
+import { ID_PATTERN } from '../common';
+
 export interface EventTypeDefinition {
   /** Description of when the event happens, for customers. */
   readonly description: string;
@@ -199,6 +201,10 @@ export const ALL_EVENT_TYPES = Object.keys(EVENT_TYPES) as readonly EventType[];
 
 const ID = 'evt_';
 
+/** Pattern of the ids of events. */
+export const EVENT_ID_PATTERN = `^${ID}${ID_PATTERN}$`;
+const EVENT_ID = new RegExp(EVENT_ID_PATTERN);
+
 /** An event in responses and webhooks. */
 export interface EventOut {
   readonly id: string;
@@ -223,6 +229,5 @@ export const eventIdOf = (position: number): string => `${ID}${position}`;
 
 /** Returns the position of an event from its id; null for any other text. */
 export function positionOf(id: string): number | null {
-  const digits = /^evt_([1-9]\d{0,14})$/.exec(id)?.[1];
-  return digits === undefined ? null : Number(digits);
+  return EVENT_ID.test(id) ? Number(id.slice(ID.length)) : null;
 }

@@ -1,5 +1,6 @@
 export {
   ALL_EVENT_TYPES,
+  EVENT_ID_PATTERN,
   EVENT_TYPES,
   eventIdOf,
   isEventType,

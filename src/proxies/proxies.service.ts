@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Clock } from '../common';
+import { Clock, isId } from '../common';
 import { AppConfig } from '../config';
 import { batchedLookup, preparedRows, queryRow, queryRows } from '../database';
 import type { PageRequest } from '../http';
@@ -10,9 +10,6 @@ import { isUnfiltered, type ProxyFilter, proxyFilterSql } from './filter/proxy-f
 import { ProxyNotFound } from './proxies.errors';
 import { type Proxy, PROXY_COLUMNS } from './proxy';
 import { PING_TIMEOUT_MS, tcpPing } from './tcp-ping';
-
-/** Pattern of proxy ids, with few enough digits for a bigint column. */
-export const PROXY_ID = /^[1-9]\d{0,14}$/;
 
 /**
  * Maximum number of proxies that are read for a filtered page. If the user has more, a page may contain fewer
@@ -34,7 +31,7 @@ export class ProxiesService {
 
   /** @throws ProxyNotFound if the user has no proxy with this id, even if the id is not a number */
   async get(userId: number, proxyId: string): Promise<Proxy> {
-    if (!PROXY_ID.test(proxyId)) throw new ProxyNotFound();
+    if (!isId(proxyId)) throw new ProxyNotFound();
     const [proxy] = await preparedRows<Proxy>(
       this.dataSource,
       `SELECT ${PROXY_COLUMNS} FROM proxies WHERE id = $1 AND user_id = $2`,

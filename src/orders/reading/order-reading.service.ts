@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AccessRecheck, type RequestWait } from '../../auth';
+import { isId } from '../../common';
 import { preparedRow, preparedRows } from '../../database';
 import { assertPeriod, CursorUnknown, type Page, readPage, RequestsUnderWay } from '../../http';
 import { errorOfFailure } from '../order-failures';
@@ -28,9 +29,6 @@ type EqualItem =
 const NO_PURCHASE = { country: null, version: null, period: null, count: null, proxyType: null };
 /** Maximum number of equal orders, enough to see that something was ordered again. */
 const MAX_EQUAL = 20;
-
-/** Digits of an order's id, few enough for a bigint column. */
-const ORDER_ID = /^[1-9]\d{0,14}$/;
 
 @Injectable()
 export class OrderReadingService {
@@ -98,7 +96,7 @@ export class OrderReadingService {
   }
 
   private async find(userId: number, orderId: string): Promise<DetailedOrder> {
-    const [order] = ORDER_ID.test(orderId)
+    const [order] = isId(orderId)
       ? await preparedRows<DetailedOrder>(
           this.dataSource,
           `SELECT ${LISTED_COLUMNS},

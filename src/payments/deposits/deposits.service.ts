@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AccessRecheck, type RequestWait } from '../../auth';
-import { Money } from '../../common';
+import { isId, Money } from '../../common';
 import { AppConfig } from '../../config';
 import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
 import { Metrics } from '../../metrics';
@@ -78,7 +78,7 @@ export class DepositsService {
    * @throws DepositNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
    */
   async read(userId: number, depositId: string, wait: RequestWait): Promise<DepositOut> {
-    if (!/^[1-9]\d{0,14}$/.test(depositId)) throw new DepositNotFound();
+    if (!isId(depositId)) throw new DepositNotFound();
     const id = Number(depositId);
     const deposit = await this.get(userId, id);
     if (deposit.state !== 'pending' || wait.seconds === 0) return deposit;

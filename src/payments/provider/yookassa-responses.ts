@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readRows } from '../../common';
+import { isId, readRows } from '../../common';
 import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-provider';
 
 /*
@@ -77,10 +77,7 @@ const refund = z.object({
   metadata,
 });
 
-const integer = z
-  .string()
-  .regex(/^[1-9]\d{0,14}$/)
-  .transform(Number);
+const integer = z.string().refine(isId).transform(Number);
 
 const mark = z
   .object({

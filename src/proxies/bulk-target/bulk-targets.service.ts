@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { IpVersion, ProxyType } from '../../common';
+import { type IpVersion, isId, type ProxyType } from '../../common';
 import { queryRow, queryRows } from '../../database';
 import { type ProxyFilter, proxyFilterSql } from '../filter/proxy-filter';
 import { toProxyFilter } from '../filter/proxy-filter.query';
-import { PROXY_ID } from '../proxies.service';
 import { MAX_TARGETS, type BulkTargetRequest } from './bulk-target.dto';
 import { TargetMissing, TwoTargets, TooManyTargets } from './bulk-target.errors';
 
@@ -50,7 +49,7 @@ export class BulkTargetsService {
       const matching = await this.match(userId, target.filter);
       return matching.map((proxy) => ({ proxyId: String(proxy.id), proxy }));
     }
-    const ids = target.ids.filter((id) => PROXY_ID.test(id));
+    const ids = target.ids.filter(isId);
     const rows = await queryRows<TargetProxy>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM proxies WHERE user_id = $1 AND id = ANY ($2)`,

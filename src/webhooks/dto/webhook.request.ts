@@ -1,3 +1,4 @@
+import { EVENT_ID_PATTERN } from '../../events';
 import { BooleanField, DateTimeField, IntegerField, StrictRequest, StringField, TextField } from '../../http';
 import { TypesField, WebhookUrlField } from './webhook-fields';
 
@@ -70,15 +71,13 @@ export class NewSecretRequest {
   overlap_hours!: number;
 }
 
-const EVENT_ID = '^evt_[1-9][0-9]{0,14}$';
-
 @StrictRequest()
 export class ReplayRequest {
   @StringField({
     description: 'One event, of any type',
     example: 'evt_4711',
     absent: 'null',
-    pattern: EVENT_ID,
+    pattern: EVENT_ID_PATTERN,
   })
   event_id!: string | null;
 
@@ -93,7 +92,7 @@ export class ReplayRequest {
     description: 'With `since`: the last `next_after`; only later events',
     example: 'evt_4711',
     absent: 'null',
-    pattern: EVENT_ID,
+    pattern: EVENT_ID_PATTERN,
   })
   after!: string | null;
 
