@@ -35,7 +35,7 @@ export class AppModule implements OnModuleDestroy {
     private readonly readiness: Readiness,
     private readonly orders: OrdersService,
     private readonly notifier: Notifier,
-    private readonly provider: ProxyProvider,
+    private readonly upstream: ProxyProvider,
     private readonly jobs: Jobs,
     private readonly config: AppConfig,
   ) {}
@@ -82,7 +82,7 @@ export class AppModule implements OnModuleDestroy {
     this.notifier.end();
     await this.http.httpAdapter.close();
     await isOverWithin(longestOrderMs(this.config), this.orders.untilIdle());
-    this.provider.stop();
+    this.upstream.stop();
     await this.jobs.stop();
   }
 }

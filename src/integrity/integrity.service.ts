@@ -60,7 +60,7 @@ const LISTED_DAYS = {
 export class IntegrityService {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly provider: ProxyProvider,
+    private readonly upstream: ProxyProvider,
   ) {}
 
   /**
@@ -122,7 +122,7 @@ export class IntegrityService {
   /** Stores the provider's listing. Returns the database's time before the first page was read. */
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
-    for await (const { proxies, unread } of this.provider.allProxies()) {
+    for await (const { proxies, unread } of this.upstream.allProxies()) {
       // Proxies in unread rows are at the provider, although their ends are unknown.
       const rows = [...proxies, ...unread.map((row) => ({ ...row, dateEnd: null }))];
       const listed = rows.map(({ orderReference, ...row }) => ({ ...row, listedAs: orderReference }));
@@ -134,7 +134,7 @@ export class IntegrityService {
   /** Stores succeeded payments and refunds. Returns the parameters of their invariants. */
   private async storePayments(
     audit: string,
-    provider: PaymentProvider,
+    paymentProvider: PaymentProvider,
     { scope = 'all', beforeEach }: AuditOptions,
   ): Promise<unknown[]> {
     const listedAt = await databaseTime(this.dataSource);
@@ -142,7 +142,7 @@ export class IntegrityService {
     const since = (count: number) => new Date(listedAt.getTime() - count * DAY_MS);
     const hasSucceeded = ({ state }: { readonly state: string }) => state === 'succeeded';
     // Lists by the time of the payment: a deposit may be paid days after its creation.
-    for await (const page of provider.paymentsSince(since(days.payments), 'captured_at')) {
+    for await (const page of paymentProvider.paymentsSince(since(days.payments), 'captured_at')) {
       await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({
         id,
@@ -151,7 +151,7 @@ export class IntegrityService {
       }));
       await this.store(audit, rows);
     }
-    for await (const page of provider.refundsSince(since(days.refunds))) {
+    for await (const page of paymentProvider.refundsSince(since(days.refunds))) {
       await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paymentId, createdAt }) => ({
         id,
@@ -160,7 +160,7 @@ export class IntegrityService {
       }));
       await this.store(audit, rows);
     }
-    return [listedAt, audit, provider.name, since(days.recorded)];
+    return [listedAt, audit, paymentProvider.name, since(days.recorded)];
   }
 
   private async store(

@@ -27,7 +27,7 @@ export class DepositsService {
   constructor(
     private readonly records: DepositRecords,
     private readonly following: PaymentSync,
-    private readonly provider: PaymentProvider,
+    private readonly paymentProvider: PaymentProvider,
     private readonly underWay: RequestsUnderWay,
     private readonly access: AccessRecheck,
     private readonly metrics: Metrics,
@@ -58,7 +58,8 @@ export class DepositsService {
       const earlier = await this.records.findByKey(userId, wanted, idempotency);
       // A retry returns its deposit, even if the bounds have changed since.
       if (!earlier) this.assertWithinBounds(amount);
-      const placed = earlier ?? (await this.records.place(userId, this.provider.name, wanted, idempotency));
+      const placed =
+        earlier ?? (await this.records.place(userId, this.paymentProvider.name, wanted, idempotency));
       if (!placed) throw new TooManyDeposits();
       if (placed.isNew) this.metrics.count('payments_total', { outcome: 'created' });
       if (!placed.isSame) throw new IdempotencyKeyReused(idempotency.key);

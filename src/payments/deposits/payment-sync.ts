@@ -12,7 +12,7 @@ export class PaymentSync {
   private readonly returnUrl: string;
 
   constructor(
-    private readonly provider: PaymentProvider,
+    private readonly paymentProvider: PaymentProvider,
     private readonly deposits: DepositRecords,
     private readonly payments: PaymentRecords,
     private readonly metrics: Metrics,
@@ -34,27 +34,29 @@ export class PaymentSync {
       wanted.request ??
       (await this.deposits.storeRequest(
         wanted.depositId,
-        this.provider.paymentRequest({ ...wanted, returnUrl }),
+        this.paymentProvider.paymentRequest({ ...wanted, returnUrl }),
       ));
-    const payment = await this.provider.create(wanted.paymentKey, request).catch(async (error: unknown) => {
-      if (error instanceof PaymentRefused) {
-        await this.deposits.cancelRefused(wanted.depositId, error.reason);
-        this.logger.warn(`the payment of deposit ${wanted.depositId} was refused: ${error.message}`);
-      }
-      throw error;
-    });
+    const payment = await this.paymentProvider
+      .create(wanted.paymentKey, request)
+      .catch(async (error: unknown) => {
+        if (error instanceof PaymentRefused) {
+          await this.deposits.cancelRefused(wanted.depositId, error.reason);
+          this.logger.warn(`the payment of deposit ${wanted.depositId} was refused: ${error.message}`);
+        }
+        throw error;
+      });
     await this.takeOver(payment);
   }
 
   /** Reads a payment from the provider, and applies its state. @throws PaymentError */
   async read(paymentId: string): Promise<void> {
-    const payment = await this.provider.read(paymentId);
+    const payment = await this.paymentProvider.read(paymentId);
     if (payment) await this.takeOver(payment);
   }
 
   /** Applies the provider's payment state, and wakes the requests that wait for the deposit. */
   async takeOver(payment: ProviderPayment): Promise<Settled> {
-    const { name, isForTests } = this.provider;
+    const { name, isForTests } = this.paymentProvider;
     const settled = await this.payments.settle(name, payment, isForTests);
     const { outcome, depositId, reason } = settled;
     if (depositId !== undefined) void this.deposits.awaited.changed([depositId]);

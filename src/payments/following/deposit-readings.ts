@@ -22,7 +22,7 @@ export class DepositReadings {
   private readonly due: DueRows<DueDeposit>;
 
   constructor(
-    private readonly provider: PaymentProvider,
+    private readonly paymentProvider: PaymentProvider,
     private readonly records: DepositRecords,
     private readonly following: PaymentSync,
     jobs: Jobs,
@@ -34,7 +34,7 @@ export class DepositReadings {
       waiting: `SELECT count(*)::integer AS count, min(next_read_at) AS oldest
                   FROM deposits WHERE next_read_at <= now()`,
       claim: async (room) => {
-        const rows = await this.records.claimDue(this.provider.name, room);
+        const rows = await this.records.claimDue(this.paymentProvider.name, room);
         return { rows, isMore: rows.length === room };
       },
       execute: (deposit) => this.read(deposit),

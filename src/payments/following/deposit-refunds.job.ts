@@ -32,7 +32,7 @@ export class DepositRefundsJob {
   private readonly due: DueRows<DueDepositRefund>;
 
   constructor(
-    private readonly provider: PaymentProvider,
+    private readonly paymentProvider: PaymentProvider,
     private readonly records: DepositRefundRecords,
     private readonly payments: PaymentRecords,
     jobs: Jobs,
@@ -44,7 +44,7 @@ export class DepositRefundsJob {
       waiting: `SELECT count(*)::integer AS count, min(next_try_at) AS oldest
                   FROM deposit_refunds WHERE next_try_at <= now()`,
       claim: async (room) => {
-        const rows = await this.records.claimDue(this.provider.name, room);
+        const rows = await this.records.claimDue(this.paymentProvider.name, room);
         return { rows, isMore: rows.length === room };
       },
       execute: (refund) =>
@@ -61,8 +61,8 @@ export class DepositRefundsJob {
     await this.settle(refund);
     // A refund of ours that was made after we had failed it is treated like a refund made elsewhere.
     if (refund.state !== 'succeeded') return false;
-    const isNew = await this.records.find(this.provider.name, refund);
-    await this.payments.recordReceipt('refund', this.provider.name, refund);
+    const isNew = await this.records.find(this.paymentProvider.name, refund);
+    await this.payments.recordReceipt('refund', this.paymentProvider.name, refund);
     if (isNew) this.logger.warn('a refund was made at the provider: staff decide');
     return isNew;
   }
@@ -81,7 +81,7 @@ export class DepositRefundsJob {
   private async follow(refund: DueDepositRefund): Promise<void> {
     try {
       let unreadable = 0;
-      for await (const page of this.provider.refundsOf(refund.paymentId)) {
+      for await (const page of this.paymentProvider.refundsOf(refund.paymentId)) {
         const own = page.rows.find(({ refundKey }) => refundKey === refund.refundKey);
         if (own) return await this.settle(own);
         unreadable += page.unreadable;
@@ -103,24 +103,24 @@ export class DepositRefundsJob {
   private async send(refund: DueDepositRefund): Promise<void> {
     const beganMs = performance.now();
     // Any response shows the provider's time, so request a list.
-    if (this.provider.time() === null) {
-      await this.provider
+    if (this.paymentProvider.time() === null) {
+      await this.paymentProvider
         .refundsOf(refund.paymentId)
         .next()
         .catch(() => undefined);
     }
     const request = await this.records.recordSending(
       refund,
-      refund.request ?? this.provider.refundRequest(refund),
-      this.provider.time(),
+      refund.request ?? this.paymentProvider.refundRequest(refund),
+      this.paymentProvider.time(),
     );
     if (request === null || performance.now() - beganMs > SENT_WITHIN_MS) return;
-    await this.settle(await this.provider.refund(refund.refundKey, request));
+    await this.settle(await this.paymentProvider.refund(refund.refundKey, request));
   }
 
   /** Returns whether the last call is a day ago by both clocks, so that every list contains its effect. */
   private isListedByNow({ isListedByNow, sentAt }: DueDepositRefund): boolean {
-    const time = this.provider.time();
+    const time = this.paymentProvider.time();
     return (
       isListedByNow && (sentAt === null || (time !== null && time.getTime() - sentAt.getTime() > DAY_MS))
     );
@@ -130,8 +130,8 @@ export class DepositRefundsJob {
     const { state, refundKey, reason } = refund;
     if (refundKey === null) return;
     if (state === 'succeeded') {
-      await this.records.succeed(this.provider.name, { ...refund, refundKey });
-      await this.payments.recordReceipt('refund', this.provider.name, refund);
+      await this.records.succeed(this.paymentProvider.name, { ...refund, refundKey });
+      await this.payments.recordReceipt('refund', this.paymentProvider.name, refund);
     }
     if (state === 'canceled') await this.fail(refundKey, reason);
   }

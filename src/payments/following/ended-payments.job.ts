@@ -18,7 +18,7 @@ export class EndedPaymentsJob {
   private readonly waiting = new Set<string>();
 
   constructor(
-    private readonly provider: PaymentProvider,
+    private readonly paymentProvider: PaymentProvider,
     private readonly following: PaymentSync,
     private readonly refunds: DepositRefundsJob,
     jobs: Jobs,
@@ -44,7 +44,7 @@ export class EndedPaymentsJob {
   /** Reads a payment and its refunds from the provider, and applies their states. @throws PaymentError */
   async read(paymentId: string): Promise<void> {
     await this.following.read(paymentId);
-    for await (const { rows } of this.provider.refundsOf(paymentId)) {
+    for await (const { rows } of this.paymentProvider.refundsOf(paymentId)) {
       for (const refund of rows) await this.refunds.takeOver(refund);
     }
   }

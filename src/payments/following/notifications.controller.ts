@@ -22,7 +22,7 @@ const MAX_BODY_BYTES = 16 * 1024;
 export class NotificationsController {
   constructor(
     private readonly notifications: Notifications,
-    private readonly provider: PaymentProvider,
+    private readonly paymentProvider: PaymentProvider,
   ) {}
 
   @Post(':provider/notifications')
@@ -32,7 +32,7 @@ export class NotificationsController {
   @AnyContentEncoding()
   @ApiExcludeEndpoint()
   notify(@Param('provider') provider: string, @Req() request: Request): Record<string, never> {
-    if (provider !== this.provider.name) throw new UnknownNotifier();
+    if (provider !== this.paymentProvider.name) throw new UnknownNotifier();
     this.notifications.hear(jsonOrUndefined(receivedBytes(request).toString()));
     return {};
   }

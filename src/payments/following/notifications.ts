@@ -37,7 +37,7 @@ export class Notifications {
   private readonly reads = new RequestCounter<string>('payment', READS_PER_MINUTE, MAX_COUNTED);
 
   constructor(
-    private readonly provider: PaymentProvider,
+    private readonly paymentProvider: PaymentProvider,
     private readonly records: DepositRecords,
     private readonly readings: DepositReadings,
     private readonly ended: EndedPaymentsJob,
@@ -65,8 +65,8 @@ export class Notifications {
     this.looking = undefined;
     this.lookedAtMs = performance.now();
     try {
-      const pending = await this.records.bringForward(this.provider.name, ids);
-      const ended = await this.records.endedAmong(this.provider.name, ids);
+      const pending = await this.records.bringForward(this.paymentProvider.name, ids);
+      const ended = await this.records.endedAmong(this.paymentProvider.name, ids);
       this.ended.readSoon(ended);
       const known = [...pending, ...ended];
       for (const id of known) this.reads.add(id, this.nowMs());

@@ -45,7 +45,7 @@ const firstPendingReceipt = (table: string): string => `
 export class PaymentReconciliation {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly provider: PaymentProvider,
+    private readonly paymentProvider: PaymentProvider,
     private readonly following: PaymentSync,
     private readonly refunds: DepositRefundsJob,
     private readonly unusable: UnusableRows,
@@ -91,13 +91,13 @@ export class PaymentReconciliation {
       const { outcome } = await this.following.takeOver(payment);
       if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
     };
-    await apply('payments', this.provider.paymentsSince(since), takeOver);
+    await apply('payments', this.paymentProvider.paymentsSince(since), takeOver);
     // Older payments may have been paid since, some days after their creation or after they were canceled.
-    await apply('payments', this.provider.paymentsSince(since, 'captured_at'), async (payment) => {
+    await apply('payments', this.paymentProvider.paymentsSince(since, 'captured_at'), async (payment) => {
       if (payment.createdAt < since) await takeOver(payment);
     });
     let pendingSince: Date | null = null;
-    await apply('refunds', this.provider.refundsSince(refundsSince), async (refund) => {
+    await apply('refunds', this.paymentProvider.refundsSince(refundsSince), async (refund) => {
       if (await this.refunds.takeOver(refund)) report.found_refunds += 1;
       if (refund.state === 'pending') pendingSince = earlier(pendingSince, refund.createdAt);
     });
@@ -119,7 +119,7 @@ export class PaymentReconciliation {
                          WHERE provider = $1 AND compared_to <= now() + interval '1 minute'),
                        (SELECT min(created_at) - ${OVERLAP} FROM deposits WHERE provider = $1),
                        now() - ${FIRST}) AS since`,
-      [this.provider.name],
+      [this.paymentProvider.name],
     );
   }
 
@@ -130,7 +130,7 @@ export class PaymentReconciliation {
       `INSERT INTO payment_comparisons (provider, compared_to, refunds_pending_since) VALUES ($1, $2, $3)
        ON CONFLICT (provider) DO UPDATE SET compared_to = excluded.compared_to,
                                             refunds_pending_since = excluded.refunds_pending_since`,
-      [this.provider.name, comparedTo, pendingSince],
+      [this.paymentProvider.name, comparedTo, pendingSince],
     );
   }
 }

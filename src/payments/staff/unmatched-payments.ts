@@ -45,7 +45,7 @@ export class AmountTooLarge extends domainError(
 export class UnmatchedPayments {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly provider: PaymentProvider,
+    private readonly paymentProvider: PaymentProvider,
     private readonly ended: EndedPaymentsJob,
   ) {}
 
@@ -65,7 +65,7 @@ export class UnmatchedPayments {
     const [payment] = await queryRows<{ id: number }>(
       this.dataSource,
       'SELECT id FROM payments WHERE provider = $1 AND payment_id = $2',
-      [this.provider.name, paymentId],
+      [this.paymentProvider.name, paymentId],
     );
     if (!payment) throw new PaymentNotFound();
     return this.get(payment.id);
