@@ -4,6 +4,7 @@ import { Money } from '../src/common';
 import { AppConfig } from '../src/config';
 import { queryRows } from '../src/database';
 import { LedgerService } from '../src/ledger';
+import { Metrics, PREFIX } from '../src/metrics';
 import { PaymentProvider, WAITING_PAYMENTS } from '../src/payments';
 import { PaymentSync } from '../src/payments/deposits/payment-sync';
 import { DepositRecords } from '../src/payments/records/deposit-records';
@@ -35,7 +36,7 @@ const log = forAllTests(captureLog, (capture) => capture.stop());
 const service = forAllTests(() =>
   startTestService({
     payments,
-    environment: { YOOKASSA_RECEIPT: 'shop@example.com:4', LOG_LEVEL: 'info' },
+    environment: { YOOKASSA_RECEIPT: 'shop@example.com:4', LOG_LEVEL: 'info', METRICS_PORT: '0' },
     jobIntervalsMs: { 'read-deposits': 200, 'settle-refunds': 200 },
   }),
 );
@@ -112,6 +113,18 @@ const letBe = () =>
   service.dataSource.query('UPDATE deposits SET next_read_at = NULL WHERE user_id = $1', [customer.id]);
 
 const available = async () => (await service.balanceOf(customer)).available;
+
+/** The value of a counter, of which alerts read the increase. */
+async function counted(series: string): Promise<number> {
+  const text = await service.app.get(Metrics).render();
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${PREFIX}${series} `))
+      ?.split(' ')[1],
+  );
+}
+
 /** Applies other settings of receipts, as a restart would. */
 function restartWith(settings: object): void {
   const config = service.app.get<AppConfig>(AppConfig);
@@ -588,7 +601,9 @@ describe('A payment that the provider shows', () => {
       if (odd) change(odd);
       return { ...(result as object), items: [null, { a: 1 }, ...items] };
     };
+    const unusable = await counted('payment_rows_unusable_total');
     expect(await service.runJob('compare-payments')).toMatchObject({ credited: 2, unusable: 6 });
+    expect(await counted('payment_rows_unusable_total')).toBeGreaterThan(unusable);
     await service.runJob('compare-payments');
     expect(log.lines.filter((line) => line.includes(`${ids[1]} (${fields})`))).toHaveLength(1);
     payments.resetFaults();
@@ -675,6 +690,8 @@ describe('A payment that the provider shows', () => {
   it.each(['401', '403'] as const)(
     'waits while the provider refuses the key of the shop: %s',
     async (status) => {
+      const series = 'payment_calls_total{method="create",outcome="forbidden"}';
+      const refused = await counted(series);
       payments.fail('create', status);
       const key = `forbidden-${status}`;
       expect(await deposit('100', key)).toMatchObject({
@@ -682,6 +699,7 @@ describe('A payment that the provider shows', () => {
         body: { code: 'deposit-being-prepared' },
       });
       expect(await deposit('100', key)).toMatchObject({ status: 201, body: { state: 'pending' } });
+      expect(await counted(series)).toBe(refused + 1);
     },
   );
 });

@@ -22,6 +22,7 @@ const service = forAllTests(() =>
   startTestService({
     environment: { METRICS_PORT: '0', LOG_LEVEL: 'info', ...DESCRIBES_DEPOSITS },
     jobIntervalsMs: { 'replica-report': 20_000 },
+    tuning: { webhookAttemptsAtOnce: 0 },
   }),
 );
 const user = forAllTests(() => service.createUser());
@@ -36,7 +37,7 @@ beforeAll(async () => {
 });
 
 describe('GET /metrics', () => {
-  // The server of the tests archives nothing: `test/faults/alerts.e2e-spec.ts` reads these.
+  // The server of the tests archives nothing: `test/faults/metrics.e2e-spec.ts` reads these.
   const documented = Object.entries<MetricDefinition>(METRICS).filter(
     ([name]) => !name.startsWith('database_archive_'),
   );
@@ -171,6 +172,60 @@ describe('GET /metrics', () => {
     const { value } = await scrape();
     expect(value('job_interval_seconds{name="a-job"}')).toBe(900);
     expect(value('job_interval_seconds{name="replica-report"}')).toBe(20);
+  });
+
+  it.each<[series: string, value: number, statement: string]>([
+    ['closed_for_maintenance', 1, 'INSERT INTO maintenance DEFAULT VALUES'],
+    [
+      'webhooks_disabled',
+      1,
+      `INSERT INTO webhooks (user_id, url, secret, disabled_at, disabled_reason)
+       VALUES (1, 'https://hooks.example.com/', 'whsec_', now(), 'failing')`,
+    ],
+    [
+      'unmatched_proxies_open',
+      1,
+      `INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login, password,
+                                      proxy_type, date_start, date_end)
+       VALUES ('px6', 1, 'prs', 'host', '1', 'login', 'password', 'http', now(), now())`,
+    ],
+    [
+      'orders_open_oldest_seconds{state="review"}',
+      7200,
+      `UPDATE orders SET state = 'review', created_at = now() - interval '2 hours', closed_at = NULL,
+                         captured = 0, released = 0`,
+    ],
+    [
+      'payments_undecided_oldest_seconds{reason="other-amount"}',
+      172_800,
+      `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, created_at, reason)
+       SELECT 'sandbox', 'other', 'unmatched', 100, 'RUB', at, at, 'other-amount'
+         FROM (VALUES (now() - interval '2 days')) AS paid (at)`,
+    ],
+    ['payments_undecided{reason="other-amount"}', 1, 'SELECT'],
+    [
+      'provider_rows_unread{owner="own"}',
+      3,
+      `UPDATE job_runs SET report = '{"unread_own": 3}' WHERE name = 'sweep'`,
+    ],
+    [
+      'job_oldest_seconds{name="send-webhooks"}',
+      660,
+      `WITH webhook AS (INSERT INTO webhooks (user_id, url, secret) VALUES (1, 'https://a.example/', 'whsec_')
+                        RETURNING id)
+       INSERT INTO webhook_deliveries (event_id, webhook_id, next_attempt_at)
+       SELECT 1, id, now() - interval '11 minutes' FROM webhook`,
+    ],
+    [
+      'job_oldest_seconds{name="publish-events"}',
+      120,
+      `SELECT pg_advisory_lock(publishing_lock());
+       INSERT INTO events (user_id, type, data, at) VALUES (1, 'token.created', '{}', now() - interval '2 minutes')`,
+    ],
+  ])('shows %s', async (series, value, statement) => {
+    await service.owner.query(`BEGIN; SET LOCAL session_replication_role = replica; ${statement}; COMMIT`);
+    // Ages grow meanwhile.
+    expect((await scrape()).value(series)).toBeCloseTo(value, value > 60 ? -2 : 2);
   });
 
   it('omits a job that was disabled', async () => {

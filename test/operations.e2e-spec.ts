@@ -62,7 +62,7 @@ describe('Each alert', () => {
 /** The labels of each series that Prometheus gets, without `job` and `instance`, which it adds itself. */
 async function readSeries(): Promise<Map<string, string[]>> {
   const series = new Map([
-    // These come from node exporter; test/faults/alerts.e2e-spec.ts reads them from it.
+    // These come from node exporter.
     ['node_filesystem_avail_bytes', ['mountpoint', 'device', 'fstype']],
     ['node_filesystem_size_bytes', ['mountpoint', 'device', 'fstype']],
     ['up', []],

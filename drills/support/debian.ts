@@ -13,7 +13,6 @@ export const DEBIAN = {
   postgres: { path: '/usr/lib/postgresql/15/bin/postgres', package: 'postgresql-15' },
   prometheus: { path: '/usr/bin/prometheus', package: 'prometheus' },
   promtool: { path: '/usr/bin/promtool', package: 'prometheus' },
-  nodeExporter: { path: '/usr/bin/prometheus-node-exporter', package: 'prometheus-node-exporter' },
 } as const;
 
 export type DebianProgram = keyof typeof DEBIAN;

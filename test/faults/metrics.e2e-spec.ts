@@ -1,15 +1,19 @@
 import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
-import { PREFIX } from '../../src/metrics';
+import { MetricsServer, PREFIX } from '../../src/metrics';
+import { Facts } from '../../src/status/facts';
 import { eventually, runService } from '../support/built-service';
 import { readDescription } from '../support/description';
 import { forAllTests } from '../support/fixtures';
 import { listen } from '../support/listen';
+import { startOwnPostgres } from '../support/own-postgres';
 import { exchangeRaw } from '../support/raw-http';
 import { Replicas } from '../support/replicas';
 import { metricsUrlOf, readMetrics, type Scrape } from '../support/scrape';
 import { SeededRandom } from '../support/seeded-random';
+import { connectStreamingStandby } from '../support/streaming-standby';
+import { startTestService } from '../support/test-service';
 
 /** `METRICS_REQUESTS=1000000 npx jest test/faults/metrics` takes a quarter of an hour. */
 const REQUESTS = Number(process.env['METRICS_REQUESTS'] ?? 10_000);
@@ -175,5 +179,36 @@ describe('the metrics of a replica', () => {
     taken.close();
     expect(stderr).toContain(`Port ${port} on 127.0.0.1 is taken: choose another with METRICS_PORT.`);
     expect(code).toBe(1);
+  });
+});
+
+describe('the metrics of the copies of the database', () => {
+  const database = forAllTests(() =>
+    startOwnPostgres({}, { archive_mode: 'on', archive_command: 'test ! -e archive-is-full' }),
+  );
+  const standby = forAllTests(() => connectStreamingStandby(database.ownerUrl));
+  const app = forAllTests(() => startTestService({ database, environment: { METRICS_PORT: '0' } }));
+  const read = async (name: string) =>
+    (await readMetrics(app.app.get(MetricsServer).url ?? '')).value(`database_${name}`);
+
+  it('count the standbys for any role, and follow the archive', async () => {
+    expect(await read('standbys')).toBe(1);
+    // The service's role counts slots. A role that may read how standbys stream counts those.
+    const facts = new Facts((text) => app.owner.query(text), 'px6');
+    expect(await facts.copiesOfTheDatabase()).toMatchObject({ standbys: 1, isArchived: true });
+    await standby.leave();
+    expect(await read('standbys')).toBe(0);
+
+    const archiveNow = () =>
+      app.owner.query(`SELECT pg_switch_wal() FROM pg_logical_emit_message(false, 'a', 'b')`);
+    await archiveNow();
+    await eventually(
+      async () => (await app.owner.query('SELECT FROM pg_stat_archiver WHERE archived_count > 0')).length,
+    );
+    expect(await read('archive_failing')).toBe(0);
+    expect(await read('archive_age_seconds')).toBeGreaterThan(0);
+    await app.owner.query(`COPY (SELECT) TO PROGRAM 'touch archive-is-full'`);
+    await archiveNow();
+    await eventually(async () => (await read('archive_failing')) === 1);
   });
 });

@@ -7,7 +7,6 @@ const { default: Sequencer } = require('@jest/test-sequencer');
  */
 const LONG = new RegExp(
   `/faults/(${[
-    'alerts',
     'bench',
     'client-package',
     'crashes-\\w+',
