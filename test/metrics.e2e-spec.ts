@@ -185,8 +185,8 @@ describe('GET /metrics', () => {
     [
       'unmatched_proxies_open',
       1,
-      `INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login, password,
-                                      proxy_type, date_start, date_end)
+      `INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login,
+                                      password, proxy_type, date_start, date_end)
        VALUES ('px6', 1, 'prs', 'host', '1', 'login', 'password', 'http', now(), now())`,
     ],
     [

@@ -17,25 +17,17 @@ import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffBalancesController } from './balances/staff-balances.controller';
 import { StaffBalancesService } from './balances/staff-balances.service';
 import { StaffDiscrepanciesController } from './discrepancies/staff-discrepancies.controller';
-import { StaffDiscrepanciesService } from './discrepancies/staff-discrepancies.service';
 import { StaffOrdersController } from './orders/staff-orders.controller';
-import { StaffOrdersService } from './orders/staff-orders.service';
 import { StaffPricesController } from './prices/staff-prices.controller';
-import { StaffPricesService } from './prices/staff-prices.service';
 import { StaffRefundsController } from './refunds/staff-refunds.controller';
-import { StaffRefundsService } from './refunds/staff-refunds.service';
 import { StaffRenewalsController } from './renewals/staff-renewals.controller';
-import { StaffRenewalsService } from './renewals/staff-renewals.service';
 import { StaffRoutesAssertion } from './staff-routes.assertion';
 import { StaffSystemController } from './system/staff-system.controller';
 import { StaffSystemService } from './system/staff-system.service';
 import { StaffScopesController } from './tokens/staff-scopes.controller';
 import { StaffTokensController } from './tokens/staff-tokens.controller';
-import { StaffTokensService } from './tokens/staff-tokens.service';
 import { StaffUsersController } from './users/staff-users.controller';
-import { StaffUsersService } from './users/staff-users.service';
 import { StaffWebhooksController } from './webhooks/staff-webhooks.controller';
-import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
 
 @Module({
   imports: [
@@ -66,20 +58,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffScopesController,
     AuditLogController,
   ],
-  providers: [
-    AuditLogService,
-    StaffBalancesService,
-    StaffDiscrepanciesService,
-    StaffOrdersService,
-    StaffPricesService,
-    StaffRefundsService,
-    StaffRenewalsService,
-    StaffSystemService,
-    StaffTokensService,
-    StaffUsersService,
-    StaffWebhooksService,
-    StaffRoutesAssertion,
-  ],
+  providers: [AuditLogService, StaffBalancesService, StaffSystemService, StaffRoutesAssertion],
   exports: [AuditLogService],
 })
 export class StaffModule {

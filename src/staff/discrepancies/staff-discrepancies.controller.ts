@@ -1,7 +1,8 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam } from '../../http';
-import { InsufficientBalance } from '../../ledger';
+import type { EntityManager } from 'typeorm';
+import { IdParam, readPage } from '../../http';
+import { InsufficientBalance, LedgerService } from '../../ledger';
 import { OrderNotFound, ProxyBelongsToAnother } from '../../orders';
 import {
   FoundProlongationDecided,
@@ -14,9 +15,12 @@ import {
   UnmatchedProxiesIncomplete,
   NamedUserFirst,
   TooFewUnmatchedProxies,
+  ForgottenOrdersService,
+  UnmatchedProxiesService,
 } from '../../sync';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
 import { ReasonRequest } from '../fields';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
 import {
@@ -29,12 +33,16 @@ import {
   UnmatchedProxiesPage,
   UnmatchedProxiesQuery,
 } from './staff-discrepancies.dto';
-import { StaffDiscrepanciesService } from './staff-discrepancies.service';
 
 @ApiTags('Orders')
 @Controller('staff')
 export class StaffDiscrepanciesController {
-  constructor(private readonly discrepancies: StaffDiscrepanciesService) {}
+  constructor(
+    private readonly unmatched: UnmatchedProxiesService,
+    private readonly forgotten: ForgottenOrdersService,
+    private readonly ledger: LedgerService,
+    private readonly auditLog: AuditLogService,
+  ) {}
 
   @Get('unmatched-proxies')
   @StaffRoute({
@@ -49,7 +57,7 @@ export class StaffDiscrepanciesController {
     response: { description: 'A page of unmatched proxies, newest first', type: UnmatchedProxiesPage },
   })
   listUnmatchedProxies(@Query() query: UnmatchedProxiesQuery): Promise<UnmatchedProxiesPage> {
-    return this.discrepancies.listUnmatchedProxies(query);
+    return readPage(query, (page) => this.unmatched.list(query, page));
   }
 
   @Post('unmatched-proxies/:unmatched_proxy_id/assign')
@@ -73,7 +81,13 @@ export class StaffDiscrepanciesController {
     @IdParam('unmatched_proxy_id') unmatchedProxyId: number,
     @Body() { order_id: orderId, reason }: AssignmentRequest,
   ): Promise<UnmatchedProxyOut> {
-    return this.discrepancies.assignUnmatchedProxy(audit, unmatchedProxyId, orderId, reason);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.unmatched.lockUndecided(unmatchedProxyId, manager);
+      const after = Object.assign({}, before, { state: 'assigned', order_id: orderId });
+      const actionId = await record({ reason, before, after });
+      audit.assertConcernsAnother(await this.unmatched.assign(unmatchedProxyId, orderId, actionId, manager));
+      return this.unmatched.get(unmatchedProxyId, manager);
+    });
   }
 
   @Post('unmatched-proxies/:unmatched_proxy_id/deliver')
@@ -103,12 +117,17 @@ export class StaffDiscrepanciesController {
       ],
     },
   })
-  deliver(
+  async deliver(
     @CurrentAudit() audit: AuditContext,
     @IdParam('unmatched_proxy_id') unmatchedProxyId: number,
     @Body() delivery: DeliveryRequest,
   ): Promise<UnmatchedProxyOut> {
-    return this.discrepancies.deliverUnmatchedProxies(audit, unmatchedProxyId, delivery);
+    const { user_id: userId, reason, ...terms } = delivery;
+    audit.assertConcernsAnother(userId);
+    return this.decideUnmatchedProxy(audit, unmatchedProxyId, reason, async (manager) => {
+      await this.ledger.available(userId);
+      await this.forgotten.deliver(unmatchedProxyId, userId, terms, manager);
+    });
   }
 
   @Post('unmatched-proxies/:unmatched_proxy_id/mark')
@@ -129,7 +148,9 @@ export class StaffDiscrepanciesController {
     @IdParam('unmatched_proxy_id') unmatchedProxyId: number,
     @Body() { state, reason }: MarkRequest,
   ): Promise<UnmatchedProxyOut> {
-    return this.discrepancies.markUnmatchedProxy(audit, unmatchedProxyId, state, reason);
+    return this.decideUnmatchedProxy(audit, unmatchedProxyId, reason, (manager) =>
+      this.unmatched.mark(unmatchedProxyId, state, manager),
+    );
   }
 
   @Get('found-prolongations')
@@ -144,7 +165,7 @@ export class StaffDiscrepanciesController {
     response: { description: 'A page of found prolongations, newest first', type: FoundProlongationsPage },
   })
   listProlongations(@Query() query: FoundProlongationsQuery): Promise<FoundProlongationsPage> {
-    return this.discrepancies.listProlongations(query);
+    return readPage(query, (page) => this.forgotten.listProlongations(query.state, page));
   }
 
   @Post('found-prolongations/:prolongation_id/charge')
@@ -170,7 +191,10 @@ export class StaffDiscrepanciesController {
     @IdParam('prolongation_id') id: number,
     @Body() charge: ChargeRequest,
   ): Promise<FoundProlongationOut> {
-    return this.discrepancies.chargeProlongation(audit, id, charge);
+    const { reason, ...terms } = charge;
+    return this.decideProlongation(audit, id, reason, (manager) =>
+      this.forgotten.chargeProlongation(id, terms, manager),
+    );
   }
 
   @Post('found-prolongations/:prolongation_id/write-off')
@@ -192,6 +216,39 @@ export class StaffDiscrepanciesController {
     @IdParam('prolongation_id') id: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<FoundProlongationOut> {
-    return this.discrepancies.writeOffProlongation(audit, id, reason);
+    return this.decideProlongation(audit, id, reason, (manager) =>
+      this.forgotten.writeOffProlongation(id, manager),
+    );
+  }
+
+  private decideUnmatchedProxy(
+    audit: AuditContext,
+    id: number,
+    reason: string,
+    decision: (manager: EntityManager) => Promise<void>,
+  ): Promise<UnmatchedProxyOut> {
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => this.unmatched.lockUndecided(id, manager),
+      change: async (manager) => {
+        await decision(manager);
+        return this.unmatched.get(id, manager);
+      },
+    });
+  }
+
+  private decideProlongation(
+    audit: AuditContext,
+    id: number,
+    reason: string,
+    decision: (manager: EntityManager) => Promise<void>,
+  ): Promise<FoundProlongationOut> {
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => this.forgotten.lockProlongation(id, manager),
+      change: async (manager, before) => {
+        audit.assertConcernsAnother(before.user_id);
+        await decision(manager);
+        return this.forgotten.getProlongation(id, manager);
+      },
+    });
   }
 }

@@ -1,8 +1,10 @@
 import { Body, Controller, Get, Headers, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { EntityManager } from 'typeorm';
 import { Money, ServiceUnavailable } from '../../common';
-import { IdParam, INVALID_PERIOD } from '../../http';
+import { IdParam, INVALID_PERIOD, assertPeriod, readPage } from '../../http';
 import { BalanceTooLarge, InsufficientBalance } from '../../ledger';
+import { requireIdempotency } from '../../orders';
 import {
   AmountKnown,
   AmountNeeded,
@@ -18,10 +20,14 @@ import {
   RefundDecided,
   DepositRefundNotFound,
   StaffPaymentOut,
+  DepositRefunds,
+  UnmatchedPayments,
 } from '../../payments';
-import { UserNotFound } from '../../users';
+import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
 import { ReasonRequest } from '../fields';
+import { refundLink, userLinks } from '../links';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
 import {
   DepositRefundRequest,
@@ -36,7 +42,6 @@ import {
   StaffPaymentsPage,
   TakeRequest,
 } from './staff-payments.dto';
-import { StaffPaymentsService } from './staff-payments.service';
 
 const UNDECIDABLE = {
   404: notFound(PaymentNotFound),
@@ -46,7 +51,12 @@ const UNDECIDABLE = {
 @ApiTags('Money')
 @Controller('staff')
 export class StaffPaymentsController {
-  constructor(private readonly payments: StaffPaymentsService) {}
+  constructor(
+    private readonly deposits: DepositRefunds,
+    private readonly payments: UnmatchedPayments,
+    private readonly users: UsersService,
+    private readonly auditLog: AuditLogService,
+  ) {}
 
   @Get('deposits')
   @StaffRoute({
@@ -57,8 +67,15 @@ export class StaffPaymentsController {
     response: { description: 'A page of deposits, newest first', type: StaffDepositsPage },
     errors: { 400: INVALID_PERIOD },
   })
-  search(@Query() query: DepositsQuery): Promise<StaffDepositsPage> {
-    return this.payments.search(query);
+  async search(@Query() query: DepositsQuery): Promise<StaffDepositsPage> {
+    assertPeriod(query.from, query.to);
+    return readPage(query, async (page) =>
+      (await this.deposits.search(query, page)).map((deposit) =>
+        Object.assign(deposit, {
+          links: { user: userLinks(deposit.user_id).user, refund: refundLink('deposits', deposit) },
+        }),
+      ),
+    );
   }
 
   @Post('deposits/:deposit_id/refund')
@@ -84,13 +101,31 @@ export class StaffPaymentsController {
       ],
     },
   })
-  refund(
+  async refund(
     @CurrentAudit() audit: AuditContext,
     @IdParam('deposit_id', 'Id of the deposit') depositId: number,
     @Body() body: DepositRefundRequest,
     @Headers('idempotency-key') key: string | undefined,
   ): Promise<RequestedRefundOut> {
-    return this.payments.refund(audit, depositId, body, key);
+    const { amount, reason, despite_chargeback: despiteChargeback } = body;
+    const request = { direction: 'deposit-refund', depositId, amount: amount?.toString() ?? 'all', reason };
+    const idempotency = requireIdempotency(key, request);
+    const refund = await this.auditLog.recordOnce(
+      audit,
+      idempotency,
+      async (manager, record) => {
+        const before = await this.deposits.lockPaid(depositId, manager);
+        audit.assertConcernsAnother(before.user_id);
+        const returned = this.deposits.amountOf(before, amount, despiteChargeback);
+        const refundable = Money.parse(before.refundable).minus(returned).toString();
+        const after = { ...before, refundable };
+        const actionId = await record({ target: userOf(before), reason, before, after });
+        return this.deposits.hold(before, returned, { actionId, reason }, manager);
+      },
+      (actionId) => this.deposits.ofAction(actionId),
+    );
+    if (!refund.replayed) this.deposits.requestSoon();
+    return refund;
   }
 
   @Get('deposit-refunds')
@@ -104,7 +139,7 @@ export class StaffPaymentsController {
     response: { description: 'A page of refunds, newest first', type: DepositRefundsPage },
   })
   listRefunds(@Query() query: DepositRefundsQuery): Promise<DepositRefundsPage> {
-    return this.payments.listRefunds(query);
+    return readPage(query, (page) => this.deposits.listRefunds(query.state, page));
   }
 
   @Post('deposit-refunds/:refund_id/decide')
@@ -128,7 +163,13 @@ export class StaffPaymentsController {
     @IdParam('refund_id', 'Id of the refund') refundId: number,
     @Body() { decision, reason }: DepositRefundDecisionRequest,
   ): Promise<DepositRefundOut> {
-    return this.payments.decideRefund(audit, refundId, decision, reason);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.deposits.lockUndecided(refundId, 'found', manager);
+      audit.assertConcernsAnother(before.user_id);
+      const after = Object.assign({}, before, { state: decision === 'debit' ? 'succeeded' : 'written-off' });
+      const actionId = await record({ target: userOf(before), reason, before, after });
+      return this.deposits.decideFound(before, decision === 'debit', { actionId, reason }, manager);
+    });
   }
 
   @Post('deposit-refunds/:refund_id/end')
@@ -152,7 +193,13 @@ export class StaffPaymentsController {
     @IdParam('refund_id', 'Id of the refund') refundId: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<DepositRefundOut> {
-    return this.payments.endRefund(audit, refundId, reason);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.deposits.lockUndecided(refundId, 'held', manager);
+      audit.assertConcernsAnother(before.user_id);
+      const after = Object.assign({}, before, { ending: true });
+      const actionId = await record({ target: userOf(before), reason, before, after });
+      return this.deposits.end(before, actionId, manager);
+    });
   }
 
   @Get('unmatched-payments')
@@ -166,7 +213,7 @@ export class StaffPaymentsController {
     response: { description: 'A page of payments, newest first', type: StaffPaymentsPage },
   })
   listPayments(@Query() query: PaymentsQuery): Promise<StaffPaymentsPage> {
-    return this.payments.listPayments(query);
+    return readPage(query, (page) => this.payments.list(query.state, page));
   }
 
   @Post('payments/take')
@@ -214,7 +261,16 @@ export class StaffPaymentsController {
     @IdParam('payment_id', 'Id of the payment') paymentId: number,
     @Body() body: MatchRequest,
   ): Promise<StaffPaymentOut> {
-    return this.payments.match(audit, paymentId, body);
+    const { user_id: userId, amount, reason } = body;
+    audit.assertConcernsAnother(userId);
+    return this.decide(audit, paymentId, async (manager, before, record) => {
+      await this.users.assertExists(userId);
+      const roubles = this.payments.roublesOf(before, amount);
+      const credited = { state: 'credited', user_id: userId, amount: roubles.toString() };
+      const after = Object.assign({}, before, credited);
+      const actionId = await record({ target: { type: 'user', id: userId }, reason, before, after });
+      await this.payments.match(before, userId, roubles, { actionId, reason }, manager);
+    });
   }
 
   @Post('unmatched-payments/:payment_id/reject')
@@ -233,6 +289,26 @@ export class StaffPaymentsController {
     @IdParam('payment_id', 'Id of the payment') paymentId: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<StaffPaymentOut> {
-    return this.payments.reject(audit, paymentId, reason);
+    return this.decide(audit, paymentId, async (manager, before, record) => {
+      const actionId = await record({
+        reason,
+        before,
+        after: Object.assign({}, before, { state: 'rejected' }),
+      });
+      await this.payments.reject(before, actionId, manager);
+    });
+  }
+
+  private decide(
+    audit: AuditContext,
+    id: number,
+    decision: (manager: EntityManager, before: StaffPaymentOut, record: RecordChange) => Promise<void>,
+  ): Promise<StaffPaymentOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      await decision(manager, await this.payments.lockUnmatched(id, manager), record);
+      return this.payments.get(id, manager);
+    });
   }
 }
+
+const userOf = ({ user_id: id }: { readonly user_id: number }) => ({ type: 'user', id }) as const;

@@ -1,7 +1,9 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { PricePreviewOut, PricesUnknown } from '../../catalog';
-import { IdParam } from '../../http';
+import { DataSource } from 'typeorm';
+import { PricePreviewOut, PricesUnknown, PricePreviewService } from '../../catalog';
+import { Conditions, type Queryable, queryRows } from '../../database';
+import { IdParam, readPage } from '../../http';
 import {
   invalidPeriods,
   invalidTimes,
@@ -11,9 +13,15 @@ import {
   PriceRuleNotFound,
   PriceRuleWithoutEffect,
   TooManyPriceRules,
+  MarkupHistoryService,
+  OPEN_PRICE_RULES,
+  type PriceChange,
+  PriceRulesService,
 } from '../../pricing';
-import { UserNotFound } from '../../users';
+import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import { usernameOf } from '../links';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
 import {
   AddedPriceRuleOut,
@@ -25,8 +33,8 @@ import {
   PriceRulesPage,
   PriceRulesQuery,
   WhichQuery,
+  toNewPriceRule,
 } from './staff-prices.dto';
-import { StaffPricesService } from './staff-prices.service';
 
 const PREVIEWED = {
   at: '2026-11-21T12:00:02.000Z',
@@ -45,10 +53,23 @@ const PREVIEWED = {
   ],
 } satisfies Record<keyof PricePreviewOut, unknown>;
 
+const SELECT_RULES = `
+  SELECT id, user_id, ${usernameOf('price_rules.user_id')} AS username, country, version, min_period,
+         max_period, markup_percent, valid_from, valid_to, created_at, created_by, reason, ended_at, ended_by,
+         end_reason
+    FROM price_rules`;
+
 @ApiTags('Prices')
 @Controller('staff/price-rules')
 export class StaffPricesController {
-  constructor(private readonly prices: StaffPricesService) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly rules: PriceRulesService,
+    private readonly history: MarkupHistoryService,
+    private readonly previews: PricePreviewService,
+    private readonly users: UsersService,
+    private readonly auditLog: AuditLogService,
+  ) {}
 
   @Get()
   @StaffRoute({
@@ -61,7 +82,13 @@ export class StaffPricesController {
     response: { description: 'A page of rules, newest first', type: PriceRulesPage },
   })
   list(@Query() query: PriceRulesQuery): Promise<PriceRulesPage> {
-    return this.prices.list(query);
+    return readPage(query, (page) => {
+      const conditions = new Conditions();
+      if (!query.history) conditions.add(OPEN_PRICE_RULES);
+      conditions.by(query.user_id, (id) => `user_id = ${id}`);
+      const statement = `${SELECT_RULES} ${conditions.toPageSql(page)}`;
+      return queryRows<PriceRuleOut>(this.dataSource, statement, conditions.parameters);
+    });
   }
 
   @Get('which')
@@ -76,8 +103,21 @@ export class StaffPricesController {
     response: { description: 'The markup', type: HeldMarkupOut },
     errors: { 404: notFound(UserNotFound) },
   })
-  which(@Query() query: WhichQuery): Promise<HeldMarkupOut> {
-    return this.prices.findMarkup(query);
+  async which(@Query() query: WhichQuery): Promise<HeldMarkupOut> {
+    const { user_id: userId, at: moment, ...offer } = query;
+    if (userId !== null) await this.users.assertExists(userId);
+    const country = offer.country?.toLowerCase() ?? null;
+    const { percent, ruleId, dearerRuleId, at } = await this.history.heldAt(
+      { ...offer, userId, country },
+      moment ?? undefined,
+    );
+    const ruleOf = async (id: number | null) => (id === null ? null : this.get(id));
+    return {
+      at,
+      markup_percent: percent,
+      rule: await ruleOf(ruleId),
+      dearer_rule: await ruleOf(dearerRuleId),
+    };
   }
 
   @Get(':rule_id')
@@ -93,7 +133,7 @@ export class StaffPricesController {
     errors: { 404: notFound(PriceRuleNotFound) },
   })
   read(@IdParam('rule_id') ruleId: number): Promise<PriceRuleOut> {
-    return this.prices.get(ruleId);
+    return this.get(ruleId);
   }
 
   @Post()
@@ -123,8 +163,28 @@ export class StaffPricesController {
       409: ['Nothing was changed', PriceRuleEnded, PriceChangeTooLate, new TooManyPriceRules(10_000)],
     },
   })
-  add(@CurrentAudit() audit: AuditContext, @Body() body: NewPriceRuleRequest): Promise<AddedPriceRuleOut> {
-    return this.prices.add(audit, body);
+  async add(
+    @CurrentAudit() audit: AuditContext,
+    @Body() body: NewPriceRuleRequest,
+  ): Promise<AddedPriceRuleOut> {
+    const { replaces, reason, ...rule } = body;
+    audit.assertConcernsAnother(rule.user_id);
+    const by = await this.nameOf(audit);
+    // A rule can be changed only once, so if this change succeeds, the rule has not changed since this read.
+    const before = replaces === null ? undefined : await this.get(replaces);
+    audit.assertConcernsAnother(before?.user_id);
+    const preview = await this.previewIfKnown({ add: toNewPriceRule(rule), end: replaces ?? undefined });
+    if (rule.country !== null && preview && isWithoutEffect(preview)) {
+      throw new PriceRuleWithoutEffect(preview.unchanged_because ?? '');
+    }
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const signature = { by, reason };
+      const added = await this.rules.add(toNewPriceRule(rule), signature, replaces ?? undefined, manager);
+      const after = await this.get(added.id, manager);
+      await record({ target: { type: 'price-rule', id: added.id }, reason, before, after });
+      await this.rules.assertAhead(added.validFrom, manager);
+      return Object.assign(after, { preview });
+    });
   }
 
   @Post('preview')
@@ -151,8 +211,10 @@ export class StaffPricesController {
       503: ['The prices of the provider are not known yet', PricesUnknown],
     },
   })
-  preview(@Body() body: PreviewRequest): Promise<PricePreviewOut> {
-    return this.prices.preview(body);
+  async preview(@Body() body: PreviewRequest): Promise<PricePreviewOut> {
+    const { add, end } = body;
+    if (add && add.user_id !== null) await this.users.assertExists(add.user_id);
+    return this.previews.preview({ add: add ? toNewPriceRule(add) : undefined, end: end ?? undefined });
   }
 
   @Post(':rule_id/end')
@@ -172,11 +234,49 @@ export class StaffPricesController {
       409: ['Nothing was changed', PriceRuleEnded, PriceChangeTooLate],
     },
   })
-  end(
+  async end(
     @CurrentAudit() audit: AuditContext,
     @IdParam('rule_id') ruleId: number,
     @Body() body: EndPriceRuleRequest,
   ): Promise<PriceRuleOut> {
-    return this.prices.end(audit, ruleId, body);
+    const { at, reason } = body;
+    const by = await this.nameOf(audit);
+    const before = await this.get(ruleId);
+    audit.assertConcernsAnother(before.user_id);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const ended = await this.rules.end(ruleId, { by, reason }, at ?? undefined, manager);
+      const after = await this.get(ended.id, manager);
+      await record({ reason, before, after });
+      await this.rules.assertAhead(ended.validTo, manager);
+      return after;
+    });
+  }
+
+  /** @throws PriceRuleNotFound */
+  private async get(id: number, queryable: Queryable = this.dataSource): Promise<PriceRuleOut> {
+    const [rule] = await queryRows<PriceRuleOut>(queryable, `${SELECT_RULES} WHERE id = $1`, [id]);
+    if (!rule) throw new PriceRuleNotFound();
+    return rule;
+  }
+
+  private async previewIfKnown(change: PriceChange): Promise<PricePreviewOut | null> {
+    try {
+      return await this.previews.preview(change);
+    } catch (error) {
+      if (error instanceof PricesUnknown) return null;
+      throw error;
+    }
+  }
+
+  /** Returns the author that the rule stores, such as `boris (42)`, or the name from a command. */
+  private async nameOf({ caller, by }: AuditContext): Promise<string> {
+    if (by !== undefined) return by;
+    if (!caller) throw new Error('a change of prices on the command line lacks a name');
+    const user = await this.users.find(caller.userId);
+    return `${user?.username ?? user?.webUsername ?? 'user'} (${caller.userId})`;
   }
 }
+
+/** Returns whether the new rule matches offers, but other rules set all their prices. */
+const isWithoutEffect = ({ offers }: PricePreviewOut): boolean =>
+  offers.length > 0 && offers.every(({ after }) => after.by !== 'new');

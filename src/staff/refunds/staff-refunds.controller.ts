@@ -1,6 +1,8 @@
 import { Body, Controller, Get, Post, Put, Query, type StreamableFile } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { csvFile, IdParam, INVALID_PERIOD } from '../../http';
+import { Clock, csvLine, disarmFormula } from '../../common';
+import { csvFile, IdParam, INVALID_PERIOD, assertPeriod, readPage } from '../../http';
+import { SalesService } from '../../ledger';
 import {
   RefundNotForStaff,
   ProxyRefundNotFound,
@@ -8,8 +10,12 @@ import {
   RefundWaits,
   StaffRefundOut,
   StaffRefundRuleOut,
+  RefundRules,
+  type StaffRefundFilter,
+  StaffRefunds,
 } from '../../proxy-refunds';
 import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
 import {
   RefundDecisionRequest,
@@ -19,12 +25,41 @@ import {
   RefundsPage,
   RefundsQuery,
 } from './staff-refunds.dto';
-import { StaffRefundsService } from './staff-refunds.service';
+
+const COLUMNS = [
+  'id',
+  'state',
+  'reason',
+  'user_id',
+  'proxy_id',
+  'provider_proxy_id',
+  'host',
+  'subnet',
+  'country',
+  'version',
+  'failures',
+  'amount',
+  'requested_at',
+  'closed_at',
+] as const satisfies readonly (keyof StaffRefundOut)[];
+
+const BATCH_SIZE = 500;
+/** Length of the quota's period, in days. */
+const SHARE_DAYS = 30;
+const DAY_MS = 86_400_000;
+
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 @ApiTags('Orders')
 @Controller('staff')
 export class StaffRefundsController {
-  constructor(private readonly refunds: StaffRefundsService) {}
+  constructor(
+    private readonly refunds: StaffRefunds,
+    private readonly rules: RefundRules,
+    private readonly sales: SalesService,
+    private readonly clock: Clock,
+    private readonly auditLog: AuditLogService,
+  ) {}
 
   @Get('refund-rule')
   @StaffRoute({
@@ -35,7 +70,7 @@ export class StaffRefundsController {
     response: { description: 'The rule', type: StaffRefundRuleOut },
   })
   readRule(): Promise<StaffRefundRuleOut> {
-    return this.refunds.getRule();
+    return this.rules.get();
   }
 
   @Put('refund-rule')
@@ -50,7 +85,12 @@ export class StaffRefundsController {
     response: { description: 'The rule', type: StaffRefundRuleOut },
   })
   setRule(@CurrentAudit() audit: AuditContext, @Body() body: RefundRuleRequest): Promise<StaffRefundRuleOut> {
-    return this.refunds.setRule(audit, body);
+    const { reason, daily_sum: dailySum, quota_sum: quotaSum, ...rule } = body;
+    const sums = { daily_sum: dailySum.toString(), quota_sum: quotaSum && quotaSum.toString() };
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => this.rules.lock(manager),
+      change: (manager) => this.rules.set({ ...rule, ...sums }, manager),
+    });
   }
 
   @Get('refunds')
@@ -65,7 +105,8 @@ export class StaffRefundsController {
     errors: { 400: INVALID_PERIOD },
   })
   list(@Query() query: RefundsQuery): Promise<RefundsPage> {
-    return this.refunds.list(query);
+    assertPeriod(query.from, query.to);
+    return readPage(query, (page) => this.refunds.list(query, page));
   }
 
   @Get('refunds/shares')
@@ -79,8 +120,11 @@ export class StaffRefundsController {
       'customer.',
     response: { description: 'The shares', type: RefundSharesOut },
   })
-  shares(@Query() { user_id: userId }: RefundSharesQuery): Promise<RefundSharesOut> {
-    return this.refunds.shares(userId);
+  async shares(@Query() { user_id: userId }: RefundSharesQuery): Promise<RefundSharesOut> {
+    const today = this.clock.now().getTime();
+    const [from, to] = [dayOf(today - (SHARE_DAYS - 1) * DAY_MS), dayOf(today)];
+    const { total } = await this.sales.read({ from, to, by: ['day'] });
+    return this.refunds.shares(from, total.sales, userId);
   }
 
   @Get('refunds/file')
@@ -107,7 +151,9 @@ export class StaffRefundsController {
     errors: { 400: INVALID_PERIOD },
   })
   download(@Query() { from, to, excel }: RefundsFileQuery): Promise<StreamableFile> {
-    return csvFile(this.refunds.writeCsv(from, to), { name: 'refunds', excel });
+    assertPeriod(from, to);
+    const rows = this.toCsv({ state: null, user_id: null, from, to });
+    return csvFile(rows, { name: 'refunds', excel });
   }
 
   @Post('refunds/:refund_id/decide')
@@ -127,11 +173,41 @@ export class StaffRefundsController {
       409: ['Nothing was changed', RefundNotForStaff, RefundWaits],
     },
   })
-  decide(
+  async decide(
     @CurrentAudit() audit: AuditContext,
     @IdParam('refund_id') id: number,
     @Body() body: RefundDecisionRequest,
   ): Promise<StaffRefundOut> {
-    return this.refunds.decide(audit, id, body);
+    const { decision, reason } = body;
+    const decided = await this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.refunds.lock(id, manager);
+      audit.assertConcernsAnother(before.user_id);
+      await this.refunds[decision](id, manager);
+      const after = await this.refunds.get(id, manager);
+      await this.refunds.recordDecision(id, await record({ reason, before, after }), manager);
+      return after;
+    });
+    this.refunds.announce(id);
+    return decided;
+  }
+
+  private async *toCsv(filter: StaffRefundFilter): AsyncGenerator<string> {
+    let head = csvLine(COLUMNS);
+    for (let cursor: number | null = null; ;) {
+      const rows: StaffRefundOut[] = await this.refunds.list(filter, { cursor, limit: BATCH_SIZE });
+      yield head + rows.map(toLine).join('');
+      head = '';
+      cursor = rows.at(-1)?.id ?? null;
+      if (rows.length < BATCH_SIZE) return;
+    }
   }
 }
+
+const toLine = (row: StaffRefundOut): string =>
+  csvLine(
+    COLUMNS.map((column) => {
+      const value = row[column];
+      if (value instanceof Date) return value.toISOString();
+      return disarmFormula(Array.isArray(value) ? value.join(' ') : String(value ?? ''));
+    }),
+  );

@@ -1,22 +1,36 @@
 import { Body, Controller, Get, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam } from '../../http';
+import { DataSource } from 'typeorm';
+import { Conditions, lockUser, type Queryable, queryRows } from '../../database';
+import { IdParam, readPage } from '../../http';
+import { pauseAllRenewals, pauseRenewalsOf, RENEWAL_WAITS } from '../../renewals';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import { usernameOf, withUserLinks } from '../links';
 import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
 import {
   AllRenewalsOut,
   PauseRequest,
+  type RenewalRuleOfUserOut,
   RenewalsOfUserOut,
   RenewalsPage,
   RenewalsQuery,
+  type StaffRenewalOut,
 } from './staff-renewals.dto';
-import { StaffRenewalsService } from './staff-renewals.service';
+
+/** A user's renewal settings as they are stored in the audit log. */
+type RenewalSettingsOfUser = Omit<RenewalsOfUserOut, 'rules' | 'links'>;
+
+const SHOWN_RULES = 1000;
 
 @ApiTags('Renewals')
 @Controller('staff')
 export class StaffRenewalsController {
-  constructor(private readonly renewals: StaffRenewalsService) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly auditLog: AuditLogService,
+  ) {}
 
   @Get('renewals')
   @StaffRoute({
@@ -30,7 +44,24 @@ export class StaffRenewalsController {
     response: { description: 'A page of renewals, newest first', type: RenewalsPage },
   })
   list(@Query() query: RenewalsQuery): Promise<RenewalsPage> {
-    return this.renewals.list(query);
+    const { user_id: userId, state, reason, due } = query;
+    const conditions = new Conditions();
+    conditions.by(userId, (id) => `user_id = ${id}`);
+    conditions.by(state, (name) => `state = ${name}`);
+    conditions.by(reason, (name) => `reason = ${name}`);
+    // With an array, PostgreSQL finds waiting renewals by time. Otherwise it would read all renewals by id.
+    if (due) conditions.add(`id = ANY (ARRAY(SELECT id FROM renewals WHERE ${RENEWAL_WAITS}))`);
+    return readPage(query, async (page) => {
+      const found = await queryRows<Omit<StaffRenewalOut, 'links'>>(
+        this.dataSource,
+        `SELECT id, user_id, ${usernameOf('renewals.user_id')} AS username, proxy_id,
+                date_end_before AS date_end, rule_id, state, reason, period, price, due_at, next_try_at,
+                order_id
+           FROM renewals ${conditions.toPageSql(page)}`,
+        conditions.parameters,
+      );
+      return found.map(withUserLinks);
+    });
   }
 
   @Put('renewals')
@@ -49,7 +80,12 @@ export class StaffRenewalsController {
     @CurrentAudit() audit: AuditContext,
     @Body() { paused, reason }: PauseRequest,
   ): Promise<AllRenewalsOut> {
-    return this.renewals.pauseAll(audit, paused, reason);
+    // Pausing again keeps the original time and updates the reason.
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const { before, after } = await pauseAllRenewals(manager, paused, reason);
+      await record({ reason, before, after });
+      return after;
+    });
   }
 
   @Get('users/:user_id/renewals')
@@ -64,8 +100,8 @@ export class StaffRenewalsController {
     response: { description: 'The rules and the budget', type: RenewalsOfUserOut },
     errors: { 404: notFound(UserNotFound) },
   })
-  read(@IdParam('user_id') userId: number): Promise<RenewalsOfUserOut> {
-    return this.renewals.ofUser(userId);
+  async read(@IdParam('user_id') userId: number): Promise<RenewalsOfUserOut> {
+    return this.withRules(await this.settingsOf(userId, this.dataSource), this.dataSource);
   }
 
   @Put('users/:user_id/renewals')
@@ -86,6 +122,38 @@ export class StaffRenewalsController {
     @IdParam('user_id') userId: number,
     @Body() { paused, reason }: PauseRequest,
   ): Promise<RenewalsOfUserOut> {
-    return this.renewals.pause(audit, userId, paused, reason);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      await lockUser(manager, userId);
+      const before = await this.settingsOf(userId, manager);
+      await pauseRenewalsOf(manager, userId, paused, reason);
+      const after = await this.settingsOf(userId, manager);
+      await record({ reason, before, after });
+      return this.withRules(after, manager);
+    });
+  }
+
+  /** @throws UserNotFound */
+  private async settingsOf(userId: number, queryable: Queryable): Promise<RenewalSettingsOfUser> {
+    const [found] = await queryRows<RenewalSettingsOfUser>(
+      queryable,
+      `SELECT users.id AS user_id, coalesce(username, web_username) AS username, paused_at, paused_reason,
+              monthly_budget, renewals_spent(users.id, date_trunc('month', now(), 'UTC')) AS spent_this_month
+         FROM users LEFT JOIN renewal_settings ON renewal_settings.user_id = users.id
+        WHERE users.id = $1`,
+      [userId],
+    );
+    if (!found) throw new UserNotFound();
+    return found;
+  }
+
+  private async withRules(settings: RenewalSettingsOfUser, queryable: Queryable): Promise<RenewalsOfUserOut> {
+    const rules = await queryRows<RenewalRuleOfUserOut>(
+      queryable,
+      `SELECT id, proxy_id, country, label, tag, period, max_price, hours_before, created_at
+         FROM renewal_rules WHERE user_id = $1 AND disabled_at IS NULL
+        ORDER BY id DESC LIMIT ${SHOWN_RULES}`,
+      [settings.user_id],
+    );
+    return withUserLinks({ ...settings, rules });
   }
 }

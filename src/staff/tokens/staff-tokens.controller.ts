@@ -1,23 +1,52 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import {
+  type ApiToken,
   expandGroups,
   ScopeNotGrantable,
   StaffScopesForAnother,
   TokenNotFound,
+  TokensService,
   TokenWiderThanIssuer,
 } from '../../auth';
-import { IdParam, PageQuery } from '../../http';
-import { UserNotFound } from '../../users';
+import { IdParam, PageQuery, type PageRequest, readPage } from '../../http';
+import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
 import { CurrentAudit, notFound, OF_A_COLLEAGUE, StaffRoute } from '../staff-route';
-import { IssuedToken, NewTokenRequest, RevokedToken, RevokeRequest, TokensPage } from './staff-tokens.dto';
-import { StaffTokensService } from './staff-tokens.service';
+import {
+  IssuedToken,
+  NewTokenRequest,
+  RevokedToken,
+  RevokeRequest,
+  type TokenOut,
+  TokensPage,
+} from './staff-tokens.dto';
+
+const toTokenOut = (token: ApiToken) =>
+  ({
+    id: token.id,
+    user_id: token.userId,
+    name: token.name,
+    scopes: token.scopes,
+    created_at: token.createdAt,
+    expires_at: token.expiresAt,
+    revoked_at: token.revokedAt,
+    last_used_at: token.lastUsedAt,
+    allowed_ips: token.allowedIps,
+    daily_limit: token.dailyLimit,
+    issued_by: token.issuedBy,
+    origin: token.origin,
+  }) satisfies TokenOut;
 
 @ApiTags('Tokens')
 @Controller('staff')
 export class StaffTokensController {
-  constructor(private readonly tokens: StaffTokensService) {}
+  constructor(
+    private readonly tokens: TokensService,
+    private readonly users: UsersService,
+    private readonly auditLog: AuditLogService,
+  ) {}
 
   @Post('users/:user_id/tokens')
   @StaffRoute({
@@ -51,7 +80,13 @@ export class StaffTokensController {
   ): Promise<IssuedToken> {
     const { scopes, name, expires_at: expiresAt, allowed_ips: allowedIps, daily_limit: dailyLimit } = body;
     const token = { userId, scopes: expandGroups(scopes), name, expiresAt, allowedIps, dailyLimit };
-    return this.tokens.issue(audit, token);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      // The command line, which has no token, may issue any token.
+      const issued = await this.tokens.issue({ ...token, issuedBy: audit.caller?.tokenId }, manager);
+      const after = toTokenOut(issued.token);
+      await record({ target: { type: 'token', id: after.id }, after });
+      return { ...after, token: issued.text };
+    });
   }
 
   @Get('users/:user_id/tokens')
@@ -66,8 +101,9 @@ export class StaffTokensController {
     response: { description: 'A page of tokens, oldest first', type: TokensPage },
     errors: { 404: notFound(UserNotFound) },
   })
-  list(@IdParam('user_id') userId: number, @Query() page: PageQuery): Promise<TokensPage> {
-    return this.tokens.list(userId, page);
+  async list(@IdParam('user_id') userId: number, @Query() page: PageQuery): Promise<TokensPage> {
+    await this.users.assertExists(userId);
+    return readPage(page, async (wider) => (await this.tokens.list(userId, wider)).map(toTokenOut));
   }
 
   @Get('tokens/:token_id/descendants')
@@ -82,8 +118,11 @@ export class StaffTokensController {
     response: { description: 'A page of tokens, oldest first', type: TokensPage },
     errors: { 404: notFound(TokenNotFound) },
   })
-  descendants(@IdParam('token_id') tokenId: number, @Query() page: PageQuery): Promise<TokensPage> {
-    return this.tokens.listDescendants(tokenId, page);
+  async descendants(@IdParam('token_id') tokenId: number, @Query() page: PageQuery): Promise<TokensPage> {
+    await this.tokens.get(tokenId);
+    const find = async (wider: PageRequest) =>
+      (await this.tokens.listDescendants(tokenId, wider)).map(toTokenOut);
+    return readPage(page, find);
   }
 
   @Post('tokens/:token_id/revoke')
@@ -101,9 +140,17 @@ export class StaffTokensController {
   })
   revoke(
     @CurrentAudit() audit: AuditContext,
-    @IdParam('token_id') tokenId: number,
-    @Body() body: RevokeRequest,
+    @IdParam('token_id') id: number,
+    @Body() { reason, descendants }: RevokeRequest,
   ): Promise<RevokedToken> {
-    return this.tokens.revoke(audit, tokenId, body);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = toTokenOut(await this.tokens.get(id, manager));
+      const revoked = toTokenOut(await this.tokens.revoke(id, manager));
+      const others = descendants ? await this.tokens.revokeDescendants(id, manager) : [];
+      await this.tokens.assertMayEnd(audit.caller, 'id', [id, ...others], manager);
+      const after = { ...revoked, revoked_descendants: others };
+      await record({ reason, before, after });
+      return after;
+    });
   }
 }

@@ -1,17 +1,80 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam } from '../../http';
-import { UserExists, UserNotFound } from '../../users';
+import { DataSource } from 'typeorm';
+import { TokensService } from '../../auth';
+import { queryRows, sqlList } from '../../database';
+import { IdParam, type PageRequest, readPage } from '../../http';
+import { OPEN_STATES } from '../../orders';
+import { UserExists, UserNotFound, type User, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
 import { ReasonRequest } from '../fields';
+import { userLinks } from '../links';
 import { CurrentAudit, notFound, OF_A_COLLEAGUE, StaffRoute } from '../staff-route';
-import { NewUserRequest, UserOut, UserProfile, UsersPage, UsersQuery } from './staff-users.dto';
-import { StaffUsersService } from './staff-users.service';
+import {
+  NewUserRequest,
+  UserOut,
+  UserProfile,
+  UsersPage,
+  UsersQuery,
+  type FoundUser,
+} from './staff-users.dto';
+
+/**
+ * SQL for the users who could be mistaken for a user because of a self-chosen name. An index finds each name.
+ */
+const NAMESAKES = `
+  SELECT id FROM users AS other WHERE lower(telegram_username)
+           IN (lower(users.username), lower(users.web_username), lower(users.telegram_username))
+  UNION SELECT id FROM users AS other WHERE lower(username) = lower(users.telegram_username)
+  UNION SELECT id FROM users AS other WHERE lower(web_username) = lower(users.telegram_username)`;
+
+/** Columns of a FoundUser. */
+const COLUMNS = `
+  users.id, username, telegram_username, tg_id, web_username, has_app, users.created_at, blocked_at,
+  blocked_reason,
+  ARRAY(SELECT '/staff/users/' || same.id FROM (${NAMESAKES}) AS same
+         WHERE same.id <> users.id ORDER BY same.id LIMIT 10) AS same_name_as,
+  (SELECT available FROM accounts WHERE accounts.user_id = users.id) AS balance,
+  (SELECT held FROM accounts WHERE accounts.user_id = users.id) AS held,
+  (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at`;
+
+/**
+ * Minimum length of a text that is found anywhere in a name; shorter ones have trigrams only at word starts.
+ */
+const SHORTEST_PART = 3;
+/** Number of newest users that are searched one by one before the index is used. */
+const NEWEST = 5000;
+
+/** A user as stored in the audit log. */
+type UserRecord = Omit<UserOut, 'links'>;
+
+const withLinks = <Found extends { readonly id: number }>(user: Found) => ({
+  ...user,
+  links: userLinks(user.id),
+});
+
+const toUserRecord = (user: User): UserRecord => ({
+  id: user.id,
+  username: user.username,
+  telegram_username: user.telegramUsername,
+  tg_id: user.tgId,
+  web_username: user.webUsername,
+  has_app: user.hasApp,
+  created_at: user.createdAt,
+  blocked_at: user.blockedAt,
+  blocked_reason: user.blockedReason,
+});
 
 @ApiTags('Users')
 @Controller('staff/users')
 export class StaffUsersController {
-  constructor(private readonly users: StaffUsersService) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly users: UsersService,
+    private readonly tokens: TokensService,
+    private readonly auditLog: AuditLogService,
+  ) {}
 
   @Post()
   @StaffRoute({
@@ -33,7 +96,12 @@ export class StaffUsersController {
   })
   create(@CurrentAudit() audit: AuditContext, @Body() body: NewUserRequest): Promise<UserOut> {
     const { username, tg_id: tgId, web_username: webUsername, has_app: hasApp } = body;
-    return this.users.create(audit, { username, tgId, webUsername, hasApp });
+    const user = { username, tgId, webUsername, hasApp };
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const after = toUserRecord(await this.users.create(user, manager));
+      await record({ target: { type: 'user', id: after.id }, after });
+      return withLinks(after);
+    });
   }
 
   @Get()
@@ -48,7 +116,8 @@ export class StaffUsersController {
     response: { description: 'A page of users, newest first', type: UsersPage },
   })
   search(@Query() query: UsersQuery): Promise<UsersPage> {
-    return this.users.search(query.query, query);
+    const part = query.query;
+    return readPage(query, async (wider) => (await this.find(part, wider)).map(withLinks));
   }
 
   @Get(':user_id')
@@ -63,8 +132,28 @@ export class StaffUsersController {
     response: { description: 'The user with their money', type: UserProfile },
     errors: { 404: notFound(UserNotFound) },
   })
-  read(@IdParam('user_id') userId: number): Promise<UserProfile> {
-    return this.users.getProfile(userId);
+  async read(@IdParam('user_id') userId: number): Promise<UserProfile> {
+    const [profile] = await queryRows<Omit<UserProfile, 'links'>>(
+      this.dataSource,
+      `SELECT ${COLUMNS}, spent AS spent_total, spending.*,
+              (SELECT count(*) FROM orders
+                WHERE orders.user_id = users.id AND state IN ${sqlList(OPEN_STATES)}) AS open_orders
+         FROM users JOIN accounts ON accounts.user_id = users.id,
+              LATERAL (
+                SELECT coalesce(sum(amount) FILTER (WHERE spent_at >= current_date), 0)::numeric(14,2)
+                         AS spent_today,
+                       coalesce(sum(amount), 0)::numeric(14,2) AS spent_30_days
+                  FROM (SELECT entry.created_at AS spent_at,
+                               CASE kind WHEN 'capture' THEN -held_delta ELSE -available_delta END AS amount
+                          FROM ledger_entries entry
+                         WHERE entry.user_id = users.id AND entry.created_at >= now() - interval '30 days'
+                           AND kind IN ('capture', 'refund')) AS lately
+              ) AS spending
+        WHERE users.id = $1`,
+      [userId],
+    );
+    if (!profile) throw new UserNotFound();
+    return withLinks(profile);
   }
 
   @Post(':user_id/block')
@@ -85,7 +174,12 @@ export class StaffUsersController {
     @IdParam('user_id') userId: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<UserOut> {
-    return this.users.setBlocked(audit, userId, reason, true);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const { before, after } = await this.users.setBlocked(userId, true ? reason : null, manager);
+      await this.tokens.assertMayEnd(audit.caller, 'user_id', [userId], manager);
+      await record({ reason, before: toUserRecord(before), after: toUserRecord(after) });
+      return withLinks(toUserRecord(after));
+    });
   }
 
   @Post(':user_id/unblock')
@@ -105,6 +199,46 @@ export class StaffUsersController {
     @IdParam('user_id') userId: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<UserOut> {
-    return this.users.setBlocked(audit, userId, reason, false);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const { before, after } = await this.users.setBlocked(userId, false ? reason : null, manager);
+      await this.tokens.assertMayEnd(audit.caller, 'user_id', [userId], manager);
+      await record({ reason, before: toUserRecord(before), after: toUserRecord(after) });
+      return withLinks(toUserRecord(after));
+    });
+  }
+
+  private async find(
+    part: string | null,
+    { cursor, limit }: PageRequest,
+  ): Promise<Omit<FoundUser, 'links'>[]> {
+    const before = cursor ?? Number.MAX_SAFE_INTEGER;
+    if (part === null) {
+      return queryRows(
+        this.dataSource,
+        `SELECT ${COLUMNS} FROM users WHERE id < $1 ORDER BY id DESC LIMIT $2`,
+        [before, limit],
+      );
+    }
+    const escaped = part.replaceAll(/[\\%_]/g, '\\$&');
+    const pattern = part.length < SHORTEST_PART ? `${escaped}%` : `%${escaped}%`;
+    const id = /^\d{1,16}$/.test(part) ? Number(part) : null;
+    const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
+                      OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
+    const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
+    // A common substring is found quickly among the newest users, a rare one by the index. The planner cannot
+    // tell which applies: if only old users match, it would read all users.
+    const found = await queryRows<Omit<FoundUser, 'links'>>(
+      this.dataSource,
+      `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users
+        WHERE ${matches} ORDER BY id DESC LIMIT $3`,
+      parameters,
+    );
+    if (found.length === limit) return found;
+    return queryRows(
+      this.dataSource,
+      `SELECT ${COLUMNS} FROM users WHERE id = ANY (ARRAY(SELECT id FROM users WHERE id < $1 AND ${matches}))
+        ORDER BY id DESC LIMIT $3`,
+      parameters,
+    );
   }
 }

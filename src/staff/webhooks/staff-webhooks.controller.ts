@@ -1,17 +1,31 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam } from '../../http';
-import { WebhookNotFound } from '../../webhooks';
+import { DataSource } from 'typeorm';
+import { Conditions, type Queryable, queryRows } from '../../database';
+import { IdParam, readPage } from '../../http';
+import { blockReceiver, unblockReceiver, WebhookNotFound } from '../../webhooks';
 import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
 import { ReasonRequest } from '../fields';
+import { usernameOf, withUserLinks } from '../links';
 import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
 import { StaffWebhookOut, StaffWebhooksPage, StaffWebhooksQuery } from './staff-webhooks.dto';
-import { StaffWebhooksService } from './staff-webhooks.service';
+
+/** A webhook as stored in the audit log. */
+type WebhookRecord = Omit<StaffWebhookOut, 'links'>;
+
+/** Columns of a WebhookRecord. Only the URL's host is included, because the rest may contain a secret. */
+const COLUMNS = `
+  id, user_id, ${usernameOf('user_id')} AS username, substring(url FROM '^[^:]+://([^/?#]*)') AS host, types,
+  created_at, disabled_at, disabled_reason, failing_since`;
 
 @ApiTags('Users')
 @Controller('staff/webhooks')
 export class StaffWebhooksController {
-  constructor(private readonly webhooks: StaffWebhooksService) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly auditLog: AuditLogService,
+  ) {}
 
   @Get()
   @StaffRoute({
@@ -24,7 +38,20 @@ export class StaffWebhooksController {
     response: { description: 'A page of webhooks, newest first', type: StaffWebhooksPage },
   })
   list(@Query() query: StaffWebhooksQuery): Promise<StaffWebhooksPage> {
-    return this.webhooks.list(query);
+    const { user_id: userId, disabled, failing } = query;
+    return readPage(query, async (page) => {
+      const conditions = new Conditions();
+      conditions.add('deleted_at IS NULL');
+      conditions.by(userId, (id) => `user_id = ${id}`);
+      if (disabled !== null) conditions.add(`disabled_at IS ${disabled ? 'NOT NULL' : 'NULL'}`);
+      if (failing) conditions.add('failing_since IS NOT NULL AND disabled_at IS NULL');
+      const found = await queryRows<WebhookRecord>(
+        this.dataSource,
+        `SELECT ${COLUMNS} FROM webhooks ${conditions.toPageSql(page)}`,
+        conditions.parameters,
+      );
+      return found.map(withUserLinks);
+    });
   }
 
   @Post(':webhook_id/disable')
@@ -47,7 +74,7 @@ export class StaffWebhooksController {
     @IdParam('webhook_id') webhookId: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<StaffWebhookOut> {
-    return this.webhooks.disable(audit, webhookId, reason);
+    return this.change(audit, webhookId, reason, blockReceiver);
   }
 
   @Post(':webhook_id/enable')
@@ -67,6 +94,32 @@ export class StaffWebhooksController {
     @IdParam('webhook_id') webhookId: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<StaffWebhookOut> {
-    return this.webhooks.enable(audit, webhookId, reason);
+    return this.change(audit, webhookId, reason, unblockReceiver);
   }
+
+  private async change(
+    audit: AuditContext,
+    webhookId: number,
+    reason: string,
+    work: typeof blockReceiver,
+  ): Promise<StaffWebhookOut> {
+    const after = await this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => read(manager, webhookId),
+      change: async (manager, before) => {
+        await work(manager, before.user_id, webhookId);
+        return read(manager, webhookId);
+      },
+    });
+    return withUserLinks(after);
+  }
+}
+
+async function read(queryable: Queryable, webhookId: number): Promise<WebhookRecord> {
+  const [webhook] = await queryRows<WebhookRecord>(
+    queryable,
+    `SELECT ${COLUMNS} FROM webhooks WHERE id = $1 AND deleted_at IS NULL`,
+    [webhookId],
+  );
+  if (!webhook) throw new WebhookNotFound();
+  return webhook;
 }
