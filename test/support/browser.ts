@@ -1,15 +1,6 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import axe, { type AxeResults } from 'axe-core';
-import {
-  type Browser,
-  type BrowserContext,
-  chromium,
-  type Locator,
-  type Page,
-  type Request,
-} from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
 
 /** A host name as staff use, since Swagger UI treats localhost differently. */
 const HOST = 'proxies.example';
@@ -23,14 +14,6 @@ const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', 
 interface Form {
   readonly parameters?: Readonly<Record<string, string | number>>;
   readonly body?: object;
-}
-
-/** An element that some people cannot use. */
-export interface Barrier {
-  /** Of axe-core: https://dequeuniversity.com/rules/axe/. */
-  readonly rule: string;
-  readonly html: string;
-  readonly why: string;
 }
 
 /** The response of an operation as the page shows it. */
@@ -47,20 +30,16 @@ export interface ShownResponse {
 export class DocsBrowser {
   /** Requests to other addresses, console errors and violations of the security policy. */
   readonly complaints: string[] = [];
-  private shots = 0;
 
   private constructor(
     private readonly browser: Browser,
     private readonly origin: string,
     private readonly page: Page,
-    private readonly screenshots: string | undefined,
   ) {}
 
-  /** @param screenshots a directory for pictures of the main steps */
-  static async open(program: string, serviceUrl: string, screenshots?: string): Promise<DocsBrowser> {
+  static async open(program: string, serviceUrl: string): Promise<DocsBrowser> {
     const { port } = new URL(serviceUrl);
     const origin = `http://${HOST}:${port}`;
-    if (screenshots !== undefined) mkdirSync(screenshots, { recursive: true });
     const browser = await chromium.launch({
       executablePath: program,
       args: [
@@ -70,7 +49,7 @@ export class DocsBrowser {
       ],
     });
     const context = await browser.newContext({ viewport: VIEWPORT });
-    const docs = new DocsBrowser(browser, origin, await context.newPage(), screenshots);
+    const docs = new DocsBrowser(browser, origin, await context.newPage());
     await docs.listen(context);
     return docs;
   }
@@ -108,19 +87,14 @@ export class DocsBrowser {
     const dialog = this.page.locator('.dialog-ux');
     await dialog.locator('input').fill(token);
     await dialog.getByRole('button', { name: 'Apply credentials' }).click();
-    await this.shoot('authorize', this.page);
     await dialog.locator('.btn-done').click();
   }
 
   /** Fills in the form of an operation, presses Execute and reads the response. */
   async execute(method: string, path: string, form: Form = {}): Promise<ShownResponse> {
-    return this.readResponse(await this.press(method, path, form), `${method} ${path}`);
-  }
-
-  private async readResponse(operation: Locator, name: string): Promise<ShownResponse> {
+    const operation = await this.press(method, path, form);
     const received = operation.locator('.live-responses-table .response').first();
     await received.locator('.highlight-code').first().waitFor();
-    await this.shoot(name, operation);
     return {
       status: (await received.locator('.response-col_status').innerText()).trim(),
       body: JSON.parse(
@@ -129,27 +103,11 @@ export class DocsBrowser {
     };
   }
 
-  /** Presses Execute on a form as the page offers it, and returns whether a request was sent. */
-  async pressAtOnce(method: string, path: string): Promise<'sent' | 'not sent'> {
-    let sent: 'sent' | 'not sent' = 'not sent';
-    const note = (request: Request): void => {
-      if (request.method() === method) sent = 'sent';
-    };
-    this.page.on('request', note);
-    const operation = await this.press(method, path, {});
-    // The page marks what is missing, or shows the request that it sends.
-    await operation.locator('input.invalid, textarea.invalid, .curl-command').first().waitFor();
-    this.page.off('request', note);
-    await this.shoot(`${method} ${path} in haste`, operation);
-    return sent;
-  }
-
   /** Executes an operation that returns a file and downloads the file. */
   async download(method: string, path: string, form: Form = {}): Promise<{ name: string; text: string }> {
     const operation = await this.press(method, path, form);
     const link = operation.getByRole('link', { name: 'Download file' });
     const [file] = await Promise.all([this.page.waitForEvent('download'), link.click()]);
-    await this.shoot(`${method} ${path}`, operation);
     return { name: file.suggestedFilename(), text: await text(await file.createReadStream()) };
   }
 
@@ -163,25 +121,6 @@ export class DocsBrowser {
     );
   }
 
-  /** Clicks a link in a shown response, and returns the response of the operation that it opens. */
-  async follow(link: string): Promise<ShownResponse> {
-    const wanted = new URL(link, this.origin);
-    const responses = this.page.locator('.live-responses-table .highlight-code');
-    const [response] = await Promise.all([
-      this.page.waitForResponse((received) => {
-        const { pathname, searchParams } = new URL(received.url());
-        const isRequested = [...wanted.searchParams].every(
-          ([name, value]) => searchParams.get(name) === value,
-        );
-        return pathname === wanted.pathname && isRequested;
-      }),
-      responses.getByText(`"${link}"`, { exact: true }).last().click(),
-    ]);
-    await this.page.locator('.request-url', { hasText: response.url() }).first().waitFor();
-    await this.shoot(`follow ${link}`, this.page);
-    return { status: String(response.status()), body: (await response.json()) as Record<string, unknown> };
-  }
-
   /** Clicks a link to a form in a shown response, and returns what it fills in. */
   async followToForm(link: string, path: string): Promise<{ parameters: string[]; body: unknown }> {
     const responses = this.page.locator('.live-responses-table .highlight-code');
@@ -190,7 +129,6 @@ export class DocsBrowser {
     const { amount } = Object.fromEntries(new URL(link, this.origin).searchParams);
     const body = operation.locator('textarea');
     await operation.locator('textarea', { hasText: amount ?? '' }).waitFor();
-    await this.shoot(`follow ${link}`, this.page);
     const fields = await operation.locator('[data-param-name] input').all();
     return {
       parameters: await Promise.all(fields.map((field) => field.inputValue())),
@@ -198,34 +136,15 @@ export class DocsBrowser {
     };
   }
 
-  /** How far the page is wider than a narrow screen, in pixels, with these operations open. */
-  async overflowAt(width: number, operations: readonly (readonly [string, string])[]): Promise<number> {
+  /** Returns the texts of the page that axe-core finds too pale, with this operation open. */
+  async findPaleTexts(method: string, path: string): Promise<string[]> {
     await this.filter('');
-    await this.page.setViewportSize({ width, height: 844 });
-    for (const [method, path] of operations) await this.open(this.operation(method, path));
-    await this.shoot(`at ${width} pixels`, this.page);
-    const overflow = await this.page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
-    await this.page.setViewportSize(VIEWPORT);
-    return Number(overflow);
-  }
-
-  /**
-   * The findings of axe-core in the page, with these operations open: rules and the elements that break them.
-   *
-   * @param tags the rules to check, such as `wcag2aa`
-   */
-  async findBarriers(
-    operations: readonly (readonly [string, string])[],
-    tags: readonly string[],
-  ): Promise<Barrier[]> {
-    await this.filter('');
-    for (const [method, path] of operations) await this.open(this.operation(method, path));
+    await this.open(this.operation(method, path));
     await this.page.evaluate(axe.source);
-    const options = JSON.stringify({ runOnly: { type: 'tag', values: tags }, resultTypes: ['violations'] });
-    const { violations } = await this.page.evaluate<AxeResults>(`axe.run(document, ${options})`);
-    return violations.flatMap(({ id, nodes }) =>
-      nodes.map(({ html, failureSummary = '' }) => ({ rule: id, html, why: failureSummary })),
+    const { violations } = await this.page.evaluate<AxeResults>(
+      `axe.run(document, { runOnly: ['color-contrast'], resultTypes: ['violations'] })`,
     );
+    return violations.flatMap(({ nodes }) => nodes.map(({ html }) => html));
   }
 
   private operation(method: string, path: string): Locator {
@@ -255,13 +174,6 @@ export class DocsBrowser {
   private async open(operation: Locator): Promise<void> {
     if ((await operation.locator('.execute').count()) > 0) return;
     await operation.locator('.opblock-summary-control').click();
-  }
-
-  private async shoot(name: string, what: Page | Locator): Promise<void> {
-    if (this.screenshots === undefined) return;
-    this.shots += 1;
-    const file = `${String(this.shots).padStart(2, '0')}-${name.replaceAll(/\W+/g, '-')}.png`;
-    await what.screenshot({ path: join(this.screenshots, file) });
   }
 
   close(): Promise<void> {

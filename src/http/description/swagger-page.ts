@@ -101,58 +101,14 @@ export function fillKeys(): object {
   };
 }
 
-/**
- * A plugin for people who use the keyboard or a screen reader. Swagger UI puts a link into the button of each
- * operation, gives fields no name but the text next to them, and lets code scroll that no key can reach.
- */
-export function nameControls(): object {
-  const nameOf = (control: PageElement): string =>
-    control.closest('[data-param-name]')?.getAttribute('data-param-name') ??
-    (control.closest('.servers') ? 'Server' : control.closest('textarea') ? 'Body' : 'Example');
-  const name = () => {
-    document.querySelectorAll('.swagger-ui :is(select, textarea):not([aria-label])').forEach((control) => {
-      control.setAttribute('aria-label', nameOf(control));
-    });
-    document.querySelectorAll('.swagger-ui h3').forEach((heading) => {
-      if (heading.textContent?.includes('No operations defined')) heading.textContent = 'Nothing found';
-    });
-    document.querySelectorAll('.swagger-ui pre:not([tabindex])').forEach((code) => {
-      code.setAttribute('tabindex', '0');
-    });
-  };
-  return {
-    afterLoad: () => new MutationObserver(name).observe(document, { childList: true, subtree: true }),
-    wrapComponents: {
-      // Without an address it is text: the button around it opens the operation, and sets the page's address.
-      DeepLink:
-        (Link: unknown, { React }: { React: { createElement(type: unknown, props: object): object } }) =>
-        (props: object) =>
-          React.createElement(Link, { ...props, enabled: false }),
-    },
-  };
-}
-
 interface PageElement {
-  textContent: string | null;
-  readonly style: { cursor: string; textDecoration: string };
-  name: string;
-  content: string;
-  placeholder: string;
+  readonly textContent: string | null;
   closest(selector: string): PageElement | null;
-  querySelector(selector: string): PageElement | null;
-  getAttribute(name: string): string | null;
-  setAttribute(name: string, value: string): void;
-  append(element: PageElement): void;
   scrollIntoView(): void;
-  click(): void;
 }
 
-interface PageDocument {
-  readonly head: PageElement;
-  createElement(name: 'meta'): PageElement;
-  querySelector(selector: string): PageElement | null;
-  querySelectorAll(selector: string): Pick<List<PageElement>, 'forEach'>;
-  addEventListener(event: string, listener: (event: { readonly target: PageElement }) => void): void;
+interface Parameter {
+  get(key: 'name' | 'example'): string;
 }
 
 interface SwaggerUi {
@@ -160,7 +116,7 @@ interface SwaggerUi {
     specResolvedSubtree(
       path: readonly string[],
     ): { get(key: 'parameters'): List<Parameter> | undefined } | undefined;
-    specJson(): { toJS(): { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> } };
+    specJson(): { toJS(): { readonly paths: Readonly<Record<string, { readonly post?: Described }>> } };
   };
   readonly specActions: {
     changeParamByIdentity(operation: readonly string[], parameter: Parameter, value: unknown): void;
@@ -182,94 +138,48 @@ interface Described {
   };
 }
 
-interface Parameter {
-  get(key: 'name' | 'example'): string;
-  getIn(path: readonly ['schema', 'default']): unknown;
-}
-
-declare const document: PageDocument;
-declare class MutationObserver {
-  constructor(work: () => void);
-  observe(target: PageDocument, options: { readonly childList: true; readonly subtree: true }): void;
-}
+declare const document: {
+  querySelector(selector: string): PageElement | null;
+  addEventListener(event: string, listener: (event: { readonly target: PageElement }) => void): void;
+};
 declare const window: { readonly ui: SwaggerUi };
 declare const requestAnimationFrame: (work: () => void) => void;
 
-/**
- * Prepares the page when its operations are loaded. The path of an operation in a response becomes a link. A
- * click on the link fills in a GET and executes it with the page's token, or opens and fills in a POST.
- */
-export function preparePage(): void {
-  const viewport = document.createElement('meta');
-  viewport.name = 'viewport';
-  viewport.content = 'width=device-width, initial-scale=1';
-  document.head.append(viewport);
-  const nameFilter = () => {
-    const filter = document.querySelector('.operation-filter-input');
-    if (filter) filter.placeholder = 'Filter: path, word or scope';
-    else requestAnimationFrame(nameFilter);
-  };
-  nameFilter();
-
-  const find = (target: PageElement) => {
-    if (!target.closest('.live-responses-table .highlight-code')) return null;
-    const [, path, query] = /^"(\/[^"?]+)(?:\?([^"]*))?"$/.exec(target.textContent ?? '') ?? [];
-    if (path === undefined) return null;
-    const fields = new URLSearchParams(query);
-    for (const [template, { get, post }] of Object.entries(window.ui.specSelectors.specJson().toJS().paths)) {
-      const values = new RegExp(`^${template.replaceAll(/\{\w+\}/g, '([^/]+)')}$`).exec(path)?.slice(1);
-      const operation = get ?? post;
-      if (!operation || !values) continue;
-      const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
-      const ids = new Map(names.map((name, at) => [name, values[at] ?? '']));
-      return { template, operation, method: get ? 'get' : 'post', ids, fields };
-    }
-    return null;
-  };
-
-  document.addEventListener('mouseover', ({ target }) => {
-    if (!find(target)) return;
-    target.style.cursor = 'pointer';
-    target.style.textDecoration = 'underline';
-  });
+/** Makes the address of a form in a response a link, such as that of a refund: a click opens and fills it in. */
+export function openForms(): void {
   document.addEventListener('click', ({ target }) => {
-    const found = find(target);
-    if (!found) return;
-    const { template, operation, method, ids, fields } = found;
-    // Clears the filter, because the page does not contain operations that the filter hides.
-    window.ui.layoutActions.updateFilter('');
-    window.ui.layoutActions.show(['operations', operation.tags[0] ?? '', operation.operationId], true);
-    const execute = () => {
-      // Swagger UI resolves an operation when it is opened, and cannot execute it earlier.
-      const read = window.ui.specSelectors.specResolvedSubtree(['paths', template, method]);
-      const block = document
-        .querySelector(`.opblock-${method} [data-path="${template}"]`)
-        ?.closest('.opblock');
-      const button = block?.querySelector('.execute');
-      if (!read || !block || !button) return requestAnimationFrame(execute);
-      const change = (parameter: Parameter, value: unknown) =>
-        window.ui.specActions.changeParamByIdentity([template, method], parameter, value);
-      read.get('parameters')?.forEach((parameter) => {
-        const name = parameter.get('name');
-        const given = ids.get(name) ?? (method === 'get' ? fields.get(name) : undefined);
-        // Replaces values that were typed into the operation earlier. A form keeps its fresh key.
-        if (method === 'get') change(parameter, given ?? parameter.getIn(['schema', 'default']));
-        else if (given !== undefined) change(parameter, given);
-      });
-      block.scrollIntoView();
-      if (method === 'get') return button.click();
-      const form = operation.requestBody?.content['application/json']?.example;
-      const value = JSON.stringify({ ...form, ...Object.fromEntries(fields) }, null, 2);
-      window.ui.oas3Actions.setRequestBodyValue({ value, pathMethod: [template, method] });
-    };
-    requestAnimationFrame(execute);
+    const [, path = '', query] = /^"(\/[^"?]+)\?([^"]*)"$/.exec(target.textContent ?? '') ?? [];
+    const { specSelectors, specActions, oas3Actions, layoutActions } = window.ui;
+    for (const [template, { post }] of Object.entries(specSelectors.specJson().toJS().paths)) {
+      const ids = new RegExp(`^${template.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path)?.groups;
+      if (!post || !ids || !target.closest('.live-responses-table')) continue;
+      // The page does not contain operations that the filter hides.
+      layoutActions.updateFilter('');
+      layoutActions.show(['operations', post.tags[0] ?? '', post.operationId], true);
+      const fill = (): void => {
+        // Swagger UI resolves an operation when it is opened.
+        const read = specSelectors.specResolvedSubtree(['paths', template, 'post']);
+        const form = document.querySelector(`.opblock-post [data-path="${template}"]`)?.closest('.opblock');
+        if (!read || !form) return requestAnimationFrame(fill);
+        read.get('parameters')?.forEach((parameter) => {
+          const id = ids[parameter.get('name')];
+          if (id !== undefined) specActions.changeParamByIdentity([template, 'post'], parameter, id);
+        });
+        const empty = post.requestBody?.content['application/json']?.example;
+        const value = JSON.stringify(
+          { ...empty, ...Object.fromEntries(new URLSearchParams(query)) },
+          null,
+          2,
+        );
+        oas3Actions.setRequestBodyValue({ value, pathMethod: [template, 'post'] });
+        form.scrollIntoView();
+      };
+      requestAnimationFrame(fill);
+    }
   });
 }
 
-/**
- * Colours with a contrast of 4.5 to 1, where those of Swagger UI have 2 or 3, and targets of 24 pixels. On a
- * narrow screen wide parts scroll, and the page does not.
- */
+/** Colours with a contrast of 4.5 to 1, where those of Swagger UI have 2 or 3. */
 export const PAGE_STYLE = `
   .swagger-ui .info .title small { background: #5b6273; }
   .swagger-ui .info .title small.version-stamp { background: #45701a; }
@@ -290,28 +200,4 @@ export const PAGE_STYLE = `
   .swagger-ui .parameter__extension, .swagger-ui .model-hint { color: #555; }
   .swagger-ui .parameter__name.required span, .swagger-ui .parameter__name.required::after { color: #b3261e; }
   .swagger-ui .microlight span[style*='211, 99, 99'] { color: #ff9d9d !important; }
-  .swagger-ui .opblock-summary-path { line-height: 24px; }
-  .swagger-ui table.model tr.property-row .markdown p, .swagger-ui .opblock-description-wrapper p {
-    overflow-wrap: anywhere;
-  }
-  @media (max-width: 640px) {
-    .swagger-ui .wrapper { padding: 0 8px; }
-    .swagger-ui .opblock-summary-control { flex-wrap: wrap; min-width: 0; }
-    .swagger-ui .opblock-section-header { flex-wrap: wrap; }
-    .swagger-ui .opblock-summary-description { flex-basis: 100%; }
-    .swagger-ui .filter-container .filter { display: block; width: 100%; max-width: 100%; }
-    .swagger-ui .filter .operation-filter-input {
-      width: 100% !important; max-width: none; margin: 12px 0; font-size: 16px;
-    }
-    .swagger-ui .opblock-body table, .swagger-ui .opblock-body tbody, .swagger-ui .opblock-body tr,
-    .swagger-ui .opblock-body td { display: block; width: auto; max-width: 100%; min-width: 0; }
-    .swagger-ui .opblock-body thead { display: none; }
-    .swagger-ui .opblock-body input, .swagger-ui .opblock-body select, .swagger-ui .opblock-body textarea {
-      width: 100%; max-width: 100%; min-width: 0;
-    }
-    .swagger-ui .highlight-code, .swagger-ui .curl-command, .swagger-ui pre {
-      max-width: 100%; overflow-x: auto;
-    }
-    .swagger-ui .dialog-ux .modal-ux { min-width: 0; max-width: 100%; }
-  }
 `;

@@ -13,14 +13,7 @@ import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonResponses, liftParameterExamples } from './common-responses';
 import { describeNull } from './describe-null';
 import { addEmptyForms, condense, offerWords } from './empty-forms';
-import {
-  compareOperations,
-  fillKeys,
-  filterOperations,
-  nameControls,
-  PAGE_STYLE,
-  preparePage,
-} from './swagger-page';
+import { compareOperations, fillKeys, filterOperations, openForms, PAGE_STYLE } from './swagger-page';
 import { toOpenApi30 } from './to-openapi-30';
 import { writtenOnce } from './written-once';
 
@@ -192,8 +185,8 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
     swaggerOptions: {
       filter: true,
       operationsSorter: compareOperations,
-      plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys, nameControls],
-      onComplete: preparePage,
+      plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys],
+      onComplete: openForms,
       // Hides the list of all schemas, because each operation already shows the schemas that it uses.
       defaultModelsExpandDepth: -1,
       persistAuthorization: true,
