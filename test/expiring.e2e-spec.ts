@@ -1,7 +1,7 @@
 import { ExpiringService } from '../src/proxies/expiring/expiring.service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
-import { startTestService } from './support/test-service';
+import { unauditedTestService } from './support/test-service';
 
 const HOUR = 3600;
 const NEVER_REMINDED = 32_767;
@@ -15,8 +15,7 @@ interface Reminder {
 }
 
 describe('The end of a proxy', () => {
-  // A run reminds all users.
-  const service = forAllTests(startTestService);
+  const service = forAllTests(unauditedTestService);
   const user = forEachTest(() => service.createUser());
   beforeEach(() => service.dataSource.query('UPDATE proxies SET active = false'));
 

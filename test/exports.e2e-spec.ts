@@ -3,10 +3,9 @@ import type { ProxyType } from '../src/common';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { type RawResponse, sendRaw } from './support/raw-http';
-import { startTestService } from './support/test-service';
+import { unauditedTestService } from './support/test-service';
 
-// Proxies are inserted that no order bought, which an audit of a shared service would find.
-const service = forAllTests(startTestService);
+const service = forAllTests(unauditedTestService);
 const user = forEachTest(() => service.createUser());
 
 const download = (path: string, headers = {}): Promise<RawResponse> =>

@@ -2,7 +2,7 @@ import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { type RawResponse, sendRaw } from './support/raw-http';
 import { withReplica } from './support/replica';
-import { startTestService, type TestUser } from './support/test-service';
+import { unauditedTestService, type TestUser } from './support/test-service';
 
 interface Details {
   readonly id: string;
@@ -13,8 +13,7 @@ interface Details {
 
 const NOT_FOUND = '{"detail":"Proxy not found","code":"proxy-not-found"}';
 
-// Proxies are inserted that no order bought, which an audit of a shared service would find.
-const service = forAllTests(startTestService);
+const service = forAllTests(unauditedTestService);
 const user = forEachTest(() => service.createUser());
 
 const insert = (count: number, of: TestUser = user) => insertProxies(service.dataSource, of.id, count);

@@ -5,7 +5,7 @@ import { BalanceHistoryService } from '../src/ledger/balance-history.service';
 import { forAllTests } from './support/fixtures';
 import { readPages } from './support/pages';
 import { createStaff, type Json } from './support/staff';
-import { startTestService, type TestUser } from './support/test-service';
+import { unauditedTestService, type TestUser } from './support/test-service';
 
 type Change = Json<BalanceChangeOut>;
 type ChangesPage = Json<BalanceChangesPage>;
@@ -26,8 +26,7 @@ const COLUMNS = [
 const HEAD = COLUMNS.join(',');
 let user: TestUser;
 
-// Its thousands of entries would make the audits of later files slow.
-const service = forAllTests(startTestService);
+const service = forAllTests(unauditedTestService);
 beforeEach(async () => {
   user = await service.createUser({ balance: '1000.00' });
 });

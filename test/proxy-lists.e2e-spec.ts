@@ -1,12 +1,11 @@
 import { forAllTests } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawResponse, sendRaw } from './support/raw-http';
-import { startTestService, type TestUser } from './support/test-service';
+import { unauditedTestService, type TestUser } from './support/test-service';
 
 const DAY_S = 24 * 3600;
 
-// Proxies are inserted that no order bought, which an audit of a shared service would find.
-const service = forAllTests(startTestService);
+const service = forAllTests(unauditedTestService);
 
 const insert = (user: TestUser, count: number, row?: ProxyRow) =>
   insertProxies(service.dataSource, user.id, count, row);

@@ -1,4 +1,3 @@
-// A service of its own: it has proxies that no order bought.
 import { EnvironmentError, readEnvironment } from '../src/config/environment';
 import { SHOWN_KIND } from '../src/ledger';
 import { LEDGER_ENTRY_KINDS } from '../src/ledger/entry-kinds';
@@ -18,7 +17,7 @@ import { ruleOfProxySql } from '../src/renewals/rule-of-proxy';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { SeededRandom } from './support/seeded-random';
-import { startTestService } from './support/test-service';
+import { unauditedTestService } from './support/test-service';
 
 const PROXY: ProxyFields = {
   id: 1,
@@ -40,7 +39,7 @@ const PROXY: ProxyFields = {
  * not ask it, the two are compared here over generated cases.
  */
 describe('The database and the code agree on', () => {
-  const service = forAllTests(startTestService);
+  const service = forAllTests(unauditedTestService);
   const random = forEachTest(() => new SeededRandom(32));
 
   const query = <Row>(text: string, parameters: unknown[] = []): Promise<Row[]> =>

@@ -6,15 +6,14 @@ import { fetchAs } from './support/api-client';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { createStaff, type Json } from './support/staff';
-import { startTestService, testUser } from './support/test-service';
+import { unauditedTestService, testUser } from './support/test-service';
 import { withinOneDay } from './support/within-one-day';
 
 type Usage = Json<UsageOut>;
 
 const DAY_MS = 86_400_000;
 
-// Times of orders and proxies are changed, which the audit finds.
-const service = forAllTests(startTestService);
+const service = forAllTests(unauditedTestService);
 const user = forEachTest(() => service.createUser({ balance: '1000.00' }));
 withinOneDay();
 

@@ -1,10 +1,11 @@
 /** Objects that the test files of a worker share. Node itself loads this file, so that it outlives them. */
 export const shared: {
-  service?: Promise<unknown>;
+  /** By what their files do to them. */
+  readonly services: Map<string, Promise<unknown>>;
   close?: () => Promise<void>;
   /** The application's modules once more, for further replicas. */
   readonly copies: unknown[];
-} = { copies: [] };
+} = { services: new Map(), copies: [] };
 
 /** The message by which Jest ends a worker: it must be gone half a second later. */
 const END = 2;

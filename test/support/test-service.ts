@@ -262,18 +262,25 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   return serve(started, () => end(started));
 }
 
+/** Returns the worker's shared service of that kind, and starts it for the first file. Files do not close it. */
+async function share(kind: string): Promise<TestService> {
+  const services = shared.services as Map<string, Promise<Started>>;
+  const started = services.get(kind) ?? start({});
+  services.set(kind, started);
+  shared.close = async () => {
+    for (const each of services.values()) await end(await each);
+  };
+  const service = serve(await started, async () => undefined);
+  await service.control.resetFaults();
+  return service;
+}
+
 /**
  * The service that all test files of a worker share, one file after the other, with its sandbox and database.
  * A file creates its own users, leaves the clock alone, restores what it changes in the sandbox, and expects
  * the rows of other files. It does not close the service.
  */
-export async function sharedTestService(): Promise<TestService> {
-  if (!shared.service) {
-    const started = start({});
-    shared.service = started;
-    shared.close = async () => end(await started);
-  }
-  const service = serve((await shared.service) as Started, async () => undefined);
-  await service.control.resetFaults();
-  return service;
-}
+export const sharedTestService = (): Promise<TestService> => share('audited');
+
+/** Like {@link sharedTestService}, for files that change what orders and the ledger wrote. None audits it. */
+export const unauditedTestService = (): Promise<TestService> => share('unaudited');

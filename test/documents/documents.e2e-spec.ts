@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command, Option } from 'commander';
-import { createCli } from '../src/cli/cli';
-import { codeBlocks, DOCUMENTS } from './support/code-blocks';
+import { createCli } from '../../src/cli/cli';
+import { codeBlocks, DOCUMENTS } from '../support/code-blocks';
 
-const ROOT = join(__dirname, '..');
+const ROOT = join(__dirname, '..', '..');
 const MAX_README_BYTES = 7000;
 const MAX_COLUMNS = 120;
 const MAX_DECISIONS = 43;
@@ -201,7 +201,7 @@ describe('the documents', () => {
         .flatMap((line, at) => (line.match(/[a-z-]+/g) ?? []).map((module) => [module, -at] as const)),
     );
     const height = (module: string): number => heights.get(module) ?? Number.NaN;
-    const { forbidden } = jest.requireActual<DependencyRules>('../.dependency-cruiser.cjs');
+    const { forbidden } = jest.requireActual<DependencyRules>('../../.dependency-cruiser.cjs');
     const arrows = forbidden.flatMap(({ name, to }) => {
       const from = /^arrows-from-(.+)$/.exec(name)?.[1];
       if (from === undefined || !Array.isArray(to.pathNot)) return [];

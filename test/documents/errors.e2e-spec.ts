@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isSpecified } from '../src/http/errors/specified-routes';
-import { examplesOf, operationsOf, readDescription } from './support/description';
-import { forAllTests } from './support/fixtures';
-import { expectGenerated, wrapped } from './support/generated';
-import { sharedTestService } from './support/test-service';
+import { isSpecified } from '../../src/http/errors/specified-routes';
+import { examplesOf, operationsOf, readDescription } from '../support/description';
+import { forAllTests } from '../support/fixtures';
+import { expectGenerated, wrapped } from '../support/generated';
+import { sharedTestService } from '../support/test-service';
 
-const DOCUMENT = join(__dirname, '../docs/errors.md');
+const DOCUMENT = join(__dirname, '../../docs/errors.md');
 const BEGIN = '<!-- Generated from the descriptions by `npm run generate:errors`. -->\n';
 /** Errors before a route is reached. */
 const UNROUTED = ['Bad Request', 'Method Not Allowed', 'Request Timeout', 'Request Header Fields Too Large'];

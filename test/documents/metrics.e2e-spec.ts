@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { type MetricDefinition, METRICS } from '../src/metrics';
-import { expectGenerated, withPart, wrapped } from './support/generated';
+import { type MetricDefinition, METRICS } from '../../src/metrics';
+import { expectGenerated, withPart, wrapped } from '../support/generated';
 
-const DOCUMENT = join(__dirname, '../docs/metrics.md');
+const DOCUMENT = join(__dirname, '../../docs/metrics.md');
 const BEGIN = '<!-- Generated from src/metrics/definitions.ts by `npm run generate:metrics`. -->\n';
 const END = '<!-- End of the list. -->\n';
 

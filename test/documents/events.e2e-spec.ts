@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { EVENT_TYPES, type EventTypeDefinition } from '../src/events';
-import { expectGenerated, withPart, wrapped } from './support/generated';
+import { EVENT_TYPES, type EventTypeDefinition } from '../../src/events';
+import { expectGenerated, withPart, wrapped } from '../support/generated';
 
-const DOCUMENT = join(__dirname, '../docs/events.md');
+const DOCUMENT = join(__dirname, '../../docs/events.md');
 const BEGIN = '<!-- Generated from src/events/event-types.ts by `npm run generate:events`. -->\n';
 const END = '<!-- End of the list. -->\n';
 

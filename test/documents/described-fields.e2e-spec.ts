@@ -1,5 +1,5 @@
 import Ajv2020 from 'ajv/dist/2020';
-import { ALL_SCOPES } from '../src/auth';
+import { ALL_SCOPES } from '../../src/auth';
 import {
   type Description,
   isObject,
@@ -7,11 +7,11 @@ import {
   operationsOf,
   type Parameter,
   readDescription,
-} from './support/description';
-import { forAllTests } from './support/fixtures';
-import { sendRaw } from './support/raw-http';
-import { createStaff } from './support/staff';
-import { sharedTestService } from './support/test-service';
+} from '../support/description';
+import { forAllTests } from '../support/fixtures';
+import { sendRaw } from '../support/raw-http';
+import { createStaff } from '../support/staff';
+import { sharedTestService } from '../support/test-service';
 
 /** Values by field. No request that changes anything is valid: each has an unknown field. */
 const VALUES: readonly Json[] = [null, true, 0, 25.08, 'text', '0', {}];
