@@ -1,10 +1,10 @@
-import { RatePermits } from '../src/provider/rate-permits';
-import { eventually } from './support/built-service';
-import { forAllTests } from './support/fixtures';
-import { holdPermits } from './support/hold-permits';
-import { knowCatalog } from './support/know-catalog';
-import { countOpenOrders } from './support/settled';
-import { startTestService, type TestUser } from './support/test-service';
+import { RatePermits } from '../../src/provider/rate-permits';
+import { eventually } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
+import { holdPermits } from '../support/hold-permits';
+import { knowCatalog } from '../support/know-catalog';
+import { countOpenOrders } from '../support/settled';
+import { startTestService, type TestUser } from '../support/test-service';
 
 interface ServiceResponse {
   readonly status: number;

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ProxyProvider } from '../src/provider';
-import { eventually } from './support/built-service';
-import { captureLog, type LogCapture } from './support/log-capture';
-import { createTestDirectory, removeTestDirectory } from './support/test-directory';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { ProxyProvider } from '../../src/provider';
+import { eventually } from '../support/built-service';
+import { captureLog, type LogCapture } from '../support/log-capture';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
+import { startTestService, type TestService, type TestUser } from '../support/test-service';
 
 jest.setTimeout(60_000);
 
