@@ -220,7 +220,8 @@ describe('GET /metrics', () => {
       'job_oldest_seconds{name="publish-events"}',
       120,
       `SELECT pg_advisory_lock(publishing_lock());
-       INSERT INTO events (user_id, type, data, at) VALUES (1, 'token.created', '{}', now() - interval '2 minutes')`,
+       INSERT INTO events (user_id, type, data, at)
+       VALUES (1, 'token.created', '{}', now() - interval '2 minutes')`,
     ],
   ])('shows %s', async (series, value, statement) => {
     await service.owner.query(`BEGIN; SET LOCAL session_replication_role = replica; ${statement}; COMMIT`);

@@ -262,7 +262,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   return serve(started, () => end(started));
 }
 
-/** Returns the worker's shared service of that kind, and starts it for the first file. Files do not close it. */
+/** Returns the worker's shared service of that kind, and starts it for the first file. */
 async function share(kind: string): Promise<TestService> {
   const services = shared.services as Map<string, Promise<Started>>;
   const started = services.get(kind) ?? start({});
