@@ -145,7 +145,7 @@ declare const document: {
 declare const window: { readonly ui: SwaggerUi };
 declare const requestAnimationFrame: (work: () => void) => void;
 
-/** Makes the address of a form in a response a link, such as that of a refund: a click opens and fills it in. */
+/** Turns the address of a form in a response into a link, which opens the form and fills it in. */
 export function openForms(): void {
   document.addEventListener('click', ({ target }) => {
     const [, path = '', query] = /^"(\/[^"?]+)\?([^"]*)"$/.exec(target.textContent ?? '') ?? [];
