@@ -33,7 +33,7 @@ const READ_PROFILE = `
 
 const LIST_PROXIES = `
   SELECT id, host, port, login, password, proxy_type, country, version, date_start, date_end, withdrawn_at,
-         descr
+         label AS descr
     FROM proxies WHERE user_id = $1 ORDER BY id`;
 
 interface Caller {

@@ -201,7 +201,7 @@ describe('An earlier response about proxies', () => {
       descr: strange,
     });
     await service.dataSource.query(
-      `UPDATE proxies SET date_start = NULL, date_end = NULL, descr = NULL
+      `UPDATE proxies SET date_start = NULL, date_end = NULL, label = NULL
         WHERE id = (SELECT max(id) FROM proxies WHERE user_id = $1)`,
       [user.id],
     );

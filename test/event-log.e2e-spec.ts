@@ -146,7 +146,7 @@ describe('An event is written', () => {
     await sweep();
     const before = await endsIn(40 * 86_400);
     await endsIn(40 * 86_400 + 3600);
-    await query(`UPDATE proxies SET descr = 'x', tags = '{y}', absences = 1, login = 'other' WHERE id = $1`, [
+    await query(`UPDATE proxies SET label = 'x', tags = '{y}', absences = 1, login = 'other' WHERE id = $1`, [
       id,
     ]);
     await query('UPDATE proxies SET withdrawn_at = now(), active = false, absences = 2 WHERE id = $1', [id]);

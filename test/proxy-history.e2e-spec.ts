@@ -113,7 +113,7 @@ describe('The history of a proxy', () => {
     const user = await service.createUser();
     const [{ count: before } = { count: 0 }] = await query('SELECT count(*) FROM proxy_changes');
     const proxy = await buyOne(user);
-    await query(`UPDATE proxies SET descr = 'x', tags = '{y}', absences = 1, active = false WHERE id = $1`, [
+    await query(`UPDATE proxies SET label = 'x', tags = '{y}', absences = 1, active = false WHERE id = $1`, [
       proxy.id,
     ]);
     await service.runJob('active-flags');

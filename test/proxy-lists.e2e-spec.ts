@@ -201,7 +201,7 @@ describe('A page', () => {
     expect(await status()).toBe(304);
     await set([first, second], `tags = '{x}'`);
     expect(await status()).toBe(304);
-    await set([second], `descr = 'x'`);
+    await set([second], `label = 'x'`);
     expect(await status()).toBe(200);
   });
 

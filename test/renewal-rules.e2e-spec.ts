@@ -60,7 +60,7 @@ async function rulesOf(...proxyIds: number[]): Promise<(number | undefined)[]> {
 const proxy = async (more: { tags?: string[]; country?: string; descr?: string } = {}): Promise<number> => {
   const [id = 0] = await insertProxies(service.owner, user.id, 1, { endsInSeconds: 10 * DAY_S });
   await service.owner.query(
-    'UPDATE proxies SET tags = coalesce($2, tags), country = coalesce($3, country), descr = $4 WHERE id = $1',
+    'UPDATE proxies SET tags = coalesce($2, tags), country = coalesce($3, country), label = $4 WHERE id = $1',
     [id, more.tags ?? null, more.country ?? null, more.descr ?? null],
   );
   return id;

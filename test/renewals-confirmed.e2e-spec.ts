@@ -23,7 +23,7 @@ async function customer(): Promise<Customer> {
   const user = await service.createUser();
   const { data } = await user.buy({ period: 7 });
   const proxyId = Number(data?.proxies[0]?.id);
-  await service.owner.query(`UPDATE proxies SET tags = '{team-a}', descr = 'one' WHERE id = $1`, [proxyId]);
+  await service.owner.query(`UPDATE proxies SET tags = '{team-a}', label = 'one' WHERE id = $1`, [proxyId]);
   const [rule] = await service.dataSource.query<{ id: number }[]>(
     // A rental of a week is due at once.
     `INSERT INTO renewal_rules (user_id, tag, label, period, hours_before)

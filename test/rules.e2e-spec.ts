@@ -31,7 +31,7 @@ const PROXY: ProxyFields = {
   dateStart: null,
   dateEnd: null,
   withdrawnAt: null,
-  descr: '',
+  label: '',
 };
 
 /**
@@ -222,7 +222,7 @@ describe('The database and the code agree on', () => {
     const LABELS = ['one', 'other'] as const;
     const TAGS = ['a', 'b'] as const;
     for (const id of ids) {
-      await service.owner.query('UPDATE proxies SET country = $2, descr = $3, tags = $4 WHERE id = $1', [
+      await service.owner.query('UPDATE proxies SET country = $2, label = $3, tags = $4 WHERE id = $1', [
         id,
         random.pick(COUNTRIES),
         random.pick([...LABELS, null]),

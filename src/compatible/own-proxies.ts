@@ -23,7 +23,7 @@ export interface Listing {
 /** Time to the end within which `state=expiring` lists active proxies. */
 const EXPIRING = `interval '3 days'`;
 /** SQL for a label, shortened: our labels may be longer than those of PROXY6. */
-const LABEL = `left(coalesce(descr, ''), 50)`;
+const LABEL = `left(coalesce(label, ''), 50)`;
 
 interface Row extends ProxyFields {
   readonly country: string;
@@ -47,7 +47,7 @@ export class OwnProxies {
     const wanted = new Conditions();
     const now = wanted.given(this.clock.now());
     wanted.add(`user_id = ${wanted.given(userId)} AND withdrawn_at IS NULL`);
-    wanted.by(descr, (place) => `descr = ${place}`);
+    wanted.by(descr, (place) => `label = ${place}`);
     if (state === 'expired') wanted.add(`date_end <= ${now}`);
     if (state === 'active' || state === 'expiring') wanted.add(`date_end > ${now}`);
     if (state === 'expiring') wanted.add(`date_end <= ${now}::timestamptz + ${EXPIRING}`);
@@ -73,8 +73,8 @@ export class OwnProxies {
       `SELECT ${CLOSED_FOR_MAINTENANCE} OR EXISTS (
          SELECT FROM orders
           WHERE user_id = $1 AND state <> 'completed' AND state IN ${sqlList(OPEN_STATES)}
-            AND (descr = $2
-                 OR proxy_id IN (SELECT id FROM proxies WHERE user_id = $1 AND proxies.descr = $2)))
+            AND (label = $2
+                 OR proxy_id IN (SELECT id FROM proxies WHERE user_id = $1 AND proxies.label = $2)))
          AS "isOpen"`,
       [userId, descr],
     );
@@ -103,7 +103,7 @@ export class OwnProxies {
     userId: number,
     by: { readonly ids: readonly string[] } | { readonly descr: string },
   ): Promise<{ id: number; proxyType: string }[]> {
-    const [condition, value] = 'ids' in by ? ['id = ANY ($2::bigint[])', by.ids] : ['descr = $2', by.descr];
+    const [condition, value] = 'ids' in by ? ['id = ANY ($2::bigint[])', by.ids] : ['label = $2', by.descr];
     const found = await queryRows<{ id: number; proxyType: string }>(
       this.dataSource,
       `SELECT id, proxy_type AS "proxyType" FROM proxies

@@ -15,7 +15,7 @@ export interface DeliveredProxy {
   readonly date_start: string | Date | null;
   readonly date_end: string | Date | null;
   /** Label when the proxy was prolonged; a purchase stores none. */
-  readonly descr?: string | null;
+  readonly label?: string | null;
 }
 
 /** Outcome of an order, as needed for the response to its caller. Amounts are in roubles. */

@@ -18,9 +18,9 @@ export interface ProxyFields {
    */
   readonly withdrawnAt: Date | null;
   /**
-   * Customer's own label, which is never sent to the provider. The provider's `descr` is the order reference.
+   * Customer's own label, which is never sent to the provider. It is `descr` in responses.
    */
-  readonly descr: string | null;
+  readonly label: string | null;
 }
 
 /** Proxy that a user has rented. */
@@ -35,7 +35,7 @@ export interface Proxy extends ProxyFields {
 }
 
 const FIELDS =
-  'id host port login password proxyType country version dateStart dateEnd withdrawnAt descr ' +
+  'id host port login password proxyType country version dateStart dateEnd withdrawnAt label ' +
   'userId orderId refundedAt tags';
 
 /** SQL columns of a {@link Proxy} in the table `proxies`. */

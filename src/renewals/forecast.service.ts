@@ -58,8 +58,8 @@ const READ_RENTALS = `
   SELECT ids, ends, alike.country, version, is_withdrawn AS "isWithdrawn", has_refund AS "hasOpenRefund",
          rule.id AS "ruleId", rule.period, max_price AS "maxPrice", hours_before AS "hoursBefore"
     FROM (SELECT array_agg(id) AS ids, array_agg(ends_at) AS ends,
-                 $1::bigint AS user_id, own_id, country, version, descr, tags, is_withdrawn, has_refund
-            FROM (SELECT proxies.id, proxies.country, proxies.version, proxies.descr, proxies.tags,
+                 $1::bigint AS user_id, own_id, country, version, label, tags, is_withdrawn, has_refund
+            FROM (SELECT proxies.id, proxies.country, proxies.version, proxies.label, proxies.tags,
                          proxies.withdrawn_at IS NOT NULL AS is_withdrawn, own.proxy_id AS own_id,
                          refund.id IS NOT NULL AS has_refund,
                          floor(1000 * extract(epoch FROM proxies.date_end))::bigint
@@ -72,7 +72,7 @@ const READ_RENTALS = `
                     LEFT JOIN proxy_refunds AS refund
                       ON refund.proxy_id = proxies.id AND refund.state IN ('checking', 'staff')
                    WHERE proxies.user_id = $1 AND proxies.date_end > $2) AS rented
-           GROUP BY own_id, country, version, descr, tags, is_withdrawn, has_refund) AS alike
+           GROUP BY own_id, country, version, label, tags, is_withdrawn, has_refund) AS alike
     JOIN LATERAL (${ruleOfProxySql('alike', 'own_id')}) AS rule ON true`;
 
 /** Shows customers which rentals will be renewed, when and at which price, and which will not. */

@@ -7,4 +7,4 @@
  */
 export const ruleOfProxySql = (proxy = 'proxies', id = 'id'): string => `
   SELECT * FROM rule_of_proxy(
-    ${proxy}.user_id, ${proxy}.${id}, ${proxy}.country, ${proxy}.descr, ${proxy}.tags)`;
+    ${proxy}.user_id, ${proxy}.${id}, ${proxy}.country, ${proxy}.label, ${proxy}.tags)`;

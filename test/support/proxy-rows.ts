@@ -36,7 +36,7 @@ export async function insertProxies(
        RETURNING id, user_id
      )
      INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-                          proxy_type, country, version, period, date_start, date_end, active, descr)
+                          proxy_type, country, version, period, date_start, date_end, active, label)
      SELECT user_id, purchase.id, 'test', purchase.id || '-' || n, replace($3, '#', n::text), $4,
             replace($5, '#', n::text), replace($6, '#', n::text), $7, 'ru', '6', 30,
             date_trunc('second', now()), date_trunc('second', now()) + make_interval(secs => $8), $9, $10

@@ -11,10 +11,10 @@ BEGIN
   IF TG_OP = 'UPDATE' THEN
     SELECT array_agg(DISTINCT user_id) INTO concerned FROM (
       SELECT id, user_id, host, port, login, password, proxy_type, country, version, date_start, date_end,
-             withdrawn_at, descr, tags FROM is_now
+             withdrawn_at, label, tags FROM is_now
       EXCEPT
       SELECT id, user_id, host, port, login, password, proxy_type, country, version, date_start, date_end,
-             withdrawn_at, descr, tags FROM was
+             withdrawn_at, label, tags FROM was
     ) AS changed;
   ELSE
     SELECT array_agg(DISTINCT user_id) INTO concerned FROM is_now;

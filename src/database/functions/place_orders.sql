@@ -94,12 +94,12 @@ BEGIN
                       user_id, origin, kind, country, version, period, count, proxy_type, proxy_id, unit_price,
                       hold_amount,
                       max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
-                      request_hash, request_id, token_id, descr, attempt, end_read_at, date_end_before)
+                      request_hash, request_id, token_id, label, attempt, end_read_at, date_end_before)
   SELECT ids[ordinality], order_reference_of(prefix, user_id, ids[ordinality]), given_up, given_up,
          user_id, coalesce(origin, 'customer'), kind, country, version, period, count, proxy_type, proxy_id,
          unit_price, hold_amount,
          max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
-         request_hash, request_id, token_id, descr, attempt, confirmed_at,
+         request_hash, request_id, token_id, label, attempt, confirmed_at,
          CASE WHEN confirmed_at IS NOT NULL THEN (SELECT date_end FROM proxies WHERE proxies.id = proxy_id) END
     FROM ROWS FROM (jsonb_populate_recordset(NULL::orders, asked),
                     jsonb_to_recordset(asked) AS (wait_seconds double precision)) WITH ORDINALITY AS one,

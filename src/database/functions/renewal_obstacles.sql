@@ -23,7 +23,7 @@ BEGIN
     FROM renewals renewal
     JOIN proxies proxy ON proxy.id = renewal.proxy_id
     LEFT JOIN LATERAL (
-      SELECT * FROM rule_of_proxy(proxy.user_id, proxy.id, proxy.country, proxy.descr, proxy.tags)
+      SELECT * FROM rule_of_proxy(proxy.user_id, proxy.id, proxy.country, proxy.label, proxy.tags)
     ) AS rule ON true
    WHERE renewal.id = of_renewal;
   of_all := renewal_obstacles_of_user(found.user_id);

@@ -19,7 +19,7 @@ export interface OrderedItem {
   /** Highest total at which the order is placed; `null` accepts any price. */
   readonly maxPrice: Money | null;
   /** The label of the proxies that a purchase delivers. */
-  readonly descr?: string | null;
+  readonly label?: string | null;
 }
 
 /** The user who pays, and the tokens whose daily limits apply. */

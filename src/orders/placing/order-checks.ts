@@ -161,10 +161,10 @@ export class OrderChecks {
   private async findItem(request: OrderRequest): Promise<OrderedItem> {
     const { kind, period, maxPrice } = request;
     if (kind === 'purchase') {
-      const { country, version, count, proxyType, descr } = request;
+      const { country, version, count, proxyType, label } = request;
       if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
       this.catalog.assertRentalPeriod(version, period, country);
-      return { kind, country, version, period, count, proxyType, proxyId: null, maxPrice, descr };
+      return { kind, country, version, period, count, proxyType, proxyId: null, maxPrice, label };
     }
     const { id, country, proxyType, ...proxy } = await this.proxies.get(
       request.caller.userId,

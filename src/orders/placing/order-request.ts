@@ -21,7 +21,7 @@ interface RequestedPurchase extends AnyRequest {
   readonly proxyType: string;
   readonly allowPartial: boolean;
   /** The label of the delivered proxies, normalised. */
-  readonly descr: string | null;
+  readonly label: string | null;
 }
 
 interface RequestedProlongation extends AnyRequest {
@@ -38,7 +38,7 @@ export function readPurchase(
   caller: Caller,
   body: PurchaseRequest,
   key: string | undefined,
-  descr: string | null = null,
+  label: string | null = null,
 ): OrderRequest {
   const { count, period, proxy_type: proxyType, max_price: maxPrice, allow_partial: allowPartial } = body;
   const version = toIpVersion(body.version);
@@ -51,7 +51,7 @@ export function readPurchase(
     count,
     proxyType,
   } as const;
-  return { caller, idempotency: readIdempotency(key, item), maxPrice, allowPartial, descr, ...item };
+  return { caller, idempotency: readIdempotency(key, item), maxPrice, allowPartial, label, ...item };
 }
 
 /** Reads the request for a prolongation. @throws IdempotencyKeyInvalid */

@@ -233,7 +233,7 @@ export class OrdersService {
     // Builds each object at once, because this runs a thousand times: fields that are added to a spread
     // object take ten times as long.
     return order.deliveredProxies.map(
-      ({ id, host, port, login, password, descr, date_start: start, date_end: end }) =>
+      ({ id, host, port, login, password, label, date_start: start, date_end: end }) =>
         toProxyOut(
           {
             id,
@@ -247,7 +247,7 @@ export class OrdersService {
             dateStart: start === null ? null : new Date(start),
             dateEnd: end === null ? null : new Date(end),
             withdrawnAt: withdrawals?.get(id) ?? null,
-            descr: password === undefined ? CREDENTIALS_GONE : (descr ?? null),
+            label: password === undefined ? CREDENTIALS_GONE : (label ?? null),
           },
           now,
         ),

@@ -127,10 +127,10 @@ export class Settlement {
        ),
        stored AS (
          INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-                              proxy_type, country, version, period, date_start, date_end, descr)
+                              proxy_type, country, version, period, date_start, date_end, label)
          SELECT delivered.id, closed.user_id, closed.id, closed.provider, provider_proxy_id, host, port,
                 login, password, closed.proxy_type, closed.country, closed.version, closed.period, date_start,
-                date_end, closed.descr
+                date_end, closed.label
            FROM delivered JOIN closed ON closed.id = delivered.order_id
        ),
        entries AS (
@@ -206,7 +206,7 @@ export class Settlement {
                 delivered_proxies = CASE WHEN idempotency_key IS NOT NULL OR key_forgotten THEN
                   (SELECT jsonb_build_array(jsonb_build_object(
                             'id', id, 'host', host, 'port', port, 'login', login, 'password', password,
-                            'date_start', date_start, 'date_end', member.date_end, 'descr', descr))
+                            'date_start', date_start, 'date_end', member.date_end, 'label', label))
                      FROM proxies WHERE proxies.id = orders.proxy_id)
                 END
            FROM member
@@ -223,7 +223,7 @@ export class Settlement {
                 active = refunded_at IS NULL AND (proxies.active OR closed.date_end > now()), absences = 0,
                 withdrawn_at = CASE WHEN refunded_at IS NOT NULL THEN withdrawn_at END
            FROM closed WHERE proxies.id = closed.proxy_id AND proxies.id = ANY (ARRAY(SELECT id FROM locked))
-         RETURNING proxies.id, host, port, login, password, date_start, proxies.date_end, proxies.descr
+         RETURNING proxies.id, host, port, login, password, date_start, proxies.date_end, proxies.label
        ),
        entries AS (
          ${postEntriesSql(

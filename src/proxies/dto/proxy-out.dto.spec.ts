@@ -4,7 +4,7 @@ const NOW = new Date('2026-11-22T12:00:00Z');
 
 const shown = (dateStart: Date | null, dateEnd: Date | null) => {
   const text = { host: 'h', port: '1', login: 'l', password: 'p', proxyType: 'http', country: 'ru' };
-  const proxy = { ...text, id: 1, version: '6' as const, withdrawnAt: null, descr: null };
+  const proxy = { ...text, id: 1, version: '6' as const, withdrawnAt: null, label: null };
   const { date_start: start, date_end: end, active } = toProxyOut({ ...proxy, dateStart, dateEnd }, NOW);
   return [start, end, active];
 };

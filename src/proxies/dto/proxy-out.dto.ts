@@ -87,6 +87,6 @@ export function toProxyOut(proxy: ProxyFields, now: Date): ProxyOut {
     date_start: writeStart(proxy.dateStart),
     date_end: writeEnd(proxy.dateEnd),
     active: (proxy.dateEnd?.getTime() ?? 0) > now.getTime() && proxy.withdrawnAt === null,
-    descr: proxy.descr,
+    descr: proxy.label,
   };
 }

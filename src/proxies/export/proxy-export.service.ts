@@ -70,7 +70,7 @@ const isoSeconds = (column: string): string =>
 export const SHOWN = `
   SELECT id::text, host, port, login, password, proxy_type, country, version,
          ${isoSeconds('date_start')}, ${isoSeconds('date_end')},
-         (date_end > $1) IS TRUE AND withdrawn_at IS NULL AS active, descr`;
+         (date_end > $1) IS TRUE AND withdrawn_at IS NULL AS active, label AS descr`;
 
 const readJson = (selected: string): string => `
   SELECT string_agg(part, ',') AS text, max(id) AS last, count(*) AS count

@@ -37,7 +37,7 @@ export function proxyFilterSql(filter: ProxyFilter, given: (value: unknown) => s
   if (active !== null) {
     conditions.push(`((proxies.date_end > ${now}) IS TRUE AND proxies.withdrawn_at IS NULL) = ${active}`);
   }
-  if (label !== null) conditions.push(`proxies.descr = ${given(label)}`);
+  if (label !== null) conditions.push(`proxies.label = ${given(label)}`);
   if (tag !== null) conditions.push(`${given(tag)} = ANY (proxies.tags)`);
   if (endsBefore !== null) conditions.push(`proxies.date_end < ${given(endsBefore)}`);
   if (orderId !== null) conditions.push(`proxies.order_id = ${given(orderId)}`);

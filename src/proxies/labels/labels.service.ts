@@ -75,16 +75,16 @@ export class LabelsService {
     ids: readonly number[],
     change: LabelChange,
   ): Promise<Labelled[]> {
-    const { descr, tags, add_tags: added, remove_tags: removed } = change;
+    const { descr: label, tags, add_tags: added, remove_tags: removed } = change;
     const labelled = await inQueueOf(userId, () =>
       queryRows<Labelled>(
         this.dataSource,
         `WITH locked AS MATERIALIZED (
-         SELECT id, country, descr, tags FROM proxies WHERE user_id = $1 AND id = ANY ($2::bigint[])
+         SELECT id, country, label, tags FROM proxies WHERE user_id = $1 AND id = ANY ($2::bigint[])
           ORDER BY id FOR NO KEY UPDATE
        ),
        labelled AS MATERIALIZED (
-         SELECT id, CASE WHEN $3 THEN $4::text ELSE descr END AS descr,
+         SELECT id, CASE WHEN $3 THEN $4::text ELSE label END AS label,
                 ARRAY(SELECT DISTINCT tag COLLATE "C" AS tag
                         FROM unnest(coalesce($5::text[], tags) || $6::text[]) AS tag
                        WHERE tag <> ALL ($7::text[]) ORDER BY 1) AS tags
@@ -92,18 +92,18 @@ export class LabelsService {
        ),
        moved AS (
          SELECT id FROM labelled JOIN locked USING (id)
-          WHERE $8 AND (SELECT rule.id FROM rule_of_proxy($1, id, country, locked.descr, locked.tags) AS rule)
+          WHERE $8 AND (SELECT rule.id FROM rule_of_proxy($1, id, country, locked.label, locked.tags) AS rule)
             IS DISTINCT FROM
-            (SELECT rule.id FROM rule_of_proxy($1, id, country, labelled.descr, labelled.tags) AS rule)
+            (SELECT rule.id FROM rule_of_proxy($1, id, country, labelled.label, labelled.tags) AS rule)
        ),
        refused AS (
          SELECT id FROM labelled WHERE cardinality(tags) > ${MAX_TAGS}
        ),
        changed AS (
-         UPDATE proxies SET descr = labelled.descr, tags = labelled.tags FROM labelled
+         UPDATE proxies SET label = labelled.label, tags = labelled.tags FROM labelled
           WHERE proxies.id = labelled.id
             AND NOT EXISTS (SELECT FROM refused) AND NOT EXISTS (SELECT FROM moved)
-            AND (proxies.descr, proxies.tags) IS DISTINCT FROM (labelled.descr, labelled.tags)
+            AND (proxies.label, proxies.tags) IS DISTINCT FROM (labelled.label, labelled.tags)
          RETURNING proxies.id
        )
        SELECT id, id IN (SELECT id FROM changed) AS "isChanged",
@@ -112,8 +112,8 @@ export class LabelsService {
         [
           userId,
           ids,
-          descr !== undefined,
-          descr ? normalLabel(descr) : null,
+          label !== undefined,
+          label ? normalLabel(label) : null,
           tags === undefined ? null : normalTags(tags ?? []),
           normalTags(added ?? []),
           normalTags(removed ?? []),

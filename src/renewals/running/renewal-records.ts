@@ -114,7 +114,7 @@ export class RenewalRecords {
     const [page] = await queryRows<{ done: number; looked: number; dateEnd: string; id: number }>(
       this.dataSource,
       `WITH page AS MATERIALIZED (
-         SELECT id, user_id, country, descr, tags, date_end FROM proxies
+         SELECT id, user_id, country, label, tags, date_end FROM proxies
           WHERE active AND withdrawn_at IS NULL AND date_end > now() + ${LAST_TRY_BEFORE_END}
             AND date_end <= now() + interval '${MOST_HOURS_AHEAD} hours'
             AND (date_end, id) > ($1::timestamptz, $2::bigint)

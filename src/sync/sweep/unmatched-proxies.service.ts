@@ -99,13 +99,13 @@ export class UnmatchedProxiesService {
          )
          INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, order_reference,
                               assigned_action_id, host, port, login, password, proxy_type, country, version,
-                              period, date_start, date_end, active, descr)
+                              period, date_start, date_end, active, label)
          SELECT orders.user_id, orders.id, resolved.provider, resolved.provider_proxy_id,
                 resolved.order_reference, $3, host, port, login, password,
                 CASE WHEN resolved.proxy_type IN ('http', 'socks') THEN resolved.proxy_type
                      ELSE orders.proxy_type END,
                 coalesce(resolved.country, orders.country), coalesce(resolved.version, orders.version),
-                period, date_start, date_end, date_end > now(), orders.descr
+                period, date_start, date_end, date_end > now(), orders.label
            FROM resolved, orders WHERE orders.id = $2`,
         [unmatchedProxyId, orderId, actionId],
       ),

@@ -44,7 +44,7 @@ CREATE TABLE proxies (
   -- When the proxy was refunded because it did not work. It is withdrawn permanently then.
   refunded_at timestamptz,
   -- The customer's own label and tags.
-  descr text,
+  label text,
   tags text[] NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT proxies_provider_proxy_id_key UNIQUE (provider, provider_proxy_id),
@@ -55,7 +55,7 @@ CREATE INDEX proxies_user_id_idx ON proxies (user_id, id);
 -- Finds current rentals, for usage and the forecast, among all that a user ever rented.
 CREATE INDEX proxies_user_id_date_end_idx ON proxies (user_id, date_end);
 -- Finds proxies by label, for services that use this service as their provider.
-CREATE INDEX proxies_descr_idx ON proxies (user_id, descr, id) WHERE descr IS NOT NULL;
+CREATE INDEX proxies_label_idx ON proxies (user_id, label, id) WHERE label IS NOT NULL;
 CREATE INDEX proxies_order_id_idx ON proxies (order_id);
 -- Finds proxies whose next reminder is due, without reading those whose reminder was sent.
 CREATE INDEX proxies_ending_idx ON proxies (date_end, reminded_hours) WHERE active;
@@ -85,7 +85,7 @@ CREATE TABLE orders (
   -- The proxy that a prolongation prolongs.
   proxy_id bigint REFERENCES proxies,
   -- The label of the proxies that a purchase delivers.
-  descr text,
+  label text,
 
   -- The price.
   unit_price numeric(14,2) NOT NULL,
