@@ -175,12 +175,12 @@ describe('A link', () => {
       filter: { country: 'ru', active: true, ends_before: '2100-01-01T03:00:00+03:00' },
       networks: ['203.0.113.9/24', '2001:db8::1'],
       expires_at: '2100-01-01T03:00:00+03:00',
-      descr: 'Clash on the laptop',
+      name: 'Clash on the laptop',
     };
     const { url, ...shown } = await createLink(settings);
     expect(shown).toEqual({
       id: expect.any(Number),
-      descr: 'Clash on the laptop',
+      name: 'Clash on the laptop',
       format: 'clash',
       template: null,
       filter: { country: 'ru', active: true, ends_before: '2100-01-01T00:00:00.000Z' },
@@ -243,7 +243,7 @@ describe('A link', () => {
 
   it('is made of a template also by a client that sends every default', async () => {
     await insert(1);
-    const defaults = { filter: null, expires_at: null, networks: null, descr: null };
+    const defaults = { filter: null, expires_at: null, networks: null, name: null };
     const link = await createLink({ format: 'json', template: '{login}', ...defaults });
     expect(link).toMatchObject({ format: null, template: '{login}', filter: {} });
     expect((await fetchLink(link)).text).toBe('login1\n');

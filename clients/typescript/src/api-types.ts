@@ -1946,11 +1946,11 @@ export interface components {
        */
       networks?: string[] | null;
       /**
-       * Descr
+       * Name
        * @description The purpose of the link; only you see it
        * @example Clash on the laptop
        */
-      descr?: string | null;
+      name?: string | null;
     };
     /** CreatedLink */
     CreatedLink: {
@@ -1960,7 +1960,7 @@ export interface components {
        * @description The purpose of the link
        * @example Clash on the laptop
        */
-      descr: string | null;
+      name: string | null;
       /**
        * @description `null` if there is a template
        * @example clash
@@ -2034,7 +2034,7 @@ export interface components {
        * @description The purpose of the link
        * @example Clash on the laptop
        */
-      descr: string | null;
+      name: string | null;
       /**
        * @description `null` if there is a template
        * @example clash

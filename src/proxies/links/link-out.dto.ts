@@ -8,7 +8,7 @@ export class LinkOut {
   id!: number;
 
   @ApiNullable('string', 'The purpose of the link', 'Clash on the laptop')
-  descr!: string | null;
+  name!: string | null;
 
   @ApiNullable(FORMAT_NAMES, '`null` if there is a template', 'clash')
   format!: FormatName | null;

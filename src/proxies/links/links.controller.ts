@@ -42,7 +42,7 @@ export class LinksController {
             format: 'clash',
             filter: { country: 'ru', active: true },
             expires_at: '2100-01-01T00:00:00Z',
-            descr: 'Clash on the laptop',
+            name: 'Clash on the laptop',
           },
         },
         'A list of one tag, for one network': {

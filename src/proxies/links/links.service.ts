@@ -65,7 +65,7 @@ const EXPIRED_AT = 'least(link.expires_at, token.revoked_at)';
 
 /** SQL columns of a LinkOut. `$1` is the current time. */
 const SHOWN = `
-  link.id, link.descr, link.format, link.template, link.filter, link.networks, link.token_id,
+  link.id, link.name, link.format, link.template, link.filter, link.networks, link.token_id,
   CASE WHEN token.revoked_at IS NOT NULL THEN 'revoked'
        WHEN link.expires_at <= $1 THEN 'expired' ELSE 'active' END AS state,
   link.created_at, link.expires_at, link.last_used_at, link.uses`;
@@ -104,7 +104,7 @@ export class LinksService {
         manager,
         `WITH link AS (
            INSERT INTO export_links
-             (user_id, token_id, secret_hash, descr, format, template, filter, networks, expires_at)
+             (user_id, token_id, secret_hash, name, format, template, filter, networks, expires_at)
            SELECT $2, $3, $4::bytea, $5, $6, $7, $8::jsonb,
                   (SELECT array_agg(network(address) ORDER BY place)
                      FROM unnest($9::inet[]) WITH ORDINALITY AS given (address, place)), $10
@@ -116,7 +116,7 @@ export class LinksService {
           caller.userId,
           caller.tokenId,
           `\\x${hexHashOf(secret)}`,
-          link.descr,
+          link.name,
           template === null ? format : null,
           template,
           storedFilter(link.filter),

@@ -41,5 +41,5 @@ export class NewLinkRequest {
     example: 'Clash on the laptop',
     absent: 'null',
   })
-  descr!: string | null;
+  name!: string | null;
 }

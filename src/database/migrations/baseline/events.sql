@@ -135,7 +135,7 @@ CREATE TABLE export_links (
   token_id bigint NOT NULL REFERENCES api_tokens,
   -- SHA-256 of the whole secret.
   secret_hash bytea NOT NULL UNIQUE CHECK (octet_length(secret_hash) = 32),
-  descr text,
+  name text,
   -- The export format; null if there is a template instead.
   format text,
   template text,
