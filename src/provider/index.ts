@@ -17,6 +17,7 @@ export {
   type ListedPage,
   type ListedProxy,
   ListingIncomplete,
+  PROXIES_PER_CALL,
   type ListingOptions,
   type ProviderCallRecord,
   type ProviderProlongation,

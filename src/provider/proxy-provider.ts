@@ -219,10 +219,16 @@ export interface ListedPage {
   readonly unread: readonly UnreadRow[];
 }
 
+/**
+ * Maximum numbers of proxies in one call: one page of a listing confirms a purchase, and every server accepts
+ * a URL with this many prolonged proxies.
+ */
+export const PROXIES_PER_CALL = { purchase: 1000, prolongation: 200 } as const;
+
 /** Thrown when a listing may lack proxies: some rows are unreadable or belong to another order reference. */
 export class ListingIncomplete extends ProviderOutcomeUnknown {
   constructor(readonly found: readonly ListedProxy[]) {
-    super('getproxy may lack proxies: some of its rows cannot be read, or have another order reference');
+    super('the listing may lack proxies: some of its rows cannot be read, or have another order reference');
   }
 }
 

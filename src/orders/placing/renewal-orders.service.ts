@@ -11,7 +11,7 @@ import {
 } from '../../common';
 import { AppConfig } from '../../config';
 import { mayHaveCommitted, queryRow, queryRows, sqlList } from '../../database';
-import { ProxyProvider } from '../../provider';
+import { PROXIES_PER_CALL, ProxyProvider } from '../../provider';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import { hashOf, renewalKey } from '../order-keys';
@@ -43,8 +43,6 @@ export interface WantedRenewal extends RenewalOffer {
  * and few, so that little money is held and customers' changes of their renewals apply soon.
  */
 const CALLS_QUEUED = 3;
-/** Maximum number of proxies that the provider takes in one call. */
-const PROXIES_PER_CALL = 200;
 /**
  * Maximum number of queued purchases with ends that no sweep has confirmed. Each requires a listing, which
  * shows the ends of all its proxies.
@@ -130,7 +128,7 @@ export class RenewalOrders {
         WHERE state IN ${sqlList(['reserved', 'submitting'])} AND ${IS_RENEWAL_SQL}`,
     );
     const ordersPerCall = this.config.tuning.ordersPerCall ?? ORDERS_PER_CALL;
-    const size = CALLS_QUEUED * Math.min(ordersPerCall, PROXIES_PER_CALL);
+    const size = CALLS_QUEUED * Math.min(ordersPerCall, PROXIES_PER_CALL.prolongation);
     const spendable = this.provider.spendable();
     const left = spendable === null ? null : subtractDecimals(spendable, cost);
     return new RenewalRoom(underWay, size - queued, left, new Set(toList));

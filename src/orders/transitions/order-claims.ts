@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { preparedRow, preparedRows, queryRows, resolveCommitOutcome, sqlList } from '../../database';
+import { PROXIES_PER_CALL } from '../../provider';
 import { longestQueueSeconds, longestReadingSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import type { OrderBatch } from '../order-batch';
 import { type BatchRow, SELECT_BATCH_ROWS, toBatches } from '../order-queries';
@@ -18,13 +19,6 @@ export const CLAIM_LOCK = 7_283_002;
  * customers.
  */
 export const ORDERS_PER_CALL = 100;
-
-/**
- * Maximum numbers of proxies in one call: one page of a listing confirms a purchase, and every server accepts
- * a URL with this many prolonged proxies.
- */
-const PROXIES_PER_PURCHASE = 1000;
-const PROXIES_PER_PROLONGATION = 200;
 
 export interface QueueLook {
   /** Whether an order is ready for a call. */
@@ -108,8 +102,8 @@ export class OrderClaims {
        candidates AS (
          SELECT id, row_number() OVER queue AS position, sum(count) OVER queue AS size,
                 sum(provider_price) OVER queue AS cost,
-                CASE kind WHEN 'purchase' THEN ${PROXIES_PER_PURCHASE}
-                          ELSE ${PROXIES_PER_PROLONGATION} END AS room
+                CASE kind WHEN 'purchase' THEN ${PROXIES_PER_CALL.purchase}
+                          ELSE ${PROXIES_PER_CALL.prolongation} END AS room
            FROM alike
          WINDOW queue AS (ORDER BY gives_way, turn, served_at NULLS FIRST, id)
        ),
