@@ -7,7 +7,6 @@ import { DepositRecords } from '../records/deposit-records';
 import { DepositReadings } from './deposit-readings';
 import { EndedPaymentsJob } from './ended-payments.job';
 
-const PAYMENT_ID = /^[\w-]{1,64}$/;
 /** Maximum number of ids that wait for the next lookup. Due readings find the other payments. */
 const MOST_WAITING = 100;
 /**
@@ -47,7 +46,7 @@ export class Notifications {
 
   /** @param body not validated */
   hear(body: unknown): void {
-    const id = paymentIdOf(body);
+    const id = this.provider.notifiedPayment(body);
     if (id === null || this.waiting.size >= MOST_WAITING || this.reads.left(id, this.nowMs()) === 0) {
       return this.count('ignored');
     }
@@ -88,14 +87,3 @@ export class Notifications {
     this.metrics.count('payment_notifications_total', { outcome }, times);
   }
 }
-
-/** Returns the payment's id in a notification, which may be about a refund of the payment. */
-function paymentIdOf(body: unknown): string | null {
-  const object = isObject(body) ? body['object'] : undefined;
-  if (!isObject(object)) return null;
-  const id = object['payment_id'] ?? object['id'];
-  return typeof id === 'string' && PAYMENT_ID.test(id) ? id : null;
-}
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;

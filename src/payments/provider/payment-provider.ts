@@ -112,9 +112,13 @@ export class PaymentsForbidden extends PaymentsUnavailable {
  */
 export class PaymentOutcomeUnknown extends PaymentError {}
 
+/** Time for which the provider executes a key once, and the time within which a call is sent again. */
+export const KEY_MEMORY_SQL = "interval '24 hours'";
+export const RETRY_WITHIN_SQL = "interval '23 hours'";
+
 /**
  * Port to a payment provider. It is never called inside a transaction. Creations and refunds are sent with a
- * key. The provider executes them once for each key while it remembers the key, for 24 hours.
+ * key. The provider executes them once for each key while it remembers the key.
  */
 export abstract class PaymentProvider {
   /** Name that is stored with all data from the provider. */
@@ -133,6 +137,9 @@ export abstract class PaymentProvider {
 
   /** @throws PaymentError */
   abstract create(paymentKey: string, request: string): Promise<ProviderPayment>;
+
+  /** Returns the payment's id in a notification, which anybody may have sent; null without a valid id. */
+  abstract notifiedPayment(body: unknown): string | null;
 
   /** @returns null if the provider has no such payment. @throws PaymentError */
   abstract read(paymentId: string): Promise<ProviderPayment | null>;

@@ -60,6 +60,11 @@ interface Call<Schema extends z.ZodType> {
   readonly post?: { readonly key: string; readonly body: string };
 }
 
+const PAYMENT_ID = /^[\w-]{1,64}$/;
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
 /** Calls YooKassa's API v3. Decision 69 lists the facts about this API, with their sources. */
 @Injectable()
 export class YooKassaProvider extends PaymentProvider {
@@ -109,6 +114,14 @@ export class YooKassaProvider extends PaymentProvider {
 
   create(key: string, body: string): Promise<ProviderPayment> {
     return this.call({ method: 'create', path: 'payments', schema: paymentResponse, post: { key, body } });
+  }
+
+  /** A notification about a refund contains the id of its payment. */
+  notifiedPayment(body: unknown): string | null {
+    const object = isObject(body) ? body['object'] : undefined;
+    if (!isObject(object)) return null;
+    const id = object['payment_id'] ?? object['id'];
+    return typeof id === 'string' && PAYMENT_ID.test(id) ? id : null;
   }
 
   read(paymentId: string): Promise<ProviderPayment | null> {

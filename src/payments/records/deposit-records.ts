@@ -12,7 +12,7 @@ import {
 import type { PageRequest } from '../../http';
 import { Retries } from '../../jobs';
 import type { Idempotency } from '../../orders';
-import type { PaymentMark } from '../provider/payment-provider';
+import { type PaymentMark, RETRY_WITHIN_SQL } from '../provider/payment-provider';
 import type { DepositOut } from './deposit.dto';
 
 /** SQL for the public state of a row of `deposits`. */
@@ -176,8 +176,8 @@ export class DepositRecords {
       this.dataSource,
       `SELECT ${WANTED_COLUMNS}, state = 'canceled' AS "isRefused" FROM deposits
         WHERE id = $1 AND provider_payment_id IS NULL
-          -- The provider remembers a key for 24 hours.
-          AND (state = 'canceled' OR (state = 'pending' AND created_at > now() - interval '23 hours'))`,
+          -- The provider forgets a key after a time.
+          AND (state = 'canceled' OR (state = 'pending' AND created_at > now() - ${RETRY_WITHIN_SQL}))`,
       [id],
     );
     return wanted ?? null;

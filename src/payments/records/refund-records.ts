@@ -2,7 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { preparedRows, queryRows, violatedConstraint } from '../../database';
 import { Retries } from '../../jobs';
-import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
+import {
+  KEY_MEMORY_SQL,
+  type NewRefund,
+  type ProviderRefund,
+  RETRY_WITHIN_SQL,
+} from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
 import { roublesOf } from './payment-records';
 
@@ -30,11 +35,11 @@ const LONGEST_PAUSE_SECONDS = 600;
 /** Time after which a call is over, unless the process was frozen. */
 const CALL_SECONDS = 20;
 /**
- * Condition for sending a refund. The provider remembers a key for 24 hours; a later retry would refund
+ * Condition for sending a refund. The provider forgets a key after a time; a later retry would refund
  * again.
  */
 const IS_SENDABLE = `refund.end_action_id IS NULL
-  AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - interval '23 hours')`;
+  AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - ${RETRY_WITHIN_SQL})`;
 
 /**
  * Runs the refund job's statements, each of which checks the stored state first. The money was held before,
@@ -74,7 +79,7 @@ export class DepositRefundRecords {
                  deposits.amount AS "paidAmount", deposits.request AS "paymentRequest",
                  deposits.provider_payment_id AS "paymentId", refund.may_be_made AS "mayBeMade",
                  ${IS_SENDABLE} AS "isSendable",
-                 coalesce(refund.sent_at < now() - interval '24 hours', true) AS "isListedByNow",
+                 coalesce(refund.sent_at < now() - ${KEY_MEMORY_SQL}, true) AS "isListedByNow",
                  refund.sent_at AS "sentAt"`,
       [provider, room],
     );
@@ -98,7 +103,7 @@ export class DepositRefundRecords {
           SET request = coalesce(request, $3), may_be_made = true,
               first_sent_at = coalesce(first_sent_at, $4, now()), sent_at = coalesce($4, now())
         WHERE refund_key = $1 AND state = 'held' AND next_try_at = $2::text::timestamptz AND ${IS_SENDABLE}
-          AND (first_sent_at IS NULL OR first_sent_at > $4::timestamptz - interval '23 hours')
+          AND (first_sent_at IS NULL OR first_sent_at > $4::timestamptz - ${RETRY_WITHIN_SQL})
        RETURNING request`,
       [refundKey, nextTry, request, at],
     );
