@@ -58,6 +58,17 @@ describe('The adapter of YooKassa', () => {
     provider = module.get(YooKassaProvider);
   });
 
+  it.each([
+    [{ object: { id: 'payment-1' } }, 'payment-1'],
+    [{ object: { id: 'refund-1', payment_id: 'payment-1' } }, 'payment-1'],
+    [{ object: { id: '../payments' } }, null],
+    [{ object: { id: 1 } }, null],
+    [{ object: null }, null],
+    [null, null],
+  ])("reads the payment's id from the notification %j: %j", (body, id) => {
+    expect(provider.notifiedPayment(body)).toBe(id);
+  });
+
   it('knows that nothing was sent if no connection is made', async () => {
     const { baseUrl } = config.payments;
     const gone = http.createServer();
