@@ -68,5 +68,6 @@ describe('The prefilled fields of the page of staff', () => {
       scopes: [['read', ...ALL_SCOPES, ...ALL_PAYMENT_SCOPES, ...ALL_STAFF_SCOPES].join(' | ')],
     });
     expect(bodyOf('POST /staff/orders/{order_id}/decide')).toMatchObject({ decision: 'deliver | cancel' });
+    expect(bodyOf('POST /staff/price-rules')).toMatchObject({ country: null, version: null });
   });
 });

@@ -32,9 +32,13 @@ const REPEATED = new Set(['401', '405', '408', '413', '415', '429', '431']);
 /** Captures the users at the beginning of a description for staff, e.g. `For accounting, when …`. */
 const USERS = /^For ([a-z ]+?)(?: of [^,:;.]*)?[,:;.]/;
 
+const PAGING = ['cursor', 'limit'];
+const pagingRank = (parameter: object): number =>
+  Number('name' in parameter && PAGING.includes(String(parameter.name)));
+
 /**
- * Adds users and scopes to the summary, which is visible while an operation is collapsed. Hides responses
- * that are the same everywhere.
+ * Adds users and scopes to the summary, which is visible while an operation is collapsed. Lists the fields of
+ * a search before those of its pages. Hides responses that are the same everywhere.
  */
 export function condense(document: OpenAPIObject): OpenAPIObject {
   for (const operation of operationsOf(document)) {
@@ -43,6 +47,7 @@ export function condense(document: OpenAPIObject): OpenAPIObject {
     operation.summary = [operation.summary, users, ...scopes]
       .filter((text) => text !== undefined)
       .join(' · ');
+    operation.parameters?.sort((one, other) => pagingRank(one) - pagingRank(other));
     for (const [status, response] of Object.entries(operation.responses)) {
       const isRepeated = REPEATED.has(status) || (response && '$ref' in response);
       if (isRepeated) Reflect.deleteProperty(operation.responses, status);
@@ -64,13 +69,15 @@ export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
       if (media.example !== undefined || media.examples !== undefined) continue;
       const name = media.schema && '$ref' in media.schema ? media.schema.$ref.split('/').at(-1) : undefined;
       const { required = [], properties = {} } = schemas[name ?? ''] ?? {};
-      // Accounting needs `reference`, although it may be omitted.
-      const fields = 'reference' in properties ? [...required, 'reference'] : required;
+      const fields = [...required, ...SHOWN_OPTIONS.filter((field) => field in properties)];
       media.example = Object.fromEntries(fields.map((field) => [field, emptyOf(properties[field])]));
     }
   }
   return document;
 }
+
+/** Optional fields in the forms: accounting needs `reference`, and few price rules apply everywhere. */
+const SHOWN_OPTIONS = ['reference', 'country', 'version'];
 
 const choicesOf = ({ pattern = '', enum: choices }: Schema): string =>
   (choices ?? WORDS.exec(pattern)?.[1]?.split('|') ?? []).join(' | ');

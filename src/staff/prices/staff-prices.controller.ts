@@ -142,13 +142,14 @@ export class StaffPricesController {
     action: 'prices.add',
     summary: 'Add a price rule',
     description:
-      'For pricing; preview the change first. An omitted field matches all. Of the rules that match ' +
-      'an offer, the most specific one applies: by user, then by country, version and the fewest ' +
-      'periods, then the newest. Without `valid_from` the rule begins in one or two seconds. It ' +
-      'begins at the same moment on every replica, and the rule that it `replaces` ends then. A rule ' +
-      'for a country can only lower a price: it applies where it is cheaper than the quote, and is refused ' +
-      'if that is nowhere. `preview` of the response shows where the rule applies, and what sets the other ' +
-      'prices.',
+      'For pricing; preview the change first. A field that is omitted or `null` matches all; `version` is ' +
+      '`"6"`, `"4"` or `"4s"`. Of the rules that match an offer, the most specific one applies: by user, ' +
+      'then by country, version and the fewest periods, then the newest. Without `valid_from` the rule ' +
+      'begins in one or two seconds. It begins at the same moment on every replica, and the rule that it ' +
+      '`replaces` ends then. A rule for a country can only lower a price: it applies where it is cheaper ' +
+      'than the quote, and is refused if that is nowhere. For a higher price in one country, raise the ' +
+      'markup of the version, and keep that of each other country by a rule. `preview` of the response ' +
+      'shows where the rule applies, and what sets the other prices.',
     status: 201,
     response: { description: 'The rule', type: AddedPriceRuleOut },
     errors: {

@@ -70,10 +70,9 @@ export class StaffRenewalsController {
     action: 'renewals.pause-all',
     summary: 'Pause or resume all renewals',
     description:
-      'For operators, when renewals cause harm: from now on no renewal is ordered. Due renewals ' +
-      'are skipped with the reason `paused`, which customers see, and are ordered once renewals ' +
-      'continue, unless the rental then ends within an hour. Orders that were placed before are ' +
-      'executed.',
+      'For operators, when renewals cause harm: while `paused` is `true`, no renewal is ordered. Due ' +
+      'renewals are skipped with the reason `paused`, which customers see, and are ordered once it is ' +
+      '`false`, unless the rental then ends within an hour. Orders that were placed before are executed.',
     response: { description: 'Whether they are paused', type: AllRenewalsOut },
   })
   pauseAll(

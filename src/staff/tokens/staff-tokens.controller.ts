@@ -55,8 +55,9 @@ export class StaffTokensController {
     on: 'user',
     summary: 'Issue a token',
     description:
-      'For support, when a customer or a colleague needs access. The token is shown once, in this ' +
-      'response. It can be limited to networks, to an amount of roubles a day (UTC), and to a time. ' +
+      'For support, when a customer or a colleague needs access. The scope `read` only reads, as does ' +
+      '`staff:read` for colleagues. The token is shown once, in this response. It can be limited to ' +
+      'networks, to an amount of roubles a day (UTC), and to a time. ' +
       'It is never wider than your token: it has at most its scopes, and inherits omitted ' +
       '`expires_at`, `allowed_ips` and `daily_limit`. Its orders count against your daily limit, too. ' +
       "To issue tokens for customers, yours needs customers' scopes; to give staff scopes to somebody " +
