@@ -96,7 +96,9 @@ export async function writeReference(site: string, version: string): Promise<voi
       const redocly = join(PROJECT, 'node_modules/.bin/redocly');
       await run(redocly, ['build-docs', source, '--output', page, '--inlineBundle'], { cwd: directory });
       const html = await readFile(page, 'utf8');
-      await writeFile(page, html.replace('<meta charset="utf8" />', `$&\n  ${POLICY}`));
+      const kept = html.replace('<meta charset="utf8" />', `$&\n  ${POLICY}`);
+      if (kept === html) throw new Error(`${page} has no place for its Content-Security-Policy`);
+      await writeFile(page, kept);
     }
   } finally {
     service.kill();
