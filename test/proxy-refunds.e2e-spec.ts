@@ -822,6 +822,6 @@ it('Nothing but the deletion of refunded proxies deletes a proxy at the provider
   expect(callers.sort()).toEqual([
     'provider/proxy-provider.ts',
     'provider/px6/px6.provider.ts',
-    'proxy-refunds/deletions.ts',
+    'proxy-refunds/proxy-deletions.ts',
   ]);
 });

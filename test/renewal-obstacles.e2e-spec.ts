@@ -11,7 +11,7 @@ import {
   monthOf,
   COMMON_OBSTACLES,
   PROXY_OBSTACLES,
-} from '../src/renewals/decide';
+} from '../src/renewals/renewal-decision';
 import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { SeededRandom } from './support/seeded-random';

@@ -1,11 +1,11 @@
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import { RenewalOrders } from '../src/orders';
-import { RenewalRoom } from '../src/orders/placing/renewal-orders.service';
+import { RenewalRoom } from '../src/orders/placing/renewal-orders';
 import { ProviderClosed, ProxyProvider } from '../src/provider';
 import { RenewalJob } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
-import { Reminders } from '../src/renewals/running/reminders.service';
+import { Reminders } from '../src/renewals/running/renewal-reminders';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { lookAway } from './support/look-away';

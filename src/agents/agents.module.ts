@@ -9,7 +9,7 @@ import { ProxiesModule } from '../proxies';
 import { ProxyRefundsModule } from '../proxy-refunds';
 import { RenewalsModule } from '../renewals';
 import { UsersModule } from '../users';
-import { AgentTools } from './agent-tools.service';
+import { AgentTools } from './agent-tools';
 import { DepositTools } from './deposit-tools';
 import { McpController } from './mcp.controller';
 import { OrderTools } from './order-tools';

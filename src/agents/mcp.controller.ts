@@ -19,7 +19,7 @@ import {
   receivedBytes,
   UnparsedBody,
 } from '../http';
-import { AgentTools } from './agent-tools.service';
+import { AgentTools } from './agent-tools';
 import { envelopeOf } from './envelope';
 import { WrongTokenFilter } from './no-oauth';
 import type { ToolCall } from './tool';

@@ -38,5 +38,5 @@ export { PROXY_TYPES, type ProxyType } from './proxy-type';
 export { type OddRow, readRows } from './read-rows';
 export { REPLICA_ID, SERVICE_NAME, SERVICE_VERSION } from './service';
 export { TimeLimit } from './time-limit';
-export { Turns } from './turns';
+export { Turns } from './concurrency-limit';
 export { isOverWithin } from './within';

@@ -4,9 +4,9 @@ import { LedgerModule } from '../ledger';
 import { OrdersModule } from '../orders';
 import { ProxiesModule } from '../proxies';
 import { SyncModule } from '../sync';
+import { CallGuard, receiveCall } from './call-guard';
 import { OwnProxies } from './own-proxies';
 import { Px6Controller } from './px6.controller';
-import { CallGuard, receiveCall } from './wire-access';
 
 /** Serves PROXY6's own interface to clients that were written for it, only with `PX6_COMPATIBLE=on`. */
 @Module({

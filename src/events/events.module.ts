@@ -3,7 +3,7 @@ import { AuthModule } from '../auth';
 import { AppConfig } from '../config';
 import { Retention } from '../jobs';
 import { LedgerModule } from '../ledger';
-import { Publisher } from './publisher';
+import { Publisher } from './event-publisher';
 import { EventPages, REMOVED_EVENTS } from './reading/event-pages';
 import { EventReadingService } from './reading/event-reading.service';
 import { EventsController } from './reading/events.controller';

@@ -81,4 +81,4 @@ export { instanceOf, readInput } from './validation/read-input';
 export { declaredFields, type FieldDescription } from './validation/read-instance';
 export { type ApiInterface, describeObjectsOf, serveDescription } from './description/swagger';
 export { TooManyRequests } from './limits/limits.errors';
-export { RequestLimits } from './limits/request-limits.service';
+export { RequestLimits } from './limits/request-limits';

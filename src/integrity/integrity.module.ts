@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ProviderModule } from '../provider';
-import { AuditRuns } from './audit-runs.service';
+import { AuditRuns } from './audit-runs';
 import { IntegrityService } from './integrity.service';
 
 @Module({

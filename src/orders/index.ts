@@ -1,4 +1,4 @@
-export { BulkProlongations } from './bulk/bulk-prolongations.service';
+export { BulkProlongations } from './bulk/bulk-prolongations';
 export { BulkProxyOut } from './bulk/bulk.dto';
 export { DispatcherService } from './dispatch/dispatcher.service';
 export { OrderWaiters } from './dispatch/order-waiters';
@@ -40,7 +40,7 @@ export { PurchaseRequest } from './placing/dto/orders.dto';
 export { readPurchase } from './placing/order-request';
 export { type OrderResult, OrdersService } from './placing/orders.service';
 export { CLOSED_FOR_MAINTENANCE, Maintenance } from './maintenance';
-export { RenewalOrders, type RenewalRoom, type WantedRenewal } from './placing/renewal-orders.service';
+export { RenewalOrders, type RenewalRoom, type WantedRenewal } from './placing/renewal-orders';
 export { ReviewService } from './reconciliation/review.service';
 export {
   type ForgottenOrder,

@@ -84,7 +84,7 @@ export abstract class ProxyProvider {
 
   /**
    * Deletes a proxy permanently, without a refund. It may be retried: a refusal `not-found` confirms the
-   * deletion. Only refunded proxies are deleted: `src/proxy-refunds/deletions.ts`.
+   * deletion. Only refunded proxies are deleted: `src/proxy-refunds/proxy-deletions.ts`.
    */
   abstract deleteProxy(proxyId: string, options?: ReadOptions): Promise<void>;
 

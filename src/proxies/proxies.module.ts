@@ -13,13 +13,13 @@ import { ExpiringService } from './expiring/expiring.service';
 import { ProxyExportService } from './export/proxy-export.service';
 import { PROXY_FILE_CONTROLLERS } from './export/proxy-files.controller';
 import { LabelsService } from './labels/labels.service';
-import { LinkUses } from './links/link-uses.service';
+import { LinkUses } from './links/link-uses';
 import { LinksController } from './links/links.controller';
 import { LinksService } from './links/links.service';
 import { SecretLinksController } from './links/secret-links.controller';
 import { ListRevisionService } from './list-revision.service';
+import { ProxyPings } from './pings/proxy-pings';
 import { ProxyPingsController } from './pings/proxy-pings.controller';
-import { ProxyPings } from './pings/proxy-pings.service';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
 

@@ -7,9 +7,9 @@ export {
   type ProxyRefundState,
   StaffRefundOut,
 } from './dto/refund.dto';
-export { ProxyRefundNotFound, RefundNotForStaff, RefundWaits } from './refunds.errors';
-export { ProxyRefundsModule } from './refunds.module';
-export { ProxyRefundsService } from './refunds.service';
-export { ProxyRefundRecords } from './refund-records';
+export { ProxyRefundNotFound, RefundNotForStaff, RefundWaits } from './proxy-refunds.errors';
+export { ProxyRefundsModule } from './proxy-refunds.module';
+export { ProxyRefundsService } from './proxy-refunds.service';
+export { ProxyRefundRecords } from './proxy-refund-records';
 export { type RefundRule, RefundRules } from './refund-rules';
 export { StaffRefunds, type StaffRefundFilter } from './staff-refunds';

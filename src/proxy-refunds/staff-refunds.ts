@@ -8,8 +8,8 @@ import type {
   ProxyRefundState,
   StaffRefundOut,
 } from './dto/refund.dto';
-import { ProxyRefundRecords } from './refund-records';
-import { RefundNotForStaff, ProxyRefundNotFound, RefundWaits } from './refunds.errors';
+import { ProxyRefundRecords } from './proxy-refund-records';
+import { RefundNotForStaff, ProxyRefundNotFound, RefundWaits } from './proxy-refunds.errors';
 
 export interface StaffRefundFilter {
   readonly state: ProxyRefundState | null;

@@ -15,7 +15,7 @@ import {
   PageOf,
   StrictRequest,
 } from '../http';
-import { RENEWAL_OBSTACLES, type RenewalObstacle } from './decide';
+import { RENEWAL_OBSTACLES, type RenewalObstacle } from './renewal-decision';
 
 export const FORECAST_DAYS = 90;
 

@@ -4,9 +4,9 @@ import { CatalogService, assertPeriodSold, type PriceList, toIpVersion } from '.
 import { Clock, DomainError, inSlices, type IpVersion, Money } from '../common';
 import { inTransaction, queryRow, queryRows } from '../database';
 import { RequestsUnderWay } from '../http';
-import { type Decision, monthOf, type RenewalObstacle } from './decide';
 import { AT_ONCE, type Funds, type Rental, runForecast } from './forecast';
 import type { ForecastItem, ForecastOut, ForecastQuery } from './forecast.dto';
+import { type Decision, monthOf, type RenewalObstacle } from './renewal-decision';
 import { ruleOfProxySql } from './rule-of-proxy';
 
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 import { SeededRandom } from '../../test/support/seeded-random';
 import { Money } from '../common';
-import { decide, type Decision, dueAt, hourOf, lastTryAt, monthOf } from './decide';
 import { BALANCE_DAYS, firstUnpaidDay, type Funds, type Rental, runForecast } from './forecast';
+import { decide, type Decision, dueAt, hourOf, lastTryAt, monthOf } from './renewal-decision';
 
 const HOUR_MS = 3_600_000;
 const NOW = new Date('2026-11-21T12:30:00Z');

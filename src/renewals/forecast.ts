@@ -9,7 +9,7 @@ import {
   lastTryAt,
   type Means,
   monthOf,
-} from './decide';
+} from './renewal-decision';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,4 +1,4 @@
-export { RENEWAL_OBSTACLES, type RenewalObstacle } from './decide';
+export { RENEWAL_OBSTACLES, type RenewalObstacle } from './renewal-decision';
 export { ForecastOut, ForecastQuery } from './forecast.dto';
 export { ForecastService } from './forecast.service';
 export { BALANCE_DAYS, firstUnpaidDay } from './forecast';
@@ -9,4 +9,4 @@ export { RenewalsModule } from './renewals.module';
 export { RenewalRuleOut } from './rules.dto';
 export { RenewalRecords } from './running/renewal-records';
 export { RenewalJob } from './running/renewal.job';
-export { RENEWAL_WAITS, WAITING_RENEWALS } from './waiting';
+export { RENEWAL_WAITS, WAITING_RENEWALS } from './waiting-renewals';

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../http';
-import { RENEWAL_OBSTACLES, type RenewalObstacle } from './decide';
+import { RENEWAL_OBSTACLES, type RenewalObstacle } from './renewal-decision';
 import { RENEWAL_STATES, type RenewalState } from './renewal-states';
 
 export class RenewalOut {

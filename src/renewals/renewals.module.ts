@@ -7,9 +7,9 @@ import { ProxiesModule } from '../proxies';
 import { ForecastService } from './forecast.service';
 import { RenewalsController } from './renewals.controller';
 import { RulesService } from './rules.service';
-import { DueRenewals } from './running/due-renewals.service';
-import { Reminders } from './running/reminders.service';
+import { DueRenewals } from './running/due-renewals';
 import { RenewalRecords } from './running/renewal-records';
+import { Reminders } from './running/renewal-reminders';
 import { RenewalJob } from './running/renewal.job';
 
 @Module({

@@ -6,7 +6,7 @@ import { Clock, Money } from '../common';
 import { changeOfUser, type Queryable, queryRow, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import { normalLabel, normalTag, ProxiesService } from '../proxies';
-import { monthOf } from './decide';
+import { monthOf } from './renewal-decision';
 import {
   LimitedTokenCannotRenew,
   RenewalRuleNotFound,

@@ -13,7 +13,7 @@ import { listenOnFirstFree } from './system';
 import { CallLog } from './wire/call-log';
 import { FaultPlan } from './wire/faults/fault-plan';
 import { Gates } from './wire/faults/gates';
-import { SlidingRateLimit } from './wire/rate-limit';
+import { SlidingRateLimit } from './wire/sliding-rate-limit';
 import { WireServer } from './wire/wire-server';
 
 const LOOPBACK = '127.0.0.1';

@@ -10,7 +10,7 @@ import { OPEN_STATES } from '../orders';
 import { UNDECIDED_REASONS } from '../payments';
 import { ProxyProvider } from '../provider';
 import { RENEWAL_STATES } from '../renewals';
-import { Facts } from './facts';
+import { Facts } from './status-facts';
 
 /** Maximum time for the database, shorter than a scraper's usual timeout of 10 s. */
 const DATABASE_TIMEOUT_MS = 2000;

@@ -4,7 +4,7 @@ import { findExcessiveRights, queryRows } from '../database';
 import { ProxyProvider } from '../provider';
 import { WAITING_RENEWALS } from '../renewals';
 import { MaintenanceService } from '../sync';
-import { Facts } from './facts';
+import { Facts } from './status-facts';
 import type { StatusOut } from './status.dto';
 
 /** Reads the state of all replicas from the database. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { MetricsServer, PREFIX } from '../../src/metrics';
-import { Facts } from '../../src/status/facts';
+import { Facts } from '../../src/status/status-facts';
 import { eventually, runService } from '../support/built-service';
 import { readDescription } from '../support/description';
 import { forAllTests } from '../support/fixtures';

@@ -1,7 +1,7 @@
 import { Money } from '../../src/common';
 import { LedgerService } from '../../src/ledger';
-import { monthOf } from '../../src/renewals/decide';
 import type { ForecastItem, ForecastOut } from '../../src/renewals/forecast.dto';
+import { monthOf } from '../../src/renewals/renewal-decision';
 import { ruleOfProxySql } from '../../src/renewals/rule-of-proxy';
 import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';

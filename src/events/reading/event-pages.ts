@@ -9,8 +9,8 @@ import {
   type Waits,
 } from '../../database';
 import { CursorUnknown } from '../../http';
+import { EVENTS } from '../event-publisher';
 import { eventIdOf, type EventOut, type EventType, toEventOut } from '../event-types';
-import { EVENTS } from '../publisher';
 import type { Beginning } from './events.query';
 import { EventsGone } from './reading.errors';
 

@@ -8,7 +8,7 @@ import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swag
 import type { Application, NextFunction, Request, RequestHandler, Response } from 'express';
 import { contentSecurityPolicy } from 'helmet';
 import { plainAddress } from '../../common';
-import { RequestLimits } from '../limits/request-limits.service';
+import { RequestLimits } from '../limits/request-limits';
 import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonResponses, liftParameterExamples } from './common-responses';
 import { describeNull } from './describe-null';

@@ -6,7 +6,7 @@ import { Money, ServiceUnavailable } from '../../common';
 import { markReplay } from '../../http';
 import { TooManyTargets } from '../../proxies';
 import { IdempotencyKeyInProgress, PriceAboveMax } from '../orders.errors';
-import { BulkProlongations } from './bulk-prolongations.service';
+import { BulkProlongations } from './bulk-prolongations';
 import { BulkProlongRequest, BulkProlongResponse } from './bulk.dto';
 
 @ApiTags('Orders')

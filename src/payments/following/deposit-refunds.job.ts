@@ -8,8 +8,8 @@ import {
   PaymentsUnavailable,
   type ProviderRefund,
 } from '../provider/payment-provider';
+import { type DueDepositRefund, DepositRefundRecords } from '../records/deposit-refund-records';
 import { PaymentRecords } from '../records/payment-records';
-import { type DueDepositRefund, DepositRefundRecords } from '../records/refund-records';
 
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;

@@ -4,7 +4,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
 import { jsonOrUndefined } from '../../common';
 import { AppConfig } from '../../config';
-import { hostOf } from './request-through';
+import { hostOf } from './request-through-proxy';
 
 /** Maximum duration of a direct request to the echo endpoint, which needs no other work. */
 const DIRECT_TIMEOUT_MS = 1500;

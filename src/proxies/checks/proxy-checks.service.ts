@@ -9,7 +9,7 @@ import { type Proxy } from '../proxy';
 import { EchoEndpoint } from './echo-endpoint';
 import type { ProxyCheckOut } from './proxy-check-out.dto';
 import { ChecksDisabled } from './proxy-checks.errors';
-import { type ProxyToCheck, requestThrough } from './request-through';
+import { type ProxyToCheck, requestThrough } from './request-through-proxy';
 import { type ProxyCheckReason, worksBy } from './verdict';
 
 export type { ProxyToCheck };

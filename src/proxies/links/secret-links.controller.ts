@@ -9,7 +9,7 @@ import { SocksQuery } from '../export/export-proxies.query';
 import { Conditional, fileResponse } from '../export/file-response';
 import { ProxyExportService } from '../export/proxy-export.service';
 import { ListRevisionService } from '../list-revision.service';
-import { LinkUses } from './link-uses.service';
+import { LinkUses } from './link-uses';
 import { SecretLinkNotFound } from './links.errors';
 import { LinksService, type OpenLink } from './links.service';
 

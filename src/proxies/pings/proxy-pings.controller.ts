@@ -6,7 +6,7 @@ import { disconnection } from '../../http';
 import { TooManyTargets } from '../bulk-target/bulk-target.errors';
 import { readBulkTarget } from '../bulk-target/bulk-targets.service';
 import { PingProxiesRequest, PingProxiesResponse } from './ping-proxies.dto';
-import { ProxyPings } from './proxy-pings.service';
+import { ProxyPings } from './proxy-pings';
 
 @ApiTags('Proxies')
 @Controller('proxies')

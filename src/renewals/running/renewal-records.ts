@@ -6,7 +6,7 @@ import { queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
 import { type RetentionStep, Retries, STEP_ROWS } from '../../jobs';
 import { PURCHASE_REFERENCE_SQL } from '../../orders';
-import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type RenewalObstacle } from '../decide';
+import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type RenewalObstacle } from '../renewal-decision';
 import type { RenewalOut } from '../renewal.dto';
 import { ruleOfProxySql } from '../rule-of-proxy';
 

@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { type LeasedRun, Jobs } from '../../jobs';
 import { RenewalOrders } from '../../orders';
-import { WAITING_RENEWALS } from '../waiting';
-import { DueRenewals } from './due-renewals.service';
-import { Reminders } from './reminders.service';
+import { WAITING_RENEWALS } from '../waiting-renewals';
+import { DueRenewals } from './due-renewals';
 import { type Cursor, RenewalRecords } from './renewal-records';
+import { Reminders } from './renewal-reminders';
 
 const NOTHING_DONE = {
   planned: 0,

@@ -6,7 +6,7 @@ import { jsonOrUndefined } from '../../common';
 import { AnyContentEncoding, receivedBytes, UnparsedBody } from '../../http';
 import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
-import { Notifications } from './notifications';
+import { Notifications } from './payment-notifications';
 
 /**
  * Maximum size of a body, above the provider's longest notification. A larger body gets 200 unread, because

@@ -5,7 +5,7 @@ import { forAllTests } from '../../../test/support/fixtures';
 import { listen } from '../../../test/support/listen';
 import { WireClient } from '../../../test/support/wire-client';
 import { startSandbox } from '../../sandbox';
-import { type ProxyToCheck, requestThrough } from './request-through';
+import { type ProxyToCheck, requestThrough } from './request-through-proxy';
 
 const TIMEOUT_MS = 3000;
 

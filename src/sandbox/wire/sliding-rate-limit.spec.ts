@@ -1,7 +1,7 @@
 import { SandboxControl, startSandbox } from '..';
 import { forEachTest } from '../../../test/support/fixtures';
 import { WireClient } from '../../../test/support/wire-client';
-import { SlidingRateLimit } from './rate-limit';
+import { SlidingRateLimit } from './sliding-rate-limit';
 
 test('at most three requests are admitted within any second', () => {
   const limit = new SlidingRateLimit(3);

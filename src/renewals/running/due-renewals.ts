@@ -13,7 +13,7 @@ import {
   PROXY_OBSTACLES,
   type RenewalObstacle,
   RENEWAL_OBSTACLES,
-} from '../decide';
+} from '../renewal-decision';
 import { type DueRenewal, RenewalRecords, type SkippedRenewal } from './renewal-records';
 
 const DECIDED_AT_ONCE = 1000;

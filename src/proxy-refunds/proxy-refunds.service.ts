@@ -6,9 +6,9 @@ import { Maintenance } from '../orders';
 import { ProxiesService, type Proxy, ProxyChecksService } from '../proxies';
 import type { RefundRuleOut } from './dto/refund-rule.dto';
 import { REFUND_REFUSALS, type RefundOut, type RefundRefusal } from './dto/refund.dto';
-import { type RefundFacts, ProxyRefundRecords, type RefundRow } from './refund-records';
+import { type RefundFacts, ProxyRefundRecords, type RefundRow } from './proxy-refund-records';
+import { RefundWaits } from './proxy-refunds.errors';
 import { fulfilmentOf, RefundRules } from './refund-rules';
-import { RefundWaits } from './refunds.errors';
 
 /** Refunds proxies that do not work, as their customers request it. */
 @Injectable()

@@ -1,4 +1,4 @@
-import { Turns } from './turns';
+import { Turns } from './concurrency-limit';
 
 it('The signal that ends a wait for a turn does not end work that has begun', async () => {
   const turns = new Turns<number>(1, 1);

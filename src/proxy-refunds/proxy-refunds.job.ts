@@ -12,7 +12,7 @@ import {
   type ProxyToCheck,
   worksBy,
 } from '../proxies';
-import { type DueProxyRefund, ProxyRefundRecords } from './refund-records';
+import { type DueProxyRefund, ProxyRefundRecords } from './proxy-refund-records';
 import { type RefundRule, RefundRules } from './refund-rules';
 
 const EVERY_SECONDS = 15;

@@ -3,12 +3,12 @@ import { AuthModule } from '../auth';
 import { OrdersModule } from '../orders';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
-import { Deletions } from './deletions';
-import { ProxyRefundRecords } from './refund-records';
+import { Deletions } from './proxy-deletions';
+import { ProxyRefundRecords } from './proxy-refund-records';
+import { RefundsController } from './proxy-refunds.controller';
+import { ProxyRefundsJob } from './proxy-refunds.job';
+import { ProxyRefundsService } from './proxy-refunds.service';
 import { RefundRules } from './refund-rules';
-import { RefundsController } from './refunds.controller';
-import { ProxyRefundsJob } from './refunds.job';
-import { ProxyRefundsService } from './refunds.service';
 import { StaffRefunds } from './staff-refunds';
 
 /** Refunds proxies that do not work. */

@@ -3,8 +3,8 @@ import { DataSource } from 'typeorm';
 import { CatalogService, type RenewalOffer, RenewalPrices } from '../../catalog';
 import { DomainError, stackOf } from '../../common';
 import { queryRows } from '../../database';
-import type { RenewalObstacle } from '../decide';
 import { ForecastService, rentalKey } from '../forecast.service';
+import type { RenewalObstacle } from '../renewal-decision';
 import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
 const REMINDED_AT_ONCE = 1000;

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { SystemClock } from '../../common';
-import { LinkUses } from './link-uses.service';
+import { LinkUses } from './link-uses';
 
 it('Uses of links that could not be written are written with the next ones', async () => {
   const query = jest.fn().mockResolvedValue([]).mockRejectedValueOnce(new Error('no database'));

@@ -11,7 +11,7 @@ import {
   type Means,
   monthOf,
   RENEWAL_OBSTACLES,
-} from './decide';
+} from './renewal-decision';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import { sqlList } from '../database';
-import { MOST_HOURS_AHEAD, RENEWAL_OBSTACLES, type RenewalObstacle } from './decide';
+import { MOST_HOURS_AHEAD, RENEWAL_OBSTACLES, type RenewalObstacle } from './renewal-decision';
 
 /** Reasons that only the customer or staff can resolve. */
 const NOT_OURS: readonly RenewalObstacle[] = [

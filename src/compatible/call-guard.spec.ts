@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { AppConfig } from '../config';
-import { CallGuard } from './wire-access';
+import { CallGuard } from './call-guard';
 
 const contextOf = (tokenId: number) => {
   const request = { user: { tokenId, scopes: ['profile:read'] } };

@@ -7,9 +7,9 @@ import { disconnection } from '../http';
 import { NO_SUCH_PROXY, ProxyIdParam } from '../proxies';
 import { RefundRuleOut } from './dto/refund-rule.dto';
 import { LONGEST_WAIT_SECONDS, RefundOut, RefundQuery } from './dto/refund.dto';
+import { RefundWaits } from './proxy-refunds.errors';
+import { ProxyRefundsService } from './proxy-refunds.service';
 import { RefundRules } from './refund-rules';
-import { RefundWaits } from './refunds.errors';
-import { ProxyRefundsService } from './refunds.service';
 
 @ApiTags('Proxies')
 @Controller()
