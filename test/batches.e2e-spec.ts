@@ -203,7 +203,7 @@ describe('Orders that are in the queue at the same moment', () => {
       match: { country: 'fr', count: '2' },
     });
     const releases = service.app.get(OrderCancellations);
-    const release = releases.releaseHolds.bind(releases);
+    const release = releases.cancelOrders.bind(releases);
     const refunding = jest.spyOn(releases, 'releaseHolds').mockImplementation(async (ids, why, states) => {
       if (why === 'out-of-stock') {
         // Any order has the queue looked at.

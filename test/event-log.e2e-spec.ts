@@ -93,7 +93,7 @@ describe('An event is written', () => {
     await eventually(async () => (await loggedFor(user)).length === 1);
     await service.app.get(OutcomeSearchRecords).sendToReview([orderId], 'test');
     expect(await loggedFor(user)).toEqual([beingConfirmed]);
-    await service.app.get(OrderCancellations).releaseHolds([orderId], 'staff', ['review']);
+    await service.app.get(OrderCancellations).cancelOrders([orderId], 'staff', ['review']);
     expect(await loggedFor(user)).toEqual([
       beingConfirmed,
       order('canceled', { order_id: orderId, reason: 'unavailable' }),

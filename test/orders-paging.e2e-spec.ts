@@ -31,7 +31,7 @@ describe("Pages of a customer's orders", () => {
     order = await newPurchase(service, user, '1.00');
   });
   afterEach(async () => {
-    await service.app.get(OrderCancellations).releaseHolds(await idsInDatabase(), 'busy', ['reserved']);
+    await service.app.get(OrderCancellations).cancelOrders(await idsInDatabase(), 'busy', ['reserved']);
     jest.restoreAllMocks();
     await service.audit();
   });

@@ -100,7 +100,7 @@ describe('An order in the queue that no request waits for', () => {
     await untilWaiting(service.owner, 'WITH unread', claims.length);
     await lock.release();
     expect((await Promise.all(claims)).flat()).toMatchObject([{ orderId: order }]);
-    await service.app.get(OrderCancellations).releaseHolds([order], 'unavailable', ['reserved']);
+    await service.app.get(OrderCancellations).cancelOrders([order], 'unavailable', ['reserved']);
   });
 
   it('is read again when its end was read long ago', async () => {
@@ -234,7 +234,7 @@ describe('An order in the queue that no request waits for', () => {
 
     /** The orders that were claimed here are not sent. */
     const refund = (ids: readonly number[]) =>
-      service.app.get(OrderCancellations).releaseHolds(ids, 'unavailable', ['submitting']);
+      service.app.get(OrderCancellations).cancelOrders(ids, 'unavailable', ['submitting']);
 
     it('lets customers go first, after any order', async () => {
       const { purchase, renewal } = await leaveBoth();
@@ -259,7 +259,7 @@ describe('An order in the queue that no request waits for', () => {
         [renewal],
       );
       expect(order.isOver).toBe(true);
-      await service.app.get(OrderCancellations).releaseHolds([renewal], 'unavailable', ['reserved']);
+      await service.app.get(OrderCancellations).cancelOrders([renewal], 'unavailable', ['reserved']);
     });
 
     it('has its turn after ten minutes, however busy the service is', async () => {

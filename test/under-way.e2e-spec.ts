@@ -117,7 +117,7 @@ describe('The concurrent requests of one user', () => {
       'test',
     ]);
     const ids = [revoked, blocked].map(({ path }) => Number(/\d+/.exec(path)));
-    await service.app.get(OrderCancellations).releaseHolds(ids, 'staff', ['confirming']);
+    await service.app.get(OrderCancellations).cancelOrders(ids, 'staff', ['confirming']);
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([401, 403]);
   });
 

@@ -29,7 +29,7 @@ export {
   OrderNotInReview,
   PROXY_OF_ANOTHER,
   ProxyBelongsToAnother,
-  RefundTooLarge,
+  OrderRefundTooLarge,
 } from './orders.errors';
 export { OrdersModule } from './orders.module';
 export { OrderDetails, OrderSummary, OrderSummaryPage } from './reading/dto/order.dto';

@@ -11,13 +11,13 @@ import type { ProviderRefusal } from '../provider';
  *
  *   place ────→ reserved ── claimNextBatch ──→ submitting ── deliver… ──→ completed | partial | canceled
  *                 │ ↑                           │ │ │                         ↑
- *                 │ └──── requeueRefused ───────┘ │ └─ releaseHolds ──────────┤
+ *                 │ └──── requeueRefused ───────┘ │ └─ cancelOrders ──────────┤
  *                 │                               │                           │
  *                 ├─ store (an end) ──→ submitting
- *                 │        beginConfirming, claimDueSearches ──→ confirming ────┤ deliver…, releaseHolds
+ *                 │        beginConfirming, claimDueSearches ──→ confirming ────┤ deliver…, cancelOrders
  *                 │                                                │          │
- *                 │                                   sendToReview └→ review ─┘ deliver…, releaseHolds
- *                 └─ releaseHolds ──→ canceled
+ *                 │                                   sendToReview └→ review ─┘ deliver…, cancelOrders
+ *                 └─ cancelOrders ──→ canceled
  *
  * Each is one statement in its own transaction, guarded by the states it may start from (NEXT_STATES):
  * run twice, or on two replicas, it changes nothing the second time. Delivered proxies, the orders' states

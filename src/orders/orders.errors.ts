@@ -96,7 +96,7 @@ export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy be
 export const PROXY_OF_ANOTHER = { proxies_provider_proxy_id_key: ProxyBelongsToAnother };
 
 /** @param left roubles that can still be refunded */
-export class RefundTooLarge extends domainError('conflict', (left: Money) =>
+export class OrderRefundTooLarge extends domainError('conflict', (left: Money) =>
   left.isPositive()
     ? `Only ${left.toString()} of this order is left to refund`
     : 'Nothing of this order is left to refund',

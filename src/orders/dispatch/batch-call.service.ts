@@ -253,7 +253,7 @@ export class BatchCallService {
 
   /** Cancels orders that bought nothing, including those for which reconciliation has begun to search. */
   private async cancelUnbought(orderIds: readonly number[], reason: OrderFailure): Promise<void> {
-    await this.cancellations.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
+    await this.cancellations.cancelOrders(orderIds, reason, ['submitting', 'confirming']);
   }
 }
 

@@ -167,7 +167,7 @@ export class DispatcherService {
   private async cancelUnsent(batch: OrderBatch): Promise<void> {
     const ids = memberIds(batch);
     try {
-      await this.cancellations.releaseHolds(ids, 'out-of-funds', ['submitting']);
+      await this.cancellations.cancelOrders(ids, 'out-of-funds', ['submitting']);
     } catch (error) {
       this.logger.error(`${nameOf(batch)}: left to reconciliation: ${messageOf(error)}`);
     }

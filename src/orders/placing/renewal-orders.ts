@@ -189,7 +189,7 @@ export class RenewalOrders {
     );
     const ids = queued.map(({ id }) => id);
     try {
-      await this.cancellations.releaseHolds(ids, 'unavailable', ['reserved']);
+      await this.cancellations.cancelOrders(ids, 'unavailable', ['reserved']);
     } catch (error) {
       throwUnlessRefused(error);
       this.logger.warn(`renewals stay in the queue until the next run: ${messageOf(error)}`);

@@ -55,7 +55,7 @@ export class ReconciliationService {
   /** Settles due batches, one after the other. Returns the number of batches and unsent orders. */
   async settleDue(limit: number): Promise<number> {
     const { unsent, batches } = await this.searches.claimDueSearches(limit);
-    for (const id of await this.cancellations.releaseHolds(unsent, 'not-sent', ['reserved'])) {
+    for (const id of await this.cancellations.cancelOrders(unsent, 'not-sent', ['reserved'])) {
       this.logger.log(`order ${id}: canceled: it was never sent`);
     }
     for (const batch of batches) {
@@ -201,7 +201,7 @@ export class ReconciliationService {
       return;
     }
     const from = ['submitting', 'confirming'] as const;
-    const canceled = await this.cancellations.releaseHolds(memberIds(batch), 'nothing-found', from);
+    const canceled = await this.cancellations.cancelOrders(memberIds(batch), 'nothing-found', from);
     if (canceled.length > 0) this.logger.log(`${nameOf(batch)}: canceled: the provider does not have it`);
   }
 

@@ -56,7 +56,7 @@ export class ReviewService {
    * @throws OrderNotInReview
    */
   async cancel(orderId: number, manager: EntityManager): Promise<void> {
-    const canceled = await this.cancellations.releaseHolds([orderId], 'staff', ['review'], manager);
+    const canceled = await this.cancellations.cancelOrders([orderId], 'staff', ['review'], manager);
     if (canceled.length === 0) throw new OrderNotInReview();
   }
 

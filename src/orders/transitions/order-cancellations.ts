@@ -50,7 +50,7 @@ export class OrderCancellations {
    * @param from the states in which it is certain, or was decided, that nothing was bought
    * @returns the orders that were canceled
    */
-  async releaseHolds(
+  async cancelOrders(
     orderIds: readonly number[],
     reason: OrderFailure,
     from: readonly OpenState[],
@@ -93,7 +93,7 @@ export class OrderCancellations {
       const canceled = new Set<number>();
       for (const reason of new Set(leaving.map((order) => order.reason))) {
         const ids = leaving.filter((order) => order.reason === reason).map(({ orderId }) => orderId);
-        for (const id of await this.releaseHolds(ids, reason, ['reserved'])) canceled.add(id);
+        for (const id of await this.cancelOrders(ids, reason, ['reserved'])) canceled.add(id);
       }
       return leaving.map(({ orderId }) => canceled.has(orderId));
     },

@@ -162,7 +162,7 @@ export class OrderClaims {
         [claim],
       );
       const ids = claimed.map(({ id }) => id);
-      return this.cancellations.releaseHolds(ids, 'unavailable', ['submitting']);
+      return this.cancellations.cancelOrders(ids, 'unavailable', ['submitting']);
     });
   }
 

@@ -9,7 +9,7 @@ import {
   OrderNotFound,
   OrderNotInReview,
   ProxyBelongsToAnother,
-  RefundTooLarge,
+  OrderRefundTooLarge,
   OrderCancellations,
   requireIdempotency,
   ReviewService,
@@ -28,7 +28,7 @@ import {
   OrderOut,
   OrdersPage,
   OrdersQuery,
-  RefundRequest,
+  OrderRefundRequest,
   type OrderedProxyOut,
   type OrderRecord,
   type ProviderCallOut,
@@ -209,13 +209,17 @@ export class StaffOrdersController {
     errors: {
       403: NOT_FOR_ONESELF,
       404: notFound(OrderNotFound),
-      409: ['Nothing was changed', new RefundTooLarge(Money.zero), new RefundTooLarge(Money.parse('12.54'))],
+      409: [
+        'Nothing was changed',
+        new OrderRefundTooLarge(Money.zero),
+        new OrderRefundTooLarge(Money.parse('12.54')),
+      ],
     },
   })
   async refund(
     @CurrentAudit() audit: AuditContext,
     @IdParam('order_id') orderId: number,
-    @Body() refund: RefundRequest,
+    @Body() refund: OrderRefundRequest,
     @Headers('idempotency-key') key: string | undefined,
   ): Promise<PostingOut> {
     const { amount, reason, reference } = refund;
@@ -232,7 +236,7 @@ export class StaffOrdersController {
       const refunded = Money.parse(before.refunded);
       const left = Money.parse(before.captured).minus(refunded);
       const returned = amount ?? left;
-      if (!returned.isPositive() || returned.minus(left).isPositive()) throw new RefundTooLarge(left);
+      if (!returned.isPositive() || returned.minus(left).isPositive()) throw new OrderRefundTooLarge(left);
       const after = Object.assign({}, before, { refunded: refunded.plus(returned).toString() });
       const actionId = await record({ reason, before, after });
       return this.cancellations.refundCharge(orderId, returned, { reason, reference, actionId }, manager);

@@ -67,7 +67,7 @@ export class DecisionRequest extends ReasonRequest {
   decision!: OrderDecision;
 }
 
-export class RefundRequest extends ReasonRequest {
+export class OrderRefundRequest extends ReasonRequest {
   @AmountField({ description: 'Roubles. If omitted, the rest of the price paid', absent: 'null' })
   amount!: Money | null;
 
