@@ -24,7 +24,7 @@ import {
 import { LedgerFilterQuery } from '../ledger';
 import { BulkProxyOut, DryRunResponse, OrderQuery, OrderSummary } from '../orders';
 import { FORMAT_NAMES, type FormatName, ProxyFilterBody, ProxyOut } from '../proxies';
-import { RefundQuery } from '../proxy-refunds';
+import { ProxyRefundQuery } from '../proxy-refunds';
 
 const RevealField = (what: string): PropertyDecorator =>
   BooleanField({
@@ -97,7 +97,7 @@ export class ProxyInput {
 }
 
 @StrictRequest()
-export class RefundInput extends RefundQuery {
+export class RefundInput extends ProxyRefundQuery {
   @ProxyIdField()
   readonly proxy_id!: string;
 }

@@ -11,7 +11,7 @@ import {
   OrdersService,
   readPurchase,
 } from '../orders';
-import { RefundOut, ProxyRefundsService } from '../proxy-refunds';
+import { ProxyRefundOut, ProxyRefundsService } from '../proxy-refunds';
 import {
   PlacedOrderOut,
   PlaceOrderInput,
@@ -80,7 +80,7 @@ export class OrderTools {
         'refunded and the proxy is withdrawn for good. Called again, it returns the same refund.',
       scope: 'proxies:write',
       input: ProxyInput,
-      output: RefundOut,
+      output: ProxyRefundOut,
       effect: 'final',
       example: { proxy_id: '17' },
       run: ({ proxy_id: id }, { caller }) => this.refunds.request(caller.userId, id),

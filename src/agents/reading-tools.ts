@@ -12,7 +12,7 @@ import {
   type ProxyOut,
   toProxyFilter,
 } from '../proxies';
-import { RefundOut, ProxyRefundsService } from '../proxy-refunds';
+import { ProxyRefundOut, ProxyRefundsService } from '../proxy-refunds';
 import { ForecastOut, ForecastQuery, ForecastService, RenewalRecords, RenewalsPage } from '../renewals';
 import { UserInfo, UsersService } from '../users';
 import {
@@ -117,7 +117,7 @@ export class ReadingTools {
         'condition. With `wait`, it waits while the proxy is being checked.',
       scope: 'proxies:read',
       input: RefundInput,
-      output: RefundOut,
+      output: ProxyRefundOut,
       example: { proxy_id: '17', wait: 30 },
       run: ({ proxy_id: id, wait: seconds }, { caller, request, hungUp }) =>
         this.refunds.read(caller.userId, id, { seconds, request, hungUp }),

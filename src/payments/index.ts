@@ -10,7 +10,7 @@ export {
   type DepositState,
   RECEIPT_STATES,
   type ReceiptState,
-  REFUND_STATES,
+  DEPOSIT_REFUND_STATES,
   type DepositRefundState,
   StaffDepositOut,
 } from './records/deposit.dto';
@@ -21,7 +21,7 @@ export {
   DepositNotPaid,
   DepositRefunds,
   DepositRefundTooLarge,
-  RefundDecided,
+  DepositRefundDecided,
   DepositRefundNotFound,
 } from './staff/deposit-refunds';
 export {

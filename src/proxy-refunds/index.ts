@@ -1,8 +1,8 @@
 export { RefundRuleOut, StaffRefundRuleOut } from './dto/refund-rule.dto';
 export {
-  REFUND_STATES,
-  RefundOut,
-  RefundQuery,
+  PROXY_REFUND_STATES,
+  ProxyRefundOut,
+  ProxyRefundQuery,
   RefundSharesOut,
   type ProxyRefundState,
   StaffRefundOut,

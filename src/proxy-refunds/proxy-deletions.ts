@@ -16,7 +16,7 @@ const CLAIMED_AT_ONCE = 20;
  * refunded proxies.
  */
 @Injectable()
-export class Deletions {
+export class ProxyDeletions {
   private readonly logger = new Logger('Refunds');
 
   constructor(

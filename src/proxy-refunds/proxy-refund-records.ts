@@ -11,9 +11,9 @@ import {
 } from '../database';
 import { Retries } from '../jobs';
 import type { Proxy, ProxyCheckReason, ProxyToCheck } from '../proxies';
-import type { RefundRefusal, ProxyRefundState } from './dto/refund.dto';
+import type { ProxyRefundRefusal, ProxyRefundState } from './dto/refund.dto';
 
-export interface RefundRow {
+export interface ProxyRefundRow {
   readonly id: number;
   readonly state: ProxyRefundState;
   readonly reason: string | null;
@@ -26,7 +26,7 @@ export interface RefundRow {
 }
 
 /** Facts on which a refund of a proxy depends, in addition to the rule. */
-export interface RefundFacts {
+export interface ProxyRefundFacts {
   readonly is_in_period: boolean;
   readonly amount: string;
   readonly is_within_quota: boolean;
@@ -51,7 +51,7 @@ export interface DueProxyRefund extends ProxyToCheck {
 }
 
 /** Reason why a requested refund was not made: a limit of the rule, or an obstacle of `refund_proxy.sql`. */
-export type RefundObstacle =
+export type ProxyRefundObstacle =
   | 'rule-disabled'
   | 'refund-quota-used'
   | 'daily-sum'
@@ -92,8 +92,8 @@ export class ProxyRefundRecords {
   }
 
   /** Finds the last refund of a proxy. */
-  async find(proxyId: number): Promise<RefundRow | null> {
-    const [row] = await queryRows<RefundRow>(
+  async find(proxyId: number): Promise<ProxyRefundRow | null> {
+    const [row] = await queryRows<ProxyRefundRow>(
       this.dataSource,
       `SELECT id, state, reason, cardinality(failures) AS failed_checks, requested_at, closed_at,
               coalesce(amount, refund_amount(proxy_id, requested_at, last_order_id)) AS amount,
@@ -108,7 +108,7 @@ export class ProxyRefundRecords {
    * Reads the facts of a proxy's refund. A request that follows one refused as `prolonged` counts as made
    * with it.
    */
-  facts({ id, userId }: Proxy): Promise<RefundFacts> {
+  facts({ id, userId }: Proxy): Promise<ProxyRefundFacts> {
     return queryRow(
       this.dataSource,
       `SELECT created_at + hours * interval '1 hour' > coalesce((
@@ -193,7 +193,7 @@ export class ProxyRefundRecords {
     await this.change(id, 'next_check_at = now() + make_interval(secs => $2)', [seconds]);
   }
 
-  async refuse(id: number, code: RefundRefusal): Promise<void> {
+  async refuse(id: number, code: ProxyRefundRefusal): Promise<void> {
     await this.change(id, `state = 'refused', reason = $2, next_check_at = NULL, closed_at = now()`, [code]);
   }
 
@@ -207,7 +207,7 @@ export class ProxyRefundRecords {
    *
    * @returns the obstacle because of which nothing was changed
    */
-  async refundByRule(id: number): Promise<RefundObstacle | null> {
+  async refundByRule(id: number): Promise<ProxyRefundObstacle | null> {
     const obstacle = await inTransaction(this.dataSource, async (manager) => {
       await queryRows(manager, 'SELECT FROM refund_rule FOR UPDATE');
       if (!(await this.lock(id, 'checking', manager))) return 'open';
@@ -218,8 +218,8 @@ export class ProxyRefundRecords {
   }
 
   /** Returns the limit of the rule that a refund would exceed. */
-  private async limitOf(id: number, manager: EntityManager): Promise<RefundObstacle | null> {
-    const { limit } = await queryRow<{ limit: RefundObstacle | null }>(
+  private async limitOf(id: number, manager: EntityManager): Promise<ProxyRefundObstacle | null> {
+    const { limit } = await queryRow<{ limit: ProxyRefundObstacle | null }>(
       manager,
       `SELECT CASE WHEN NOT enabled THEN 'rule-disabled'
                    WHEN NOT is_within_refund_quota(user_id, more, '{refunded}') THEN 'refund-quota-used'
@@ -249,8 +249,11 @@ export class ProxyRefundRecords {
    * Refunds a proxy, unless an obstacle prevents it. @param queryable a transaction that has locked the
    * refund
    */
-  async refund(id: number, byRule: boolean, queryable: Queryable): Promise<RefundObstacle | null> {
-    const { obstacle, amount } = await queryRow<{ obstacle: RefundObstacle | null; amount: string | null }>(
+  async refund(id: number, byRule: boolean, queryable: Queryable): Promise<ProxyRefundObstacle | null> {
+    const { obstacle, amount } = await queryRow<{
+      obstacle: ProxyRefundObstacle | null;
+      amount: string | null;
+    }>(
       queryable,
       `SELECT done.* FROM proxy_refunds refund,
               LATERAL refund_proxy(refund, $2) AS done

@@ -6,14 +6,14 @@ import { ServiceUnavailable } from '../common';
 import { disconnection } from '../http';
 import { NO_SUCH_PROXY, ProxyIdParam } from '../proxies';
 import { RefundRuleOut } from './dto/refund-rule.dto';
-import { LONGEST_WAIT_SECONDS, RefundOut, RefundQuery } from './dto/refund.dto';
+import { LONGEST_WAIT_SECONDS, ProxyRefundOut, ProxyRefundQuery } from './dto/refund.dto';
 import { RefundWaits } from './proxy-refunds.errors';
 import { ProxyRefundsService } from './proxy-refunds.service';
 import { RefundRules } from './refund-rules';
 
 @ApiTags('Proxies')
 @Controller()
-export class RefundsController {
+export class ProxyRefundsController {
   constructor(
     private readonly refunds: ProxyRefundsService,
     private readonly rules: RefundRules,
@@ -28,14 +28,14 @@ export class RefundsController {
       'request, if the conditions of `GET /refunds/rule` are met. A refunded proxy is withdrawn for good. ' +
       'A retry returns the same refund; an hour after it was refused, it can be requested again.',
     status: 202,
-    response: { description: 'The refund as it is now', type: RefundOut },
+    response: { description: 'The refund as it is now', type: ProxyRefundOut },
     errors: {
       404: NO_SUCH_PROXY,
       409: ['An order or a change of type of the proxy is open: retry after `Retry-After`', RefundWaits],
       503: ['The service is closed for maintenance', ServiceUnavailable],
     },
   })
-  requestRefund(@CurrentUserId() userId: number, @ProxyIdParam() proxyId: string): Promise<RefundOut> {
+  requestRefund(@CurrentUserId() userId: number, @ProxyIdParam() proxyId: string): Promise<ProxyRefundOut> {
     return this.refunds.request(userId, proxyId);
   }
 
@@ -47,16 +47,16 @@ export class RefundsController {
     description:
       'The refund, or, before it is requested, what it would be now, and which condition is missing. ' +
       `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits while it is \`checking\`.`,
-    response: { description: 'The refund', type: RefundOut },
+    response: { description: 'The refund', type: ProxyRefundOut },
     errors: { 404: NO_SUCH_PROXY },
   })
   getRefund(
     @CurrentUserId() userId: number,
     @ProxyIdParam() proxyId: string,
-    @Query() { wait }: RefundQuery,
+    @Query() { wait }: ProxyRefundQuery,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<RefundOut> {
+  ): Promise<ProxyRefundOut> {
     return this.refunds.read(userId, proxyId, { seconds: wait, request, hungUp: disconnection(response) });
   }
 

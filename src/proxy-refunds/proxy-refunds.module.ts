@@ -3,9 +3,9 @@ import { AuthModule } from '../auth';
 import { OrdersModule } from '../orders';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
-import { Deletions } from './proxy-deletions';
+import { ProxyDeletions } from './proxy-deletions';
 import { ProxyRefundRecords } from './proxy-refund-records';
-import { RefundsController } from './proxy-refunds.controller';
+import { ProxyRefundsController } from './proxy-refunds.controller';
 import { ProxyRefundsJob } from './proxy-refunds.job';
 import { ProxyRefundsService } from './proxy-refunds.service';
 import { RefundRules } from './refund-rules';
@@ -14,8 +14,15 @@ import { StaffRefunds } from './staff-refunds';
 /** Refunds proxies that do not work. */
 @Module({
   imports: [AuthModule, OrdersModule, ProviderModule, ProxiesModule],
-  controllers: [RefundsController],
-  providers: [Deletions, ProxyRefundRecords, RefundRules, ProxyRefundsJob, ProxyRefundsService, StaffRefunds],
+  controllers: [ProxyRefundsController],
+  providers: [
+    ProxyDeletions,
+    ProxyRefundRecords,
+    RefundRules,
+    ProxyRefundsJob,
+    ProxyRefundsService,
+    StaffRefunds,
+  ],
   exports: [RefundRules, ProxyRefundsService, StaffRefunds],
 })
 export class ProxyRefundsModule {}

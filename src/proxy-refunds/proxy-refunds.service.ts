@@ -5,8 +5,8 @@ import { RequestsUnderWay } from '../http';
 import { Maintenance } from '../orders';
 import { ProxiesService, type Proxy, ProxyChecksService } from '../proxies';
 import type { RefundRuleOut } from './dto/refund-rule.dto';
-import { REFUND_REFUSALS, type RefundOut, type RefundRefusal } from './dto/refund.dto';
-import { type RefundFacts, ProxyRefundRecords, type RefundRow } from './proxy-refund-records';
+import { PROXY_REFUND_REFUSALS, type ProxyRefundOut, type ProxyRefundRefusal } from './dto/refund.dto';
+import { type ProxyRefundFacts, ProxyRefundRecords, type ProxyRefundRow } from './proxy-refund-records';
 import { RefundWaits } from './proxy-refunds.errors';
 import { fulfilmentOf, RefundRules } from './refund-rules';
 
@@ -29,7 +29,7 @@ export class ProxyRefundsService {
    *
    * @throws ProxyNotFound, RefundWaits, ServiceUnavailable
    */
-  async request(userId: number, proxyId: string): Promise<RefundOut> {
+  async request(userId: number, proxyId: string): Promise<ProxyRefundOut> {
     const proxy = await this.proxies.get(userId, proxyId);
     const known = await this.show(proxy);
     if (known && known.code !== 'prolonged') return known;
@@ -50,7 +50,7 @@ export class ProxyRefundsService {
    *
    * @throws ProxyNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
    */
-  async read(userId: number, proxyId: string, wait: RequestWait): Promise<RefundOut> {
+  async read(userId: number, proxyId: string, wait: RequestWait): Promise<ProxyRefundOut> {
     const proxy = await this.proxies.get(userId, proxyId);
     const row = await this.records.find(proxy.id);
     if (row?.state === 'checking' && wait.seconds > 0) {
@@ -67,12 +67,12 @@ export class ProxyRefundsService {
     return (await this.show(proxy)) ?? this.lookAt(proxy, await this.records.facts(proxy));
   }
 
-  private async show({ id }: Proxy): Promise<RefundOut | null> {
+  private async show({ id }: Proxy): Promise<ProxyRefundOut | null> {
     const row = await this.records.find(id);
     return row?.stands ? toRefundOut(row, await this.rules.shown()) : null;
   }
 
-  private async lookAt(proxy: Proxy, facts: RefundFacts): Promise<RefundOut> {
+  private async lookAt(proxy: Proxy, facts: ProxyRefundFacts): Promise<ProxyRefundOut> {
     const rule = await this.rules.shown();
     const code = this.refusalOf(proxy, facts, rule);
     return {
@@ -85,7 +85,7 @@ export class ProxyRefundsService {
     };
   }
 
-  private refusalOf(proxy: Proxy, facts: RefundFacts, rule: RefundRuleOut): RefundRefusal | null {
+  private refusalOf(proxy: Proxy, facts: ProxyRefundFacts, rule: RefundRuleOut): ProxyRefundRefusal | null {
     const isRunning =
       proxy.withdrawnAt === null && (proxy.dateEnd?.getTime() ?? 0) > this.clock.now().getTime();
     const isCovered = rule.versions.some((version) => version === proxy.version);
@@ -98,13 +98,16 @@ export class ProxyRefundsService {
   }
 }
 
-function toCode(code: RefundRefusal | null, rule: RefundRuleOut): Pick<RefundOut, 'code' | 'detail'> {
+function toCode(
+  code: ProxyRefundRefusal | null,
+  rule: RefundRuleOut,
+): Pick<ProxyRefundOut, 'code' | 'detail'> {
   return { code, detail: code && fulfilmentOf(code, rule) };
 }
 
-function toRefundOut(row: RefundRow, rule: RefundRuleOut): RefundOut {
+function toRefundOut(row: ProxyRefundRow, rule: RefundRuleOut): ProxyRefundOut {
   const { state, amount, requested_at, closed_at } = row;
-  const refusal = REFUND_REFUSALS.find((code) => code === row.reason) ?? 'not-refundable';
+  const refusal = PROXY_REFUND_REFUSALS.find((code) => code === row.reason) ?? 'not-refundable';
   const code = state === 'refused' ? refusal : null;
   // The number stays hidden, because a customer who saw a check could make the next one fail.
   const failedChecks = state === 'checking' ? 0 : row.failed_checks;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { type Queryable, queryRow } from '../database';
 import type { RefundRuleOut, StaffRefundRuleOut } from './dto/refund-rule.dto';
-import type { RefundRefusal } from './dto/refund.dto';
+import type { ProxyRefundRefusal } from './dto/refund.dto';
 
 export type RefundRule = Readonly<StaffRefundRuleOut>;
 export type NewRefundRule = Omit<RefundRule, 'quota_sum'> & { readonly quota_sum: string | null };
@@ -52,7 +52,7 @@ export class RefundRules {
 }
 
 /** Describes how a missing condition can be fulfilled. */
-export function fulfilmentOf(refusal: RefundRefusal, rule: RefundRuleOut): string {
+export function fulfilmentOf(refusal: ProxyRefundRefusal, rule: RefundRuleOut): string {
   switch (refusal) {
     case 'proxy-works':
       return 'The proxy worked when the service checked it. Request it again when the proxy fails';

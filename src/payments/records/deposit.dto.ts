@@ -122,8 +122,8 @@ export class StaffDepositOut {
   closed_at!: Date | null;
 }
 
-export const REFUND_STATES = ['held', 'succeeded', 'failed', 'found', 'written-off'] as const;
-export type DepositRefundState = (typeof REFUND_STATES)[number];
+export const DEPOSIT_REFUND_STATES = ['held', 'succeeded', 'failed', 'found', 'written-off'] as const;
+export type DepositRefundState = (typeof DEPOSIT_REFUND_STATES)[number];
 
 export class DepositRefundOut {
   @ApiProperty({ type: 'integer', example: 3 })
@@ -139,7 +139,7 @@ export class DepositRefundOut {
   amount!: string;
 
   @ApiChoice(
-    REFUND_STATES,
+    DEPOSIT_REFUND_STATES,
     '`held`: the money is held until the provider shows an outcome. `succeeded`, `failed`: the outcome. ' +
       '`found`: it was made at the provider, not here. `written-off`: found, and not debited',
     'held',

@@ -19,7 +19,7 @@ export class DepositNotPaid extends domainError('conflict', 'The deposit was not
 
 export class DepositRefundNotFound extends domainError('not-found', 'Refund not found') {}
 
-export class RefundDecided extends domainError('conflict', 'The refund is decided already') {}
+export class DepositRefundDecided extends domainError('conflict', 'The refund is decided already') {}
 
 export class DepositRefundTooLarge extends domainError(
   'conflict',
@@ -183,14 +183,14 @@ export class DepositRefunds {
     return refund ?? null;
   }
 
-  /** @throws DepositRefundNotFound, RefundDecided */
+  /** @throws DepositRefundNotFound, DepositRefundDecided */
   async lockUndecided(
     id: number,
     state: 'found' | 'held',
     manager: EntityManager,
   ): Promise<DepositRefundOut> {
     const refund = await this.get(id, manager, 'FOR UPDATE');
-    if (refund.state !== state || refund.ending) throw new RefundDecided();
+    if (refund.state !== state || refund.ending) throw new DepositRefundDecided();
     return refund;
   }
 

@@ -14,11 +14,11 @@ import {
 } from '../../http';
 
 /** Stored states, which `refunds.sql` also lists. */
-export const REFUND_STATES = ['checking', 'staff', 'refunded', 'refused'] as const;
-export type ProxyRefundState = (typeof REFUND_STATES)[number];
+export const PROXY_REFUND_STATES = ['checking', 'staff', 'refunded', 'refused'] as const;
+export type ProxyRefundState = (typeof PROXY_REFUND_STATES)[number];
 
 /** Reasons for refusals that customers see. */
-export const REFUND_REFUSALS = [
+export const PROXY_REFUND_REFUSALS = [
   'proxy-works',
   'not-the-proxy',
   'refund-period-over',
@@ -26,12 +26,12 @@ export const REFUND_REFUSALS = [
   'prolonged',
   'not-refundable',
 ] as const;
-export type RefundRefusal = (typeof REFUND_REFUSALS)[number];
+export type ProxyRefundRefusal = (typeof PROXY_REFUND_REFUSALS)[number];
 
 export const LONGEST_WAIT_SECONDS = 30;
 
 @StrictRequest()
-export class RefundQuery {
+export class ProxyRefundQuery {
   @IntegerField({
     description: 'Seconds to wait while the refund is `checking`. The response comes as soon as it is not',
     example: 30,
@@ -42,9 +42,9 @@ export class RefundQuery {
   wait!: number;
 }
 
-export class RefundOut {
+export class ProxyRefundOut {
   @ApiChoice(
-    ['none', ...REFUND_STATES],
+    ['none', ...PROXY_REFUND_STATES],
     '`none`: not requested; `code` is then the missing condition, if one is. `checking`: the service ' +
       'checks the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. `refused`: see ' +
       '`code`. `staff`: the shop decides',
@@ -53,13 +53,13 @@ export class RefundOut {
   state!: 'none' | ProxyRefundState;
 
   @ApiNullable(
-    REFUND_REFUSALS,
+    PROXY_REFUND_REFUSALS,
     'Why it is refused: `proxy-works`, `not-the-proxy` (the proxy responds, and something else fails), ' +
       '`refund-period-over`, `refund-quota-used`, `prolonged` (after the request: request it again), ' +
       '`not-refundable`. Otherwise `null`',
     null,
   )
-  code!: RefundRefusal | null;
+  code!: ProxyRefundRefusal | null;
 
   @ApiNullable('string', 'How the condition is fulfilled. `null` without a `code`', null)
   detail!: string | null;
@@ -85,7 +85,7 @@ export class StaffRefundOut {
   @ApiProperty({ type: 'integer', example: 7 })
   id!: number;
 
-  @ApiProperty({ type: 'string', enum: REFUND_STATES, example: 'staff' })
+  @ApiProperty({ type: 'string', enum: PROXY_REFUND_STATES, example: 'staff' })
   state!: ProxyRefundState;
 
   @ApiNullable(

@@ -17,7 +17,7 @@ import {
   PaymentDecided,
   PaymentNotFound,
   PaymentOfAnother,
-  RefundDecided,
+  DepositRefundDecided,
   DepositRefundNotFound,
   StaffPaymentOut,
   DepositRefunds,
@@ -37,7 +37,7 @@ import {
   PaymentsQuery,
   DepositRefundDecisionRequest,
   DepositRefundsQuery,
-  RequestedRefundOut,
+  RequestedDepositRefundOut,
   StaffDepositsPage,
   StaffPaymentsPage,
   TakeRequest,
@@ -88,7 +88,7 @@ export class StaffPaymentsController {
       'refund from the provider once, and debits the balance when the provider shows the refund. Several ' +
       'refunds together never exceed the deposit, and none exceeds the available balance.',
     idempotencyKey: POSTING_KEY,
-    response: { description: 'The refund', type: RequestedRefundOut },
+    response: { description: 'The refund', type: RequestedDepositRefundOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
       403: NOT_FOR_ONESELF,
@@ -106,7 +106,7 @@ export class StaffPaymentsController {
     @IdParam('deposit_id', 'Id of the deposit') depositId: number,
     @Body() body: DepositRefundRequest,
     @Headers('idempotency-key') key: string | undefined,
-  ): Promise<RequestedRefundOut> {
+  ): Promise<RequestedDepositRefundOut> {
     const { amount, reason, despite_chargeback: despiteChargeback } = body;
     const request = { direction: 'deposit-refund', depositId, amount: amount?.toString() ?? 'all', reason };
     const idempotency = requireIdempotency(key, request);
@@ -155,7 +155,7 @@ export class StaffPaymentsController {
       400: ['The balance of the user is too low', InsufficientBalance],
       403: NOT_FOR_ONESELF,
       404: notFound(DepositRefundNotFound),
-      409: ['Nothing was changed', RefundDecided],
+      409: ['Nothing was changed', DepositRefundDecided],
     },
   })
   decideRefund(
@@ -185,7 +185,7 @@ export class StaffPaymentsController {
     errors: {
       403: NOT_FOR_ONESELF,
       404: notFound(DepositRefundNotFound),
-      409: ['Nothing was changed', RefundDecided],
+      409: ['Nothing was changed', DepositRefundDecided],
     },
   })
   endRefund(

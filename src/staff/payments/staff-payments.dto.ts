@@ -21,7 +21,7 @@ import {
   type PaymentState,
   RECEIPT_STATES,
   type ReceiptState,
-  REFUND_STATES,
+  DEPOSIT_REFUND_STATES,
   type DepositRefundState,
   StaffDepositOut,
   StaffPaymentOut,
@@ -67,26 +67,26 @@ export class DepositRefundRequest extends ReasonRequest {
   despite_chargeback!: boolean;
 }
 
-export class RequestedRefundOut extends DepositRefundOut {
+export class RequestedDepositRefundOut extends DepositRefundOut {
   @ApiBoolean('Whether an earlier request with this Idempotency-Key made the refund', false)
   replayed!: boolean;
 }
 
 export class DepositRefundsQuery extends PageQuery {
-  @ChoiceField(REFUND_STATES, { description: 'The state', absent: 'null' })
+  @ChoiceField(DEPOSIT_REFUND_STATES, { description: 'The state', absent: 'null' })
   state!: DepositRefundState | null;
 }
 
 export class DepositRefundsPage extends PageOf(DepositRefundOut) {}
 
-export const REFUND_DECISIONS = ['debit', 'write-off'] as const;
-export type RefundDecision = (typeof REFUND_DECISIONS)[number];
+export const DEPOSIT_REFUND_DECISIONS = ['debit', 'write-off'] as const;
+export type DepositRefundDecision = (typeof DEPOSIT_REFUND_DECISIONS)[number];
 
 export class DepositRefundDecisionRequest extends ReasonRequest {
-  @ChoiceField(REFUND_DECISIONS, {
+  @ChoiceField(DEPOSIT_REFUND_DECISIONS, {
     description: '`debit`: take the amount from the balance; `write-off`: do not',
   })
-  decision!: RefundDecision;
+  decision!: DepositRefundDecision;
 }
 
 export class PaymentsQuery extends PageQuery {

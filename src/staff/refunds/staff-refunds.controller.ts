@@ -18,7 +18,7 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
 import {
-  RefundDecisionRequest,
+  ProxyRefundDecisionRequest,
   RefundRuleRequest,
   RefundSharesQuery,
   RefundsFileQuery,
@@ -176,7 +176,7 @@ export class StaffRefundsController {
   async decide(
     @CurrentAudit() audit: AuditContext,
     @IdParam('refund_id') id: number,
-    @Body() body: RefundDecisionRequest,
+    @Body() body: ProxyRefundDecisionRequest,
   ): Promise<StaffRefundOut> {
     const { decision, reason } = body;
     const decided = await this.auditLog.recordChange(audit, async (manager, record) => {

@@ -13,11 +13,11 @@ import {
   StringListField,
   ToField,
 } from '../../http';
-import { REFUND_STATES, type ProxyRefundState, StaffRefundOut } from '../../proxy-refunds';
+import { PROXY_REFUND_STATES, type ProxyRefundState, StaffRefundOut } from '../../proxy-refunds';
 import { ReasonRequest } from '../fields';
 
 export class RefundsQuery extends PageQuery {
-  @ChoiceField(REFUND_STATES, { description: 'The state', absent: 'null' })
+  @ChoiceField(PROXY_REFUND_STATES, { description: 'The state', absent: 'null' })
   state!: ProxyRefundState | null;
 
   @IdField({ description: 'The user', absent: 'null' })
@@ -52,7 +52,7 @@ export class RefundsPage extends PageOf(StaffRefundOut) {}
 
 const DECISIONS = ['refund', 'refuse'] as const;
 
-export class RefundDecisionRequest extends ReasonRequest {
+export class ProxyRefundDecisionRequest extends ReasonRequest {
   @ChoiceField(DECISIONS, { description: '`refund`: the amount is returned, and the proxy is deleted' })
   decision!: (typeof DECISIONS)[number];
 }
