@@ -2,12 +2,12 @@
 import type { EntityManager } from 'typeorm';
 import { Money } from '../src/common';
 import {
-  type Candidate,
-  decide,
-  dueAt,
-  dueAtSql,
-  firstOf,
-  type Means,
+  type RenewalCandidate,
+  decideRenewals,
+  renewalDueAt,
+  renewalDueAtSql,
+  firstObstacle,
+  type RenewalFunds,
   monthOf,
   COMMON_OBSTACLES,
   PROXY_OBSTACLES,
@@ -136,18 +136,18 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
       [user.id],
     ]);
     const money = (text: string | null): Money | null => (text === null ? null : Money.parse(text));
-    const means: Means = {
+    const means: RenewalFunds = {
       now: new Date(),
       available: Money.parse(available),
       budgetLeft: money(budgetLeft),
-      obstacle: firstOf(COMMON_OBSTACLES, unpriced),
+      obstacle: firstObstacle(COMMON_OBSTACLES, unpriced),
     };
-    const candidate: Candidate = {
+    const candidate: RenewalCandidate = {
       proxyId,
       dateEnd: renewal.dateEnd,
       maxPrice: money(maxPrice),
       price: Money.parse(price),
-      obstacle: firstOf(PROXY_OBSTACLES, unpriced),
+      obstacle: firstObstacle(PROXY_OBSTACLES, unpriced),
     };
     return { means, candidate, obstacles, placed: placed.obstacle };
   });
@@ -165,7 +165,7 @@ describe('The obstacles of a renewal', () => {
         spent: random.pick(['0.00', '4.50', '15.00', '15.01', '2.01']),
       };
       const { means, candidate, obstacles, placed } = await queryDatabase(one);
-      const [decision] = decide(means, [candidate]);
+      const [decision] = decideRenewals(means, [candidate]);
       const reason = decision?.renew === false ? decision.reason : null;
       seen.add(reason);
       expect({ one, obstacle: obstacles[0] ?? null, placed }).toEqual({
@@ -197,12 +197,12 @@ describe('A renewal', () => {
       hoursBefore: random.integer(2, 168),
     }));
     const rows = await service.owner.query<{ dueAt: Date }[]>(
-      `SELECT ${dueAtSql('date_end', 'hours_before')} AS "dueAt"
+      `SELECT ${renewalDueAtSql('date_end', 'hours_before')} AS "dueAt"
          FROM unnest($1::timestamptz[], $2::integer[]) AS one (date_end, hours_before)`,
       [cases.map(({ dateEnd }) => dateEnd), cases.map(({ hoursBefore }) => hoursBefore)],
     );
     expect(rows.map((row) => row.dueAt)).toEqual(
-      cases.map(({ dateEnd, hoursBefore }) => dueAt(dateEnd, hoursBefore)),
+      cases.map(({ dateEnd, hoursBefore }) => renewalDueAt(dateEnd, hoursBefore)),
     );
   });
 });

@@ -1,11 +1,11 @@
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import { RenewalOrders } from '../src/orders';
-import { RenewalRoom } from '../src/orders/placing/renewal-orders';
+import { RenewalCapacity } from '../src/orders/placing/renewal-orders';
 import { ProviderClosed, ProxyProvider } from '../src/provider';
 import { RenewalJob } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
-import { Reminders } from '../src/renewals/running/renewal-reminders';
+import { RenewalReminders } from '../src/renewals/running/renewal-reminders';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { lookAway } from './support/look-away';
@@ -286,12 +286,12 @@ describe('Renewals', () => {
     ]);
   });
 
-  it.each<[string, number, RenewalRoom]>([
-    ['room', 2, new RenewalRoom(0, 1, null, new Set())],
+  it.each<[string, number, RenewalCapacity]>([
+    ['room', 2, new RenewalCapacity(0, 1, null, new Set())],
     [
       'listings',
       1,
-      new RenewalRoom(0, 3, null, new Set(Array.from({ length: 10 }, (_, n) => `reference ${n}`))),
+      new RenewalCapacity(0, 3, null, new Set(Array.from({ length: 10 }, (_, n) => `reference ${n}`))),
     ],
   ])('go in the announced order when %s run out in the middle', async (_, paid, room) => {
     const { user, ids } = await customerWith(3, '1000.00');
@@ -532,7 +532,7 @@ describe('Renewals', () => {
     expect(await eventsOf(user)).toEqual(planned);
     for (const hours of [71, 23]) {
       await moveEnds(user, `now() + interval '${hours} hours'`);
-      const reminders = service.app.get(Reminders);
+      const reminders = service.app.get(RenewalReminders);
       reminders.beginAnew();
       // As two replicas do at the same moment.
       await Promise.all([reminders.remindNext(), reminders.remindNext()]);

@@ -40,7 +40,7 @@ export { PurchaseRequest } from './placing/dto/orders.dto';
 export { readPurchase } from './placing/order-request';
 export { type OrderResult, OrdersService } from './placing/orders.service';
 export { CLOSED_FOR_MAINTENANCE, Maintenance } from './maintenance';
-export { RenewalOrders, type RenewalRoom, type WantedRenewal } from './placing/renewal-orders';
+export { RenewalOrders, type RenewalCapacity, type WantedRenewal } from './placing/renewal-orders';
 export { ReviewService } from './reconciliation/review.service';
 export {
   type ForgottenOrder,

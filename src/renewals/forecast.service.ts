@@ -4,9 +4,9 @@ import { CatalogService, assertPeriodSold, type PriceList, toIpVersion } from '.
 import { Clock, DomainError, inSlices, type IpVersion, Money } from '../common';
 import { inTransaction, queryRow, queryRows } from '../database';
 import { RequestsUnderWay } from '../http';
-import { AT_ONCE, type Funds, type Rental, runForecast } from './forecast';
+import { ITEMS_AT_ONCE, type ForecastFunds, type Rental, runForecast } from './forecast';
 import type { ForecastItem, ForecastOut, ForecastQuery } from './forecast.dto';
-import { type Decision, monthOf, type RenewalObstacle } from './renewal-decision';
+import { type RenewalDecision, monthOf, type RenewalObstacle } from './renewal-decision';
 import { ruleOfProxySql } from './rule-of-proxy';
 
 const DAY_MS = 86_400_000;
@@ -156,7 +156,9 @@ export class ForecastService {
   }
 
   /** Reads funds and rentals from one snapshot, so that a concurrent renewal is in both or in neither. */
-  private async prepare(userId: number): Promise<{ found: FoundFunds; funds: Funds; rentals: Rental[] }> {
+  private async prepare(
+    userId: number,
+  ): Promise<{ found: FoundFunds; funds: ForecastFunds; rentals: Rental[] }> {
     const now = this.clock.now();
     const [found, rows] = await inTransaction(this.dataSource, async (manager) => {
       await queryRows(manager, 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -167,7 +169,7 @@ export class ForecastService {
     });
     const prices = await this.pricesFor(userId, rows);
     const rentals: Rental[] = [];
-    for await (const some of inSlices(toRentals(rows, prices), AT_ONCE)) rentals.push(...some);
+    for await (const some of inSlices(toRentals(rows, prices), ITEMS_AT_ONCE)) rentals.push(...some);
     return { found, funds: toFunds(found, now), rentals };
   }
 
@@ -175,7 +177,7 @@ export class ForecastService {
   private async pricesFor(userId: number, rows: readonly FoundRentals[]): Promise<PriceList> {
     const prices = await this.catalog.priceList(userId);
     const unknown = new Map<string, { version: IpVersion; period: number; count: number }>();
-    for await (const some of inSlices(rows, AT_ONCE)) {
+    for await (const some of inSlices(rows, ITEMS_AT_ONCE)) {
       for (const { country, period, ...row } of some) {
         const version = toIpVersion(row.version);
         if (prices({ country, version, period }) !== null) continue;
@@ -198,7 +200,7 @@ function unlessDomainError(error: unknown): void {
   if (!(error instanceof DomainError)) throw error;
 }
 
-function toFunds({ available, monthlyBudget, spent, obstacle }: FoundFunds, now: Date): Funds {
+function toFunds({ available, monthlyBudget, spent, obstacle }: FoundFunds, now: Date): ForecastFunds {
   const monthly = monthlyBudget === null ? null : Money.parse(monthlyBudget);
   const budget = monthly && { monthly, left: monthly.minus(Money.parse(spent)) };
   return { now, available: Money.parse(available), budget, obstacle };
@@ -236,7 +238,7 @@ function obstacleOf({
   }
 }
 
-function toItem(at: Date, decision: Decision<Rental>): ForecastItem {
+function toItem(at: Date, decision: RenewalDecision<Rental>): ForecastItem {
   const { proxyId, ruleId, dateEnd, period, price } = decision.candidate;
   return {
     proxy_id: String(proxyId),

@@ -1,7 +1,14 @@
 import { SeededRandom } from '../../test/support/seeded-random';
 import { Money } from '../common';
-import { BALANCE_DAYS, firstUnpaidDay, type Funds, type Rental, runForecast } from './forecast';
-import { decide, type Decision, dueAt, hourOf, lastTryAt, monthOf } from './renewal-decision';
+import { BALANCE_DAYS, firstUnpaidDay, type ForecastFunds, type Rental, runForecast } from './forecast';
+import {
+  decideRenewals,
+  type RenewalDecision,
+  renewalDueAt,
+  hourOf,
+  lastTryAt,
+  monthOf,
+} from './renewal-decision';
 
 const HOUR_MS = 3_600_000;
 const NOW = new Date('2026-11-21T12:30:00Z');
@@ -18,7 +25,7 @@ const rental = (proxyId: number, dateEnd: string, more: Partial<Rental> = {}): R
   ...more,
 });
 
-const funds = (available: string, more: Partial<Funds> = {}): Funds => ({
+const funds = (available: string, more: Partial<ForecastFunds> = {}): ForecastFunds => ({
   now: NOW,
   available: Money.parse(available),
   budget: null,
@@ -26,7 +33,7 @@ const funds = (available: string, more: Partial<Funds> = {}): Funds => ({
   ...more,
 });
 
-async function forecast(given: Funds, rentals: readonly Rental[], days = 90): Promise<string[]> {
+async function forecast(given: ForecastFunds, rentals: readonly Rental[], days = 90): Promise<string[]> {
   const lines: string[] = [];
   await runForecast(given, rentals, days, ({ at, decisions, available }) => {
     for (const decision of decisions) {
@@ -137,7 +144,11 @@ describe('The forecast', () => {
   });
 
   /** Each rental by itself, hour by hour: what the job does. */
-  function oneByOne({ now, obstacle, available, budget }: Funds, rentals: readonly Rental[], days: number) {
+  function oneByOne(
+    { now, obstacle, available, budget }: ForecastFunds,
+    rentals: readonly Rental[],
+    days: number,
+  ) {
     const lines: string[] = [];
     const end = now.getTime() + days * 24 * HOUR_MS;
     let left = { available, budgetLeft: budget?.left ?? null };
@@ -147,10 +158,10 @@ describe('The forecast', () => {
       if (monthOf(at).getTime() !== month) left = { ...left, budgetLeft: budget?.monthly ?? null };
       month = monthOf(at).getTime();
       const isDue = ({ one, from }: (typeof waiting)[number]) =>
-        dueAt(one.dateEnd, one.hoursBefore) <= at && from <= at.getTime();
+        renewalDueAt(one.dateEnd, one.hoursBefore) <= at && from <= at.getTime();
       const due = waiting.filter(isDue).map(({ one }) => one);
       waiting = waiting.filter((entry) => !isDue(entry));
-      const decisions = decide({ now: at, obstacle, ...left }, due);
+      const decisions = decideRenewals({ now: at, obstacle, ...left }, due);
       for (const decision of decisions) {
         const { candidate: one } = decision;
         if (decision.renew) {
@@ -175,7 +186,7 @@ describe('The forecast', () => {
     return lines;
   }
 
-  const lineOf = (at: Date, { candidate, ...said }: Decision<Rental>): string =>
+  const lineOf = (at: Date, { candidate, ...said }: RenewalDecision<Rental>): string =>
     [at, candidate.proxyId, candidate.dateEnd, said.renew || said.reason].map(String).join(' ');
 
   it.each(Array.from({ length: 40 }, (_, seed) => seed))(
@@ -210,7 +221,7 @@ describe('The forecast', () => {
       });
       expect(lines).toEqual(oneByOne(given, rentals, days));
       const end = NOW.getTime() + days * 24 * HOUR_MS;
-      const due = rentals.filter((one) => dueAt(one.dateEnd, one.hoursBefore).getTime() <= end);
+      const due = rentals.filter((one) => renewalDueAt(one.dateEnd, one.hoursBefore).getTime() <= end);
       expect(due.filter(({ proxyId }) => !decided.has(proxyId))).toEqual([]);
     },
   );

@@ -1,13 +1,13 @@
 import { inSlices, Money } from '../common';
 import {
-  type Candidate,
-  decide,
-  type Decision,
-  dueAt,
+  type RenewalCandidate,
+  decideRenewals,
+  type RenewalDecision,
+  renewalDueAt,
   hourOf,
   inAnnouncedOrder,
   lastTryAt,
-  type Means,
+  type RenewalFunds,
   monthOf,
 } from './renewal-decision';
 
@@ -15,17 +15,17 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** Number of items processed before other requests get a turn. They take some milliseconds. */
-export const AT_ONCE = 1000;
+export const ITEMS_AT_ONCE = 1000;
 
 /** A rental with the rule that applies to it, and its price. */
-export type Rental = Candidate & {
+export type Rental = RenewalCandidate & {
   readonly ruleId: number;
   /** Period of each renewal, in days. */
   readonly period: number;
   readonly hoursBefore: number;
 };
 
-export interface Funds extends Omit<Means, 'budgetLeft'> {
+export interface ForecastFunds extends Omit<RenewalFunds, 'budgetLeft'> {
   /** Monthly budget and its rest; `null` without a budget. */
   readonly budget: { readonly monthly: Money; readonly left: Money } | null;
 }
@@ -35,7 +35,7 @@ export interface ForecastHour {
   /** Beginning of the hour, or the current time for the first hour. */
   readonly at: Date;
   /** Decisions in the announced order. */
-  readonly decisions: readonly Decision<Rental>[];
+  readonly decisions: readonly RenewalDecision<Rental>[];
   /** Available balance after these decisions. */
   readonly available: Money;
 }
@@ -65,7 +65,7 @@ const nextMonthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + 1, 1));
 
 /**
- * Simulates the next days hour by hour. {@link decide} selects the rentals to renew, as in the job. Renewed
+ * Simulates the next days hour by hour. {@link decideRenewals} selects the rentals to renew, as in the job. Renewed
  * rentals become due again. A rental that the budget does not cover is tried again next month, if the next
  * month begins before the rental and the forecast end. Other obstacles are assumed to stay.
  *
@@ -76,7 +76,7 @@ const nextMonthOf = (moment: Date): Date =>
  * @returns the earliest rental end that the balance cannot pay for; `null` if it pays for all
  */
 export async function runForecast(
-  { now, obstacle, budget, available: left }: Funds,
+  { now, obstacle, budget, available: left }: ForecastFunds,
   rentals: readonly Rental[],
   days: number,
   onHour: (hour: ForecastHour) => void = () => undefined,
@@ -85,7 +85,7 @@ export async function runForecast(
   const end = now.getTime() + days * DAY_MS;
   const due: (Rental[] | undefined)[] = Array.from({ length: days * 24 + 1 });
   const add = (rental: Rental, from: number): void => {
-    const hour = (dueAt(rental.dateEnd, rental.hoursBefore).getTime() - first) / HOUR_MS;
+    const hour = (renewalDueAt(rental.dateEnd, rental.hoursBefore).getTime() - first) / HOUR_MS;
     const index = Math.max(hour, from);
     if (index < due.length) (due[index] ??= []).push(rental);
   };
@@ -105,10 +105,10 @@ export async function runForecast(
       budgetLeft = budget?.monthly ?? null;
     }
     const nextMonth = nextMonthOf(at);
-    const decisions: Decision<Rental>[] = [];
+    const decisions: RenewalDecision<Rental>[] = [];
     // Slices of the announced order, decided in sequence, give the same decisions as one pass.
-    for await (const some of inSlices(dueNow.sort(inAnnouncedOrder), AT_ONCE)) {
-      for (const decision of decide({ now: at, available, budgetLeft, obstacle }, some)) {
+    for await (const some of inSlices(dueNow.sort(inAnnouncedOrder), ITEMS_AT_ONCE)) {
+      for (const decision of decideRenewals({ now: at, available, budgetLeft, obstacle }, some)) {
         const { candidate } = decision;
         const { dateEnd } = candidate;
         if (decision.renew) {

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { SeededRandom } from '../../test/support/seeded-random';
 import { Money } from '../common';
 import {
-  type Candidate,
-  decide,
-  type Decision,
-  dueAt,
+  type RenewalCandidate,
+  decideRenewals,
+  type RenewalDecision,
+  renewalDueAt,
   lastTryAt,
-  type Means,
+  type RenewalFunds,
   monthOf,
   RENEWAL_OBSTACLES,
 } from './renewal-decision';
@@ -17,7 +17,11 @@ const NOW = new Date('2026-11-21T12:00:00Z');
 const HOUR_MS = 3_600_000;
 const after = (hours: number): Date => new Date(NOW.getTime() + hours * HOUR_MS);
 
-const candidate = (proxyId: number, price: string | null, more: Partial<Candidate> = {}): Candidate => ({
+const candidate = (
+  proxyId: number,
+  price: string | null,
+  more: Partial<RenewalCandidate> = {},
+): RenewalCandidate => ({
   proxyId,
   dateEnd: after(24),
   maxPrice: null,
@@ -26,7 +30,7 @@ const candidate = (proxyId: number, price: string | null, more: Partial<Candidat
   ...more,
 });
 
-const means = (available: string, more: Partial<Means> = {}): Means => ({
+const means = (available: string, more: Partial<RenewalFunds> = {}): RenewalFunds => ({
   now: NOW,
   available: Money.parse(available),
   budgetLeft: null,
@@ -35,7 +39,7 @@ const means = (available: string, more: Partial<Means> = {}): Means => ({
 });
 
 /** Whether each is renewed, or why not, by its id. */
-const outcomesOf = (decisions: readonly Decision[]): Record<number, string> =>
+const outcomesOf = (decisions: readonly RenewalDecision[]): Record<number, string> =>
   Object.fromEntries(
     decisions.map((decision) => [
       decision.candidate.proxyId,
@@ -44,7 +48,7 @@ const outcomesOf = (decisions: readonly Decision[]): Record<number, string> =>
   );
 
 describe('A renewal that is due', () => {
-  it.each<[string, Means, Partial<Candidate>, string]>([
+  it.each<[string, RenewalFunds, Partial<RenewalCandidate>, string]>([
     ['is carried out while the balance covers it to the kopeck', means('10.00'), {}, '10.00'],
     ['is skipped when a kopeck is missing', means('9.99'), {}, 'balance-short'],
     ['is carried out at its guard', means('10.00'), { maxPrice: Money.parse('10.00') }, '10.00'],
@@ -68,7 +72,7 @@ describe('A renewal that is due', () => {
       'too-late',
     ],
   ])('%s', (_, given, more, expected) => {
-    expect(outcomesOf(decide(given, [candidate(1, '10.00', more)]))).toEqual({ 1: expected });
+    expect(outcomesOf(decideRenewals(given, [candidate(1, '10.00', more)]))).toEqual({ 1: expected });
   });
 
   it('comes behind what ends earlier, and of what ends together, behind the lower id', () => {
@@ -77,7 +81,7 @@ describe('A renewal that is due', () => {
       candidate(3, '6.00'),
       candidate(2, '6.00'),
     ];
-    expect(outcomesOf(decide(means('12.00'), [late, second, first]))).toEqual({
+    expect(outcomesOf(decideRenewals(means('12.00'), [late, second, first]))).toEqual({
       2: '6.00',
       3: '6.00',
       1: 'balance-short',
@@ -86,11 +90,11 @@ describe('A renewal that is due', () => {
 
   it('has its turn when a more expensive one before it was skipped', () => {
     const renewals = [candidate(1, '11.00'), candidate(2, '10.00')];
-    expect(outcomesOf(decide(means('10.00'), renewals))).toEqual({ 1: 'balance-short', 2: '10.00' });
+    expect(outcomesOf(decideRenewals(means('10.00'), renewals))).toEqual({ 1: 'balance-short', 2: '10.00' });
   });
 
   it('comes due at the beginning of an hour', () => {
-    expect(dueAt(new Date('2026-11-21T12:34:56Z'), 24)).toEqual(new Date('2026-11-20T12:00:00Z'));
+    expect(renewalDueAt(new Date('2026-11-21T12:34:56Z'), 24)).toEqual(new Date('2026-11-20T12:00:00Z'));
     expect(lastTryAt(new Date('2026-11-21T12:34:56Z'))).toEqual(new Date('2026-11-21T11:34:56Z'));
   });
 
@@ -113,7 +117,7 @@ describe('Any set of due renewals', () => {
   const maybe = <Value>(random: SeededRandom, value: Value): Value | null =>
     random.chance(0.2) ? null : value;
 
-  function anyCase(random: SeededRandom): [Means, Candidate[]] {
+  function anyCase(random: SeededRandom): [RenewalFunds, RenewalCandidate[]] {
     const candidates = Array.from({ length: random.integer(0, 12) }, (_, n) =>
       candidate(n + 1, null, {
         dateEnd: after(random.integer(0, 5)),
@@ -134,15 +138,16 @@ describe('Any set of due renewals', () => {
   }
 
   const SEEDS = Array.from({ length: 1000 }, (_, seed) => seed);
-  const renewed = (decisions: readonly Decision[]) => decisions.flatMap((one) => (one.renew ? [one] : []));
-  const sumOf = (decisions: readonly Decision[]): bigint =>
+  const renewed = (decisions: readonly RenewalDecision[]) =>
+    decisions.flatMap((one) => (one.renew ? [one] : []));
+  const sumOf = (decisions: readonly RenewalDecision[]): bigint =>
     renewed(decisions).reduce((sum, { price }) => sum + price.kopecks, 0n);
 
-  it.each<[string, (given: Means, candidates: Candidate[], random: SeededRandom) => void]>([
+  it.each<[string, (given: RenewalFunds, candidates: RenewalCandidate[], random: SeededRandom) => void]>([
     [
       'neither the balance nor the budget is exceeded',
       (given, candidates) => {
-        const cost = sumOf(decide(given, candidates));
+        const cost = sumOf(decideRenewals(given, candidates));
         expect(cost).toBeLessThanOrEqual(given.available.kopecks);
         expect(cost).toBeLessThanOrEqual(given.budgetLeft?.kopecks ?? cost);
       },
@@ -150,7 +155,7 @@ describe('Any set of due renewals', () => {
     [
       'none is renewed above its guard, without a price, too late or in spite of an obstacle',
       (given, candidates) => {
-        const wrong = renewed(decide(given, candidates)).filter(
+        const wrong = renewed(decideRenewals(given, candidates)).filter(
           ({ candidate: one, price }) =>
             price !== one.price ||
             price.kopecks > (one.maxPrice?.kopecks ?? price.kopecks) ||
@@ -164,16 +169,16 @@ describe('Any set of due renewals', () => {
     [
       'the order in which they are given does not matter',
       (given, candidates, random) => {
-        expect(decide(given, random.shuffle(candidates))).toEqual(decide(given, candidates));
+        expect(decideRenewals(given, random.shuffle(candidates))).toEqual(decideRenewals(given, candidates));
       },
     ],
     [
       'what is decided of one depends on none that comes behind it',
       (given, candidates, random) => {
-        const decisions = decide(given, candidates);
+        const decisions = decideRenewals(given, candidates);
         const first = decisions.slice(0, random.integer(0, decisions.length));
         expect(
-          decide(
+          decideRenewals(
             given,
             first.map((decision) => decision.candidate),
           ),
@@ -183,7 +188,7 @@ describe('Any set of due renewals', () => {
     [
       'what money does not suffice for is dearer than what is left at its turn',
       (given, candidates) => {
-        const decisions = decide(given, candidates);
+        const decisions = decideRenewals(given, candidates);
         for (const [n, decision] of decisions.entries()) {
           if (decision.renew || decision.reason !== 'balance-short') continue;
           const left = given.available.kopecks - sumOf(decisions.slice(0, n));

@@ -11,7 +11,7 @@ export const LAST_TRY_BEFORE_END = `interval '${LAST_TRY_MS} milliseconds'`;
  * Maximum hours between the time at which a renewal becomes due and the end of its rental. The maximum is a
  * week, plus one hour because due times are rounded down to full hours.
  */
-export const MOST_HOURS_AHEAD = 7 * 24 + 1;
+export const MAX_HOURS_AHEAD = 7 * 24 + 1;
 
 /** Reasons why no proxy of a user is renewed now. */
 export const COMMON_OBSTACLES = [
@@ -42,13 +42,13 @@ export const RENEWAL_OBSTACLES = [
 export type RenewalObstacle = (typeof RENEWAL_OBSTACLES)[number];
 
 /** Returns the first of `obstacles` that is in `found`; `null` if none is. */
-export const firstOf = (
+export const firstObstacle = (
   obstacles: readonly RenewalObstacle[],
   found: readonly string[],
 ): RenewalObstacle | null => obstacles.find((obstacle) => found.includes(obstacle)) ?? null;
 
 /** Money and obstacles that apply to all renewals of a user that are decided together. */
-export interface Means {
+export interface RenewalFunds {
   readonly now: Date;
   /** Available balance, without held money. */
   readonly available: Money;
@@ -58,7 +58,7 @@ export interface Means {
 }
 
 /** A proxy whose renewal is due. */
-export interface Candidate {
+export interface RenewalCandidate {
   readonly proxyId: number;
   /** End of the rental before this renewal. */
   readonly dateEnd: Date;
@@ -70,7 +70,7 @@ export interface Candidate {
   readonly obstacle: RenewalObstacle | null;
 }
 
-export type Decision<One extends Candidate = Candidate> =
+export type RenewalDecision<One extends RenewalCandidate = RenewalCandidate> =
   | { readonly candidate: One; readonly renew: true; readonly price: Money }
   | { readonly candidate: One; readonly renew: false; readonly reason: RenewalObstacle };
 
@@ -78,12 +78,12 @@ export type Decision<One extends Candidate = Candidate> =
  * Returns when the renewal of a rental becomes due, rounded down to a full hour. Renewals that become due in
  * the same hour are decided together, in the announced order.
  */
-export function dueAt(dateEnd: Date, hoursBefore: number): Date {
+export function renewalDueAt(dateEnd: Date, hoursBefore: number): Date {
   return new Date(Math.floor(dateEnd.getTime() / HOUR_MS - hoursBefore) * HOUR_MS);
 }
 
-/** Returns {@link dueAt} in SQL. @param dateEnd and @param hoursBefore are SQL expressions */
-export const dueAtSql = (dateEnd: string, hoursBefore: string): string =>
+/** Returns {@link renewalDueAt} in SQL. @param dateEnd and @param hoursBefore are SQL expressions */
+export const renewalDueAtSql = (dateEnd: string, hoursBefore: string): string =>
   `date_trunc('hour', ${dateEnd} - make_interval(hours => ${hoursBefore}), 'UTC')`;
 
 export const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / HOUR_MS) * HOUR_MS);
@@ -96,7 +96,7 @@ export const monthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth(), 1));
 
 /** Compares in the announced order: by the end of the rental, then by id. */
-export const inAnnouncedOrder = (one: Candidate, other: Candidate): number =>
+export const inAnnouncedOrder = (one: RenewalCandidate, other: RenewalCandidate): number =>
   one.dateEnd.getTime() - other.dateEnd.getTime() || one.proxyId - other.proxyId;
 
 /**
@@ -108,9 +108,12 @@ export const inAnnouncedOrder = (one: Candidate, other: Candidate): number =>
  * @param candidates all of one user, in any order
  * @returns a decision for each candidate, in the announced order
  */
-export function decide<One extends Candidate>(means: Means, candidates: readonly One[]): Decision<One>[] {
+export function decideRenewals<One extends RenewalCandidate>(
+  means: RenewalFunds,
+  candidates: readonly One[],
+): RenewalDecision<One>[] {
   let { available, budgetLeft } = means;
-  return [...candidates].sort(inAnnouncedOrder).map((candidate): Decision<One> => {
+  return [...candidates].sort(inAnnouncedOrder).map((candidate): RenewalDecision<One> => {
     const { price } = candidate;
     const reason = skipReason(candidate, means, available, budgetLeft);
     if (reason !== null || price === null) return { candidate, renew: false, reason: reason ?? 'no-price' };
@@ -121,8 +124,8 @@ export function decide<One extends Candidate>(means: Means, candidates: readonly
 }
 
 function skipReason(
-  { dateEnd, maxPrice, price, obstacle }: Candidate,
-  means: Means,
+  { dateEnd, maxPrice, price, obstacle }: RenewalCandidate,
+  means: RenewalFunds,
   available: Money,
   budgetLeft: Money | null,
 ): RenewalObstacle | null {

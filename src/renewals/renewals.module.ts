@@ -9,13 +9,13 @@ import { RenewalsController } from './renewals.controller';
 import { RulesService } from './rules.service';
 import { DueRenewals } from './running/due-renewals';
 import { RenewalRecords } from './running/renewal-records';
-import { Reminders } from './running/renewal-reminders';
+import { RenewalReminders } from './running/renewal-reminders';
 import { RenewalJob } from './running/renewal.job';
 
 @Module({
   imports: [CatalogModule, ProxiesModule, OrdersModule],
   controllers: [RenewalsController],
-  providers: [RulesService, ForecastService, Reminders, DueRenewals, RenewalRecords, RenewalJob],
+  providers: [RulesService, ForecastService, RenewalReminders, DueRenewals, RenewalRecords, RenewalJob],
   exports: [ForecastService, RenewalRecords],
 })
 export class RenewalsModule {

@@ -1,5 +1,5 @@
 import { sqlList } from '../database';
-import { MOST_HOURS_AHEAD, RENEWAL_OBSTACLES, type RenewalObstacle } from './renewal-decision';
+import { MAX_HOURS_AHEAD, RENEWAL_OBSTACLES, type RenewalObstacle } from './renewal-decision';
 
 /** Reasons that only the customer or staff can resolve. */
 const NOT_OURS: readonly RenewalObstacle[] = [
@@ -22,7 +22,7 @@ export const OUR_OBSTACLES: readonly RenewalObstacle[] = RENEWAL_OBSTACLES.filte
  * SQL condition for a row of `renewals` that is due and waits for the service or the provider. No renewal is
  * due for longer than the largest `hours_before`, which limits the index range.
  */
-export const RENEWAL_WAITS = `(due_at BETWEEN now() - interval '${MOST_HOURS_AHEAD} hours' AND now()
+export const RENEWAL_WAITS = `(due_at BETWEEN now() - interval '${MAX_HOURS_AHEAD} hours' AND now()
   AND state IN ${sqlList(['planned', 'skipped'])} AND next_try_at IS NOT NULL
   AND (reason IS NULL OR reason IN ${sqlList(OUR_OBSTACLES)}))`;
 

@@ -50,7 +50,7 @@ const CALLS_QUEUED = 3;
 const PURCHASES_TO_LIST = 10;
 
 /** Room for renewals in the queue, in addition to the orders of renewals that have no outcome yet. */
-export class RenewalRoom {
+export class RenewalCapacity {
   constructor(
     /** Number of renewals that are queued or in progress. */
     readonly underWay: number,
@@ -112,7 +112,7 @@ export class RenewalOrders {
     return this.checks.providerRefusal() === null;
   }
 
-  async room(): Promise<RenewalRoom> {
+  async room(): Promise<RenewalCapacity> {
     const { underWay, queued, cost, toList } = await queryRow<{
       underWay: number;
       queued: number;
@@ -131,7 +131,7 @@ export class RenewalOrders {
     const size = CALLS_QUEUED * Math.min(ordersPerCall, PROXIES_PER_CALL.prolongation);
     const spendable = this.provider.spendable();
     const left = spendable === null ? null : subtractDecimals(spendable, cost);
-    return new RenewalRoom(underWay, size - queued, left, new Set(toList));
+    return new RenewalCapacity(underWay, size - queued, left, new Set(toList));
   }
 
   /**

@@ -3,12 +3,12 @@ import { DataSource } from 'typeorm';
 import { CatalogService, RenewalPrices } from '../../catalog';
 import { DomainError, inSlices, Money, ServiceUnavailable } from '../../common';
 import { databaseTime } from '../../database';
-import { RenewalOrders, type RenewalRoom, type WantedRenewal } from '../../orders';
+import { RenewalOrders, type RenewalCapacity, type WantedRenewal } from '../../orders';
 import {
-  type Candidate,
-  decide,
-  type Decision,
-  firstOf,
+  type RenewalCandidate,
+  decideRenewals,
+  type RenewalDecision,
+  firstObstacle,
   COMMON_OBSTACLES,
   PROXY_OBSTACLES,
   type RenewalObstacle,
@@ -23,11 +23,11 @@ type NeededRenewal = DueRenewal & { readonly ruleId: number };
 const isNeeded = (renewal: DueRenewal): renewal is NeededRenewal =>
   renewal.ruleId !== null && !renewal.obstacles.includes('superfluous');
 
-interface DueCandidate extends Candidate {
+interface DueCandidate extends RenewalCandidate {
   readonly renewal: NeededRenewal;
 }
 
-export interface Decided {
+export interface RenewalCounts {
   readonly due: number;
   readonly superfluous: number;
   readonly skipped: number;
@@ -48,7 +48,7 @@ export class DueRenewals {
   ) {}
 
   /** Decides due renewals, and places orders while the queue has room. */
-  async decideSome(room: RenewalRoom): Promise<Decided> {
+  async decideSome(room: RenewalCapacity): Promise<RenewalCounts> {
     const due = await this.records.findDue(DECIDED_AT_ONCE);
     const superfluous = due.filter((renewal) => !isNeeded(renewal)).map(({ id }) => id);
     const undecided: number[] = [];
@@ -98,22 +98,22 @@ export class DueRenewals {
   private async decideAll(
     renewals: readonly NeededRenewal[],
     prices: RenewalPrices,
-  ): Promise<Decision<DueCandidate>[]> {
+  ): Promise<RenewalDecision<DueCandidate>[]> {
     const now = await databaseTime(this.dataSource);
     const isClosed = !this.orders.canBeSent();
-    const decisions: Decision<DueCandidate>[] = [];
+    const decisions: RenewalDecision<DueCandidate>[] = [];
     for (const [first, ...others] of byUser(renewals)) {
       const candidates = await Promise.all([first, ...others].map((renewal) => toCandidate(renewal, prices)));
       const means = {
         now,
         available: Money.parse(first.available),
         budgetLeft: first.budgetLeft === null ? null : Money.parse(first.budgetLeft),
-        obstacle: firstOf(COMMON_OBSTACLES, [
+        obstacle: firstObstacle(COMMON_OBSTACLES, [
           ...first.obstacles,
           ...(isClosed ? ['provider-unavailable'] : []),
         ]),
       };
-      decisions.push(...decide(means, candidates));
+      decisions.push(...decideRenewals(means, candidates));
     }
     return decisions;
   }
@@ -129,7 +129,7 @@ async function toCandidate(renewal: NeededRenewal, prices: RenewalPrices): Promi
     dateEnd,
     maxPrice: maxPrice === null ? null : Money.parse(maxPrice),
     price: isUnpriced ? null : quote.unitPrice,
-    obstacle: firstOf(PROXY_OBSTACLES, isUnpriced ? [...obstacles, obstacleOf(quote)] : obstacles),
+    obstacle: firstObstacle(PROXY_OBSTACLES, isUnpriced ? [...obstacles, obstacleOf(quote)] : obstacles),
   };
 }
 

@@ -6,7 +6,12 @@ import { queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
 import { type RetentionStep, Retries, STEP_ROWS } from '../../jobs';
 import { PURCHASE_REFERENCE_SQL } from '../../orders';
-import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type RenewalObstacle } from '../renewal-decision';
+import {
+  renewalDueAtSql,
+  LAST_TRY_BEFORE_END,
+  MAX_HOURS_AHEAD,
+  type RenewalObstacle,
+} from '../renewal-decision';
 import type { RenewalOut } from '../renewal.dto';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
@@ -116,7 +121,7 @@ export class RenewalRecords {
       `WITH page AS MATERIALIZED (
          SELECT id, user_id, country, label, tags, date_end FROM proxies
           WHERE active AND withdrawn_at IS NULL AND date_end > now() + ${LAST_TRY_BEFORE_END}
-            AND date_end <= now() + interval '${MOST_HOURS_AHEAD} hours'
+            AND date_end <= now() + interval '${MAX_HOURS_AHEAD} hours'
             AND (date_end, id) > ($1::timestamptz, $2::bigint)
             AND user_id IN (SELECT user_id FROM renewal_rules WHERE disabled_at IS NULL)
           ORDER BY date_end, id LIMIT ${PLANNED_AT_ONCE}
@@ -127,7 +132,7 @@ export class RenewalRecords {
          SELECT page.id, page.date_end, page.user_id, rule.id, rule.period, times.due_at, times.due_at
            FROM page JOIN LATERAL (${ruleOfProxySql('page')}) AS rule ON true
            LEFT JOIN renewals known ON (known.proxy_id, known.date_end_before) = (page.id, page.date_end),
-                LATERAL (SELECT ${dueAtSql('date_end', 'hours_before')} AS due_at) AS times
+                LATERAL (SELECT ${renewalDueAtSql('date_end', 'hours_before')} AS due_at) AS times
           WHERE known.id IS NULL OR (known.state = 'planned' AND known.rule_id <> rule.id)
           ORDER BY known.id, page.date_end, page.id
          ON CONFLICT (proxy_id, date_end_before) DO UPDATE
@@ -209,7 +214,7 @@ export class RenewalRecords {
          FROM due JOIN means USING (user_id)
          JOIN proxies ON proxies.id = due.proxy_id
          LEFT JOIN LATERAL (${ruleOfProxySql()}) AS rule
-           ON ${dueAtSql('due.date_end_before', 'rule.hours_before')} <= now()
+           ON ${renewalDueAtSql('due.date_end_before', 'rule.hours_before')} <= now()
         ORDER BY due.next_try_at, due.date_end_before, due.proxy_id`,
       [limit],
     );

@@ -28,8 +28,8 @@ interface UnremindedRenewal extends RenewalOffer {
  * one day before the end if the renewal is expected to fail.
  */
 @Injectable()
-export class Reminders {
-  private readonly logger = new Logger(Reminders.name);
+export class RenewalReminders {
+  private readonly logger = new Logger(RenewalReminders.name);
   /** Expected failures by user, then by {@link rentalKey}. */
   private readonly forecasts = new Map<number, ReadonlyMap<string, RenewalObstacle>>();
 

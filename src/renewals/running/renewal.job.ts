@@ -5,7 +5,7 @@ import { RenewalOrders } from '../../orders';
 import { WAITING_RENEWALS } from '../waiting-renewals';
 import { DueRenewals } from './due-renewals';
 import { type Cursor, RenewalRecords } from './renewal-records';
-import { Reminders } from './renewal-reminders';
+import { RenewalReminders } from './renewal-reminders';
 
 const NOTHING_DONE = {
   planned: 0,
@@ -45,7 +45,7 @@ export class RenewalJob {
 
   constructor(
     private readonly records: RenewalRecords,
-    private readonly reminders: Reminders,
+    private readonly reminders: RenewalReminders,
     private readonly due: DueRenewals,
     private readonly orders: RenewalOrders,
     jobs: Jobs,
