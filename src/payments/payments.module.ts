@@ -10,8 +10,8 @@ import { PaymentSync } from './deposits/payment-sync';
 import { DepositReadings } from './following/deposit-readings';
 import { DepositRefundsJob } from './following/deposit-refunds.job';
 import { EndedPaymentsJob } from './following/ended-payments.job';
-import { Notifications } from './following/payment-notifications';
-import { NotificationsController } from './following/payment-notifications.controller';
+import { PaymentNotifications } from './following/payment-notifications';
+import { PaymentNotificationsController } from './following/payment-notifications.controller';
 import { PaymentReconciliation } from './following/payment-reconciliation';
 import { IntakeController } from './intake/intake.controller';
 import { IntakeService } from './intake/intake.service';
@@ -41,7 +41,7 @@ const REFUNDABLE_DAYS = 3 * 366;
         }),
     }),
   ],
-  controllers: [DepositsController, NotificationsController, IntakeController],
+  controllers: [DepositsController, PaymentNotificationsController, IntakeController],
   providers: [
     { provide: PaymentProvider, useClass: YooKassaProvider },
     UnusableRows,
@@ -53,7 +53,7 @@ const REFUNDABLE_DAYS = 3 * 366;
     PaymentReconciliation,
     DepositReadings,
     EndedPaymentsJob,
-    Notifications,
+    PaymentNotifications,
     DepositRefundsJob,
     IntakeService,
     DepositRefunds,

@@ -1,5 +1,5 @@
 import { domainError, type Money } from '../../common';
-import { MOST_PENDING } from '../records/deposit-records';
+import { MAX_PENDING_DEPOSITS } from '../records/deposit-records';
 
 export class DepositNotFound extends domainError('not-found', 'Deposit not found') {}
 
@@ -31,7 +31,7 @@ export class PaymentsRefused extends domainError(
 
 export class TooManyDeposits extends domainError(
   'rate-limited',
-  `At most ${MOST_PENDING} deposits may be pending`,
+  `At most ${MAX_PENDING_DEPOSITS} deposits may be pending`,
   { retryAfterSeconds: 60 },
 ) {}
 

@@ -3,7 +3,7 @@ import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
 import { PaymentProvider, PaymentRefused, type ProviderPayment } from '../provider/payment-provider';
 import { DepositRecords, type WantedPayment } from '../records/deposit-records';
-import { PaymentRecords, type Settled } from '../records/payment-records';
+import { PaymentRecords, type SettledPayment } from '../records/payment-records';
 
 /** Creates payments at the provider, reads them, and applies their states. */
 @Injectable()
@@ -55,7 +55,7 @@ export class PaymentSync {
   }
 
   /** Applies the provider's payment state, and wakes the requests that wait for the deposit. */
-  async takeOver(payment: ProviderPayment): Promise<Settled> {
+  async takeOver(payment: ProviderPayment): Promise<SettledPayment> {
     const { name, isForTests } = this.paymentProvider;
     const settled = await this.payments.settle(name, payment, isForTests);
     const { outcome, depositId, reason } = settled;

@@ -6,7 +6,7 @@ import { jsonOrUndefined } from '../../common';
 import { AnyContentEncoding, receivedBytes, UnparsedBody } from '../../http';
 import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
-import { Notifications } from './payment-notifications';
+import { PaymentNotifications } from './payment-notifications';
 
 /**
  * Maximum size of a body, above the provider's longest notification. A larger body gets 200 unread, because
@@ -19,9 +19,9 @@ const MAX_BODY_BYTES = 16 * 1024;
  * it.
  */
 @Controller('payments')
-export class NotificationsController {
+export class PaymentNotificationsController {
   constructor(
-    private readonly notifications: Notifications,
+    private readonly notifications: PaymentNotifications,
     private readonly paymentProvider: PaymentProvider,
   ) {}
 

@@ -28,7 +28,7 @@ const LOOK_AT_ONCE_MS = 5;
  * the cost of unknown ids.
  */
 @Injectable()
-export class Notifications {
+export class PaymentNotifications {
   private waiting = new Set<string>();
   private looking: NodeJS.Timeout | undefined;
   private lookedAtMs = -Infinity;

@@ -4,7 +4,7 @@ import { AppConfig } from '../../config';
 import { isRefusedData, queryRow, queryRows } from '../../database';
 import { type LeasedRun, Jobs } from '../../jobs';
 import { PaymentSync } from '../deposits/payment-sync';
-import { type Listed, PaymentProvider, type ProviderPayment } from '../provider/payment-provider';
+import { type ProviderPage, PaymentProvider, type ProviderPayment } from '../provider/payment-provider';
 import { UnusableRows } from '../provider/unusable-rows';
 import { RECEIPT_WITHIN } from '../records/waiting-payments';
 import { DepositRefundsJob } from './deposit-refunds.job';
@@ -68,7 +68,7 @@ export class PaymentReconciliation {
     const { since, refundsSince, now } = await this.span();
     const apply = async <Row extends { readonly id: string }>(
       list: 'payments' | 'refunds',
-      pages: AsyncIterable<Listed<Row>>,
+      pages: AsyncIterable<ProviderPage<Row>>,
       takeOver: (row: Row) => Promise<void>,
     ): Promise<void> => {
       for await (const { rows, unreadable } of pages) {

@@ -5,7 +5,7 @@ import { Clock, Money } from '../../common';
 import { AppConfig, type PaymentSource, readPaymentSources } from '../../config';
 import { inTransaction, queryRow, queryRows } from '../../database';
 import { Metrics } from '../../metrics';
-import { creditSql, INTAKE } from '../records/payment-records';
+import { creditSql, INTAKE_PREFIX } from '../records/payment-records';
 import type { PaymentObstacle } from '../records/payment.dto';
 import { type IntakeRequest, readIntake } from './intake-request';
 import { isSigned, type SignedRequest } from './intake-signature';
@@ -58,7 +58,7 @@ export class IntakeService {
     if (!source) throw new UnknownSource();
     if (!isSigned(signed, source.secret, this.clock.now())) throw new IntakeNotSigned();
     const request = readIntake(body);
-    const provider = `${INTAKE}${name}`;
+    const provider = `${INTAKE_PREFIX}${name}`;
     const hash = createHash('sha256').update(JSON.stringify(request)).digest();
     const report = { provider, request, hash };
     const { payment, isNew } = await inTransaction(this.dataSource, async (manager) => {

@@ -72,7 +72,7 @@ export interface ProviderRefund {
 }
 
 /** Page of a list. Unreadable rows were reported, and may belong to any customer. */
-export interface Listed<Row> {
+export interface ProviderPage<Row> {
   readonly rows: readonly Row[];
   readonly unreadable: number;
 }
@@ -148,7 +148,7 @@ export abstract class PaymentProvider {
   abstract paymentsSince(
     moment: Date,
     by?: 'created_at' | 'captured_at',
-  ): AsyncGenerator<Listed<ProviderPayment>>;
+  ): AsyncGenerator<ProviderPage<ProviderPayment>>;
 
   /** Returns the body of a request that refunds a payment. It is stored like the body of a creation. */
   abstract refundRequest(refund: NewRefund): string;
@@ -157,8 +157,8 @@ export abstract class PaymentProvider {
   abstract refund(refundKey: string, request: string): Promise<ProviderRefund>;
 
   /** Returns the refunds created since a moment, in pages, newest first. @throws PaymentError */
-  abstract refundsSince(moment: Date): AsyncGenerator<Listed<ProviderRefund>>;
+  abstract refundsSince(moment: Date): AsyncGenerator<ProviderPage<ProviderRefund>>;
 
   /** Returns the refunds of a payment, in pages. @throws PaymentError */
-  abstract refundsOf(paymentId: string): AsyncGenerator<Listed<ProviderRefund>>;
+  abstract refundsOf(paymentId: string): AsyncGenerator<ProviderPage<ProviderRefund>>;
 }

@@ -8,7 +8,7 @@ import { atMostEachMinute } from '../../http';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
 import {
-  type Listed,
+  type ProviderPage,
   type NewPayment,
   type NewRefund,
   type PaidAmount,
@@ -135,7 +135,7 @@ export class YooKassaProvider extends PaymentProvider {
   async *paymentsSince(
     moment: Date,
     by: 'created_at' | 'captured_at' = 'created_at',
-  ): AsyncGenerator<Listed<ProviderPayment>> {
+  ): AsyncGenerator<ProviderPage<ProviderPayment>> {
     yield* this.list('list', 'payments', { [`${by}.gte`]: moment.toISOString() }, paymentResponse);
   }
 
@@ -159,11 +159,11 @@ export class YooKassaProvider extends PaymentProvider {
     return this.call({ method: 'refund', path: 'refunds', schema: refundResponse, post: { key, body } });
   }
 
-  async *refundsSince(moment: Date): AsyncGenerator<Listed<ProviderRefund>> {
+  async *refundsSince(moment: Date): AsyncGenerator<ProviderPage<ProviderRefund>> {
     yield* this.list('refunds', 'refunds', { 'created_at.gte': moment.toISOString() }, refundResponse);
   }
 
-  async *refundsOf(paymentId: string): AsyncGenerator<Listed<ProviderRefund>> {
+  async *refundsOf(paymentId: string): AsyncGenerator<ProviderPage<ProviderRefund>> {
     yield* this.list('refunds', 'refunds', { payment_id: paymentId }, refundResponse);
   }
 
@@ -178,7 +178,7 @@ export class YooKassaProvider extends PaymentProvider {
     resource: string,
     filter: Readonly<Record<string, string>>,
     item: Item,
-  ): AsyncGenerator<Listed<z.output<Item>>> {
+  ): AsyncGenerator<ProviderPage<z.output<Item>>> {
     const followed = new Set<string>();
     let cursor: string | undefined;
     for (;;) {

@@ -61,7 +61,7 @@ export interface DueDeposit extends WantedPayment {
 }
 
 /** Maximum number of pending deposits of a customer. */
-export const MOST_PENDING = 20;
+export const MAX_PENDING_DEPOSITS = 20;
 /** Time for which the page of a card payment can usually be used. The provider's state decides. */
 const PAYABLE_MINUTES = 60;
 /**
@@ -140,7 +140,7 @@ export class DepositRecords {
                    ORDER BY id DESC LIMIT 1)) END,
                 now() + make_interval(mins => ${PAYABLE_MINUTES}),
                 now() + make_interval(secs => ${FIRST_CHECK_SECONDS})
-          WHERE (SELECT count(*) FROM deposits WHERE user_id = $1 AND state = 'pending') < ${MOST_PENDING}
+          WHERE (SELECT count(*) FROM deposits WHERE user_id = $1 AND state = 'pending') < ${MAX_PENDING_DEPOSITS}
          ON CONFLICT (user_id, idempotency_key) DO NOTHING RETURNING id`,
         [userId, provider, amount, key, requestHash, receiptEmail, hasReceipt],
       );

@@ -9,9 +9,9 @@ import { endStatement } from './deposit-records';
 import type { PaymentObstacle } from './payment.dto';
 
 /** Prefix of `provider` for payments that another source reported. No provider lists these payments. */
-export const INTAKE = 'intake:';
+export const INTAKE_PREFIX = 'intake:';
 
-export interface Settled {
+export interface SettledPayment {
   readonly outcome: 'credited' | 'ended' | 'unmatched' | 'none';
   /** Deposit whose state changed. */
   readonly depositId?: number;
@@ -27,7 +27,7 @@ const RECEIPTS = {
   refund: ['deposit_refunds', 'provider_refund_id'],
 } as const;
 
-const NONE: Settled = { outcome: 'none' };
+const NONE: SettledPayment = { outcome: 'none' };
 
 /**
  * Returns SQL that posts the credit of a payment, which the CTE `credited (id, user_id, amount)` has stored.
@@ -68,7 +68,7 @@ export class PaymentRecords {
    * Applies the provider's payment state; idempotent. An outdated state changes nothing. An ended deposit
    * changes only if money arrives after all.
    */
-  async settle(provider: string, payment: ProviderPayment, areTestsGood: boolean): Promise<Settled> {
+  async settle(provider: string, payment: ProviderPayment, areTestsGood: boolean): Promise<SettledPayment> {
     if (payment.state !== 'succeeded') {
       const known = await this.attach(provider, payment);
       if (payment.state === 'pending' || !known) return NONE;
@@ -156,7 +156,7 @@ export class PaymentRecords {
     }
   }
 
-  private async end(provider: string, { id, state, reason }: ProviderPayment): Promise<Settled> {
+  private async end(provider: string, { id, state, reason }: ProviderPayment): Promise<SettledPayment> {
     const [ended] = await queryRows<{ id: number }>(
       this.dataSource,
       endStatement('provider = $2 AND provider_payment_id = $3', '$4::text'),
@@ -220,7 +220,7 @@ export class PaymentRecords {
     provider: string,
     { id, amount, paidAt }: ProviderPayment,
     reason: PaymentObstacle,
-  ): Promise<Settled> {
+  ): Promise<SettledPayment> {
     const [stored] = await queryRows<{ depositId: number | null }>(
       this.dataSource,
       `WITH deposit AS (

@@ -7,7 +7,7 @@ import { LARGEST_AMOUNT, OVERFLOW } from '../../ledger';
 import { EndedPaymentsJob } from '../following/ended-payments.job';
 import { PaymentError, PaymentProvider, PaymentRefused } from '../provider/payment-provider';
 import { endStatement } from '../records/deposit-records';
-import { creditSql, INTAKE, roublesOf } from '../records/payment-records';
+import { creditSql, INTAKE_PREFIX, roublesOf } from '../records/payment-records';
 import type { PaymentState, StaffPaymentOut } from '../records/payment.dto';
 
 const COLUMNS = `id, provider, payment_id, state, reason, paid_amount, currency, paid_at, deposit_id, user_id,
@@ -135,7 +135,7 @@ export class UnmatchedPayments {
          INSERT INTO deposits (user_id, provider, amount, state, provider_payment_id, expires_at, closed_at)
          SELECT $2, provider, $3, 'succeeded', payment_id, now(), now() FROM payments
           WHERE id = $1 AND state = 'unmatched' AND deposit_id IS NULL
-            AND NOT starts_with(provider, '${INTAKE}')
+            AND NOT starts_with(provider, '${INTAKE_PREFIX}')
          ON CONFLICT (provider, provider_payment_id) DO NOTHING
          RETURNING id, user_id, amount
        ),

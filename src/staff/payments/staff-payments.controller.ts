@@ -33,14 +33,14 @@ import {
   DepositRefundRequest,
   DepositRefundsPage,
   DepositsQuery,
-  MatchRequest,
+  MatchPaymentRequest,
   PaymentsQuery,
   DepositRefundDecisionRequest,
   DepositRefundsQuery,
   RequestedDepositRefundOut,
   StaffDepositsPage,
   StaffPaymentsPage,
-  TakeRequest,
+  TakePaymentRequest,
 } from './staff-payments.dto';
 
 const UNDECIDABLE = {
@@ -230,7 +230,7 @@ export class StaffPaymentsController {
       503: ['The provider did not respond', ServiceUnavailable],
     },
   })
-  take(@Body() { payment_id: paymentId }: TakeRequest): Promise<StaffPaymentOut> {
+  take(@Body() { payment_id: paymentId }: TakePaymentRequest): Promise<StaffPaymentOut> {
     return this.payments.take(paymentId);
   }
 
@@ -259,7 +259,7 @@ export class StaffPaymentsController {
   match(
     @CurrentAudit() audit: AuditContext,
     @IdParam('payment_id', 'Id of the payment') paymentId: number,
-    @Body() body: MatchRequest,
+    @Body() body: MatchPaymentRequest,
   ): Promise<StaffPaymentOut> {
     const { user_id: userId, amount, reason } = body;
     audit.assertConcernsAnother(userId);

@@ -96,7 +96,7 @@ export class PaymentsQuery extends PageQuery {
 
 export class StaffPaymentsPage extends PageOf(StaffPaymentOut) {}
 
-export class TakeRequest extends ReasonRequest {
+export class TakePaymentRequest extends ReasonRequest {
   @StringField({
     description: 'The id of the payment at the provider',
     pattern: '^[\\w-]{1,64}$',
@@ -105,7 +105,7 @@ export class TakeRequest extends ReasonRequest {
   payment_id!: string;
 }
 
-export class MatchRequest extends ReasonRequest {
+export class MatchPaymentRequest extends ReasonRequest {
   @IdField({ description: 'The user to credit' })
   user_id!: number;
 
