@@ -8,7 +8,7 @@ import { ERROR_OF_REFUSAL } from '../src/orders/placing/order-checks';
 import { prolongationEvidence } from '../src/orders/reconciliation/evidence';
 import type { ListedProxy } from '../src/provider';
 import { CALL_PRIORITIES } from '../src/provider/proxy-provider';
-import { MOST_PASSED_OVER } from '../src/provider/rate-permits';
+import { MAX_PASSED_OVER } from '../src/provider/rate-permits';
 import { toProxyOut } from '../src/proxies/dto/proxy-out.dto';
 import { proxyFilterSql } from '../src/proxies/filter/proxy-filter';
 import { toProxyFilter } from '../src/proxies/filter/proxy-filter.query';
@@ -143,7 +143,7 @@ describe('The database and the code agree on', () => {
   it('the priorities of calls, and how often one is passed over at most', async () => {
     const text = await functionText('take_rate_permit');
     expect(text).toContain(`generate_series(1, ${CALL_PRIORITIES.length})`);
-    expect(text).toContain(`CASE kind WHEN 2 THEN 2 ELSE ${MOST_PASSED_OVER} END`);
+    expect(text).toContain(`CASE kind WHEN 2 THEN 2 ELSE ${MAX_PASSED_OVER} END`);
     expect(CALL_PRIORITIES[2 - 1]).toBe('confirmation');
   });
 

@@ -44,14 +44,14 @@ export interface OrderBatch {
 }
 
 /** Returns how many proxies a batch orders. */
-export const sizeOf = (batch: OrderBatch): number =>
+export const batchSize = (batch: OrderBatch): number =>
   batch.members.reduce((size, { count }) => size + count, 0);
 
 /** Whether a listing contains everything that a batch of purchases ordered, and no unreadable row. */
-export const isWhole =
+export const listsWholePurchase =
   (batch: OrderBatch) =>
   (listed: readonly unknown[], unread: number): boolean =>
-    unread === 0 && listed.length >= sizeOf(batch);
+    unread === 0 && listed.length >= batchSize(batch);
 
 export const memberIds = (batch: OrderBatch): number[] => batch.members.map(({ id }) => id);
 
@@ -85,11 +85,11 @@ export function chooseInTurn(
 }
 
 /** Names a batch in log lines. */
-export const nameOf = (batch: OrderBatch): string =>
+export const batchName = (batch: OrderBatch): string =>
   batch.members.length === 1 ? `order ${memberIds(batch)[0]}` : `orders ${memberIds(batch).join(', ')}`;
 
 /** Whether a listing contains the proxies of all these prolongations. */
-export const hasAll =
+export const listsAllProlongations =
   (members: readonly Pick<BatchMember, 'providerProxyId'>[]) =>
   (listed: readonly { readonly id: string }[]): boolean => {
     const ids = new Set(listed.map(({ id }) => id));

@@ -28,7 +28,7 @@ export const IS_READY = `(kind = 'purchase'
  *
  * @param longestReadingSeconds an SQL parameter
  */
-export const isUnread = (longestReadingSeconds: string): string => `(kind = 'prolongation'
+export const isEndUnreadSql = (longestReadingSeconds: string): string => `(kind = 'prolongation'
             AND (end_read_at IS NULL
                  OR date_end_before IS NULL
                     AND end_read_at <= now() - make_interval(secs => ${longestReadingSeconds})
@@ -42,7 +42,7 @@ export const QUEUE_LEFT_MS = `CASE state WHEN 'reserved' THEN
  * Whether an order lets all others go first. Renewals do, because no customer waits for their responses. A
  * renewal that has waited for long takes its turn like any other order, or a busy service would never renew.
  */
-export const GIVES_WAY = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
+export const YIELDS_TO_OTHERS = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
 /**
  * Query for the metrics: how many reserved orders wait, and since when the oldest one waits. It ignores
@@ -55,13 +55,13 @@ export const WAITING_ORDERS = `
 /**
  * Whether the provider refused within the last hour to prolong the proxy of an order, alone or with others.
  */
-export const WAS_REFUSED_LATELY = `EXISTS (
+export const WAS_RECENTLY_REFUSED = `EXISTS (
               SELECT FROM orders AS refused
                WHERE refused.proxy_id = orders.proxy_id AND refused.state = 'canceled'
                  AND refused.failure IN ${sqlList(PROXY_FAILURES)}
                  AND refused.closed_at > now() - interval '1 hour')`;
 
 /** Returns a subquery for when a call last served a user. @param user an expression */
-export const servedAt = (user: string): string => `(SELECT submitted_at FROM orders
+export const lastServedAtSql = (user: string): string => `(SELECT submitted_at FROM orders
                            WHERE orders.user_id = ${user} AND submitted_at IS NOT NULL
                            ORDER BY created_at DESC, id DESC LIMIT 1)`;

@@ -10,7 +10,7 @@ import { ProviderAccount } from './provider-account';
 import { ProxyProvider } from './proxy-provider';
 import { ApiKey } from './px6/api-key';
 import { Px6Client } from './px6/px6-client';
-import { PX6, Px6Provider } from './px6/px6.provider';
+import { PX6_NAME, Px6Provider } from './px6/px6.provider';
 import { RatePermits } from './rate-permits';
 
 /** Interval between checks of the key's file. Polling detects every way of replacing a mounted secret. */
@@ -35,13 +35,13 @@ const READ_KEY_EVERY_MS = 2000;
       provide: RatePermits,
       inject: [DataSource, AppConfig, Metrics],
       useFactory: (dataSource: DataSource, config: AppConfig, metrics: Metrics) =>
-        new RatePermits(dataSource, PX6, config.provider.ratePerSecond, undefined, metrics),
+        new RatePermits(dataSource, PX6_NAME, config.provider.ratePerSecond, undefined, metrics),
     },
     {
       provide: ProviderAccount,
       inject: [DataSource, AppConfig],
       useFactory: (dataSource: DataSource, config: AppConfig) =>
-        new ProviderAccount(dataSource, PX6, config.provider.lowBalance),
+        new ProviderAccount(dataSource, PX6_NAME, config.provider.lowBalance),
     },
     { provide: ProxyProvider, useClass: Px6Provider },
   ],

@@ -22,7 +22,7 @@ const SHORTEST_WAIT_MS = 100;
 const RETRY_AFTER_FAILURE_MS = 100;
 
 /** Number of overtaking calls after which a call goes next. `take_rate_permit` uses the same number. */
-export const MOST_PASSED_OVER = 8;
+export const MAX_PASSED_OVER = 8;
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
 
@@ -205,7 +205,7 @@ export class RatePermits {
         `UPDATE rate_permits
             SET granted = array_remove(granted, $2::timestamptz),
                 passed_over = ARRAY(
-                  SELECT CASE kind WHEN $3::smallint THEN ${MOST_PASSED_OVER}
+                  SELECT CASE kind WHEN $3::smallint THEN ${MAX_PASSED_OVER}
                                    ELSE greatest(passed_over[kind] - 1, 0) END
                     FROM generate_series(1, cardinality(passed_over)) AS kind ORDER BY kind)
           WHERE provider = $1`,

@@ -17,11 +17,11 @@ import { inSpan } from '../../tracing';
 import {
   type BatchMember,
   chooseInTurn,
-  isWhole,
+  listsWholePurchase,
   memberIds,
-  nameOf,
+  batchName,
   type OrderBatch,
-  sizeOf,
+  batchSize,
 } from '../order-batch';
 import type { OrderOutcome } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
@@ -89,7 +89,7 @@ export class BatchCallService {
         const options = { ...permission, onCall, quoted: batch.providerPrice };
         if (batch.kind === 'purchase') {
           const { orderReference, country, version, period, proxyType } = batch;
-          const request = { orderReference, country, version, period, proxyType, count: sizeOf(batch) };
+          const request = { orderReference, country, version, period, proxyType, count: batchSize(batch) };
           const purchase = await this.provider.buy(request, options);
           hasResponse = true;
           outcomes.push(
@@ -113,7 +113,7 @@ export class BatchCallService {
       try {
         return { mayBeQueued: await settling('failed', () => this.settleFailure(batch, failure)), outcomes };
       } catch (trouble) {
-        this.logger.error(`${nameOf(batch)}: left to reconciliation`, stackOf(trouble));
+        this.logger.error(`${batchName(batch)}: left to reconciliation`, stackOf(trouble));
         return { mayBeQueued: true, outcomes };
       }
     }
@@ -124,7 +124,7 @@ export class BatchCallService {
     purchase: ProviderPurchase,
     { onCall, calls }: { onCall: OnCall; calls: CallsForOrder },
   ): Promise<OrderOutcome[]> {
-    const isShort = purchase.proxies.length < sizeOf(batch);
+    const isShort = purchase.proxies.length < batchSize(batch);
     const delivery = isShort ? await this.confirmShortDelivery(batch, purchase, onCall) : purchase;
     const closed = await calls.storeFirstBy((call) =>
       this.settlement.deliverPurchases(batch.id, delivery, { call }),
@@ -140,7 +140,7 @@ export class BatchCallService {
     onCall: OnCall,
   ): Promise<ProviderPurchase> {
     const deadline = Deadline.after(SEARCH_TIMEOUT_MS);
-    const options = { deadline, onCall, isEnough: isWhole(batch), priority: 'order' } as const;
+    const options = { deadline, onCall, isEnough: listsWholePurchase(batch), priority: 'order' } as const;
     const listed = await this.provider.proxiesByReference(batch.orderReference, options);
     return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
   }
@@ -180,11 +180,11 @@ export class BatchCallService {
    */
   private async settleFailure(batch: OrderBatch, error: unknown): Promise<boolean> {
     if (!(error instanceof ProviderRefused || error instanceof ProviderUnavailable)) {
-      this.logger.error(`${nameOf(batch)}: the outcome is unknown: ${messageOf(error)}`);
+      this.logger.error(`${batchName(batch)}: the outcome is unknown: ${messageOf(error)}`);
       await this.searchOnce(batch.id, error);
       return false;
     }
-    this.logger.warn(`${nameOf(batch)}: nothing was bought: ${messageOf(error)}`);
+    this.logger.warn(`${batchName(batch)}: nothing was bought: ${messageOf(error)}`);
     if (error instanceof ProviderRefused) return this.settleRefusal(batch, error.reason);
     await this.cancelUnbought(memberIds(batch), 'unavailable');
     return false;

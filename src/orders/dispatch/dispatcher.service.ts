@@ -8,7 +8,7 @@ import { type Claimed, type DueRows, Jobs } from '../../jobs';
 import { Metrics } from '../../metrics';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
 import { inSharedSpan, origin } from '../../tracing';
-import { memberIds, nameOf, type OrderBatch } from '../order-batch';
+import { memberIds, batchName, type OrderBatch } from '../order-batch';
 import { WAITING_ORDERS } from '../order-queue';
 import type { OrderKind } from '../order-states';
 import { OrderCancellations } from '../transitions/order-cancellations';
@@ -114,7 +114,7 @@ export class DispatcherService {
     if (this.isStopping && this.waiters.countQueued() === 0) return null;
     const hasPurchase = this.waiters.isAnyQueued('purchase');
     if (hasPurchase && !this.mayBeUnread) return 'call';
-    const { hasReady, hasUnread } = await this.claims.look();
+    const { hasReady, hasUnread } = await this.claims.readQueue();
     this.mayBeUnread = hasUnread;
     if (hasUnread && !this.wasListed) return 'listing';
     if (hasPurchase || hasReady) return 'call';
@@ -138,7 +138,7 @@ export class DispatcherService {
       await permit.giveBack();
       // Another replica is claiming the rest of the queue at this moment.
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
-      return { rows: [], isMore: (await this.claims.look()).hasReady };
+      return { rows: [], isMore: (await this.claims.readQueue()).hasReady };
     }
     this.waiters.recordSent(memberIds(batch));
     if (!batch.resent) this.observeWaits(batch);
@@ -169,7 +169,7 @@ export class DispatcherService {
     try {
       await this.cancellations.cancelOrders(ids, 'out-of-funds', ['submitting']);
     } catch (error) {
-      this.logger.error(`${nameOf(batch)}: left to reconciliation: ${messageOf(error)}`);
+      this.logger.error(`${batchName(batch)}: left to reconciliation: ${messageOf(error)}`);
     }
     await this.waiters.recordCallOver(batch);
   }

@@ -10,7 +10,7 @@ import {
   type RatePermit,
 } from '../../provider';
 import { inSharedSpan, origin } from '../../tracing';
-import { hasAll } from '../order-batch';
+import { listsAllProlongations } from '../order-batch';
 import type { OrderFailure } from '../order-states';
 import { ProviderCallLog } from '../provider-call-log';
 import { EndReadClaims, type EndToRead, type StoredEnd } from '../transitions/end-read-claims';
@@ -138,7 +138,7 @@ export class EndReader {
     const [first] = ends;
     if (!first) return { proxies: [], missing: 'not-found' };
     const { orderId, reference } = first;
-    const isEnough = hasAll(ends);
+    const isEnough = listsAllProlongations(ends);
     try {
       const proxies = await this.calls.record(orderId, (onCall) =>
         this.provider.proxiesByReference(reference, { permit, onCall, isEnough, priority: 'order' }),

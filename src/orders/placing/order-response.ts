@@ -4,7 +4,7 @@ import type { ProxyOut } from '../../proxies';
 import { DryRunResponse } from './dto/dry-run-response.dto';
 import type { ProlongResponse, PurchaseResponse } from './dto/orders.dto';
 
-export const PROXY: ProxyOut = {
+export const EXAMPLE_PROXY: ProxyOut = {
   id: '17',
   host: '185.22.134.250',
   port: '7330',
@@ -19,7 +19,7 @@ export const PROXY: ProxyOut = {
   descr: null,
 };
 
-export const RECEIPT = { order_id: 42, price_charged: '25.08', currency: 'RUB' };
+export const EXAMPLE_RECEIPT = { order_id: 42, price_charged: '25.08', currency: 'RUB' };
 
 const WOULD_BE_PLACED = {
   dry_run: true,

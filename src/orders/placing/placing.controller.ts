@@ -20,7 +20,7 @@ import {
 import { DryRunResponse } from './dto/dry-run-response.dto';
 import { ProlongRequest, ProlongResponse, PurchaseRequest, PurchaseResponse } from './dto/orders.dto';
 import { readProlongation, readPurchase } from './order-request';
-import { orderResponse, PROXY, RECEIPT } from './order-response';
+import { orderResponse, EXAMPLE_PROXY, EXAMPLE_RECEIPT } from './order-response';
 import { type OrderResult, OrdersService } from './orders.service';
 
 const ORDER_KEY = {
@@ -78,7 +78,7 @@ export class PlacingController {
     description:
       'Rents proxies and charges the price that `GET /price` quotes at that moment, or less in a ' +
       'cheaper country.',
-    response: orderResponse(PurchaseResponse, { ...RECEIPT, proxies: [PROXY] }),
+    response: orderResponse(PurchaseResponse, { ...EXAMPLE_RECEIPT, proxies: [EXAMPLE_PROXY] }),
     idempotencyKey: ORDER_KEY,
     body: {
       type: PurchaseRequest,
@@ -144,7 +144,7 @@ export class PlacingController {
     description:
       'Prolongs a proxy and charges the price of one proxy of its version and the period, which ' +
       '`GET /price` quotes at that moment, or less in a cheaper country.',
-    response: orderResponse(ProlongResponse, { ...RECEIPT, order_id: 43, proxy: PROXY }),
+    response: orderResponse(ProlongResponse, { ...EXAMPLE_RECEIPT, order_id: 43, proxy: EXAMPLE_PROXY }),
     idempotencyKey: ORDER_KEY,
     body: {
       type: ProlongRequest,

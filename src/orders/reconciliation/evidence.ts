@@ -1,5 +1,5 @@
 import type { ListedProxy } from '../../provider';
-import { type BatchMember, type OrderBatch, sizeOf } from '../order-batch';
+import { type BatchMember, type OrderBatch, batchSize } from '../order-batch';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -23,7 +23,7 @@ export type ProlongationEvidence =
 
 /** Judges purchases. @param listed everything that the provider lists under the batch's order reference */
 export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy[]): PurchaseEvidence {
-  const size = sizeOf(batch);
+  const size = batchSize(batch);
   if (listed.length === 0) return { kind: 'nothing' };
   if (listed.length > size) {
     return {

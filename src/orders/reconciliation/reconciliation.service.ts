@@ -14,11 +14,11 @@ import {
 import { inSpan } from '../../tracing';
 import {
   type BatchMember,
-  hasAll,
-  isWhole,
+  listsAllProlongations,
+  listsWholePurchase,
   memberIds,
   membersByPurchase,
-  nameOf,
+  batchName,
   type OrderBatch,
 } from '../order-batch';
 import { OrderQueries } from '../order-queries';
@@ -62,7 +62,7 @@ export class ReconciliationService {
       try {
         await this.search(batch);
       } catch (error) {
-        this.logger.error(`${nameOf(batch)}: a search failed`, stackOf(error));
+        this.logger.error(`${batchName(batch)}: a search failed`, stackOf(error));
       }
       void this.queries.awaited.changed(memberIds(batch));
     }
@@ -83,7 +83,7 @@ export class ReconciliationService {
   private async listAndJudge(batch: OrderBatch, timeoutMs: number): Promise<boolean> {
     const startedAt = await this.queries.now();
     if (batch.kind === 'purchase') {
-      const isEnough = isWhole(batch);
+      const isEnough = listsWholePurchase(batch);
       const listed = await this.listEvidence(batch, batch.orderReference, startedAt, { timeoutMs, isEnough });
       return listed !== null && this.judgePurchases(batch, listed, startedAt);
     }
@@ -92,7 +92,7 @@ export class ReconciliationService {
     let foundNothing = true;
     for (const [reference, members] of membersByPurchase(batch)) {
       const part = { ...batch, members };
-      const isEnough = hasAll(members);
+      const isEnough = listsAllProlongations(members);
       const listed = await this.listEvidence(part, reference, startedAt, { timeoutMs, isEnough });
       if (!listed) {
         foundNothing = false;
@@ -174,7 +174,7 @@ export class ReconciliationService {
         await this.cancelIfProven(alone, startedAt);
         return true;
       case 'prolonged': {
-        if (evidence.times === 2) this.logger.error(`${nameOf(alone)}: the provider prolonged twice`);
+        if (evidence.times === 2) this.logger.error(`${batchName(alone)}: the provider prolonged twice`);
         const ends = [{ orderId: member.id, dateEnd: evidence.dateEnd }];
         await this.deliverOrReview(alone, () => this.settlement.deliverProlongations({ ends }));
         return false;
@@ -202,7 +202,7 @@ export class ReconciliationService {
     }
     const from = ['submitting', 'confirming'] as const;
     const canceled = await this.cancellations.cancelOrders(memberIds(batch), 'nothing-found', from);
-    if (canceled.length > 0) this.logger.log(`${nameOf(batch)}: canceled: the provider does not have it`);
+    if (canceled.length > 0) this.logger.log(`${batchName(batch)}: canceled: the provider does not have it`);
   }
 
   private async deliverOrReview(
@@ -211,7 +211,7 @@ export class ReconciliationService {
   ): Promise<void> {
     try {
       const delivered = await deliver();
-      if (delivered.length > 0) this.logger.log(`${nameOf(batch)}: delivered: the provider has it`);
+      if (delivered.length > 0) this.logger.log(`${batchName(batch)}: delivered: the provider has it`);
     } catch (error) {
       if (violatedConstraint(error) !== 'proxies_provider_proxy_id_key') throw error;
       await this.leaveToStaff(batch, 'a proxy under its reference belongs to another order');
@@ -230,6 +230,6 @@ export class ReconciliationService {
 
   private async leaveToStaff(batch: OrderBatch, why: string): Promise<void> {
     await this.searches.sendToReview(memberIds(batch), why);
-    this.logger.error(`${nameOf(batch)}: staff have to decide: ${why}`);
+    this.logger.error(`${batchName(batch)}: staff have to decide: ${why}`);
   }
 }

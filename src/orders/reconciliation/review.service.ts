@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { ServiceUnavailable } from '../../common';
 import { refusedBy } from '../../database';
 import { type ListedProxy, type ListingOptions, ProviderError, ProxyProvider } from '../../provider';
-import { hasAll, membersByPurchase, type OrderBatch } from '../order-batch';
+import { listsAllProlongations, membersByPurchase, type OrderBatch } from '../order-batch';
 import type { OrderOutcome } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import { NothingToDeliver, OrderNotFound, OrderNotInReview, PROXY_OF_ANOTHER } from '../orders.errors';
@@ -74,7 +74,7 @@ export class ReviewService {
 
   private async findProlongation(orderId: number, batch: OrderBatch): Promise<Settle> {
     for (const [reference, [member]] of membersByPurchase(batch)) {
-      const listed = await this.listForStaff(reference, batch, hasAll(batch.members));
+      const listed = await this.listForStaff(reference, batch, listsAllProlongations(batch.members));
       const proxy = listed.find(({ id }) => id === member?.providerProxyId);
       if (proxy && member?.dateEndBefore && proxy.dateEnd > member.dateEndBefore) {
         const ends = [{ orderId, dateEnd: proxy.dateEnd }];

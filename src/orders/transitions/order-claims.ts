@@ -7,7 +7,14 @@ import { PROXIES_PER_CALL } from '../../provider';
 import { longestQueueSeconds, longestReadingSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import type { OrderBatch } from '../order-batch';
 import { type BatchRow, SELECT_BATCH_ROWS, toBatches } from '../order-queries';
-import { GIVES_WAY, IN_QUEUE, IS_READY, isUnread, servedAt, WAS_REFUSED_LATELY } from '../order-queue';
+import {
+  YIELDS_TO_OTHERS,
+  IN_QUEUE,
+  IS_READY,
+  isEndUnreadSql,
+  lastServedAtSql,
+  WAS_RECENTLY_REFUSED,
+} from '../order-queue';
 import { statesBefore, IS_RENEWAL_SQL } from '../order-states';
 import { OrderCancellations } from './order-cancellations';
 
@@ -20,7 +27,7 @@ export const CLAIM_LOCK = 7_283_002;
  */
 export const ORDERS_PER_CALL = 100;
 
-export interface QueueLook {
+export interface QueueSnapshot {
   /** Whether an order is ready for a call. */
   readonly hasReady: boolean;
   /** Whether a prolongation waits for a listing, which shows the end of its rental. */
@@ -44,11 +51,11 @@ export class OrderClaims {
   ) {}
 
   /** Looks for orders that any replica has left in the queue. */
-  look(): Promise<QueueLook> {
-    return preparedRow<QueueLook>(
+  readQueue(): Promise<QueueSnapshot> {
+    return preparedRow<QueueSnapshot>(
       this.dataSource,
       `SELECT EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${IS_READY}) AS "hasReady",
-              EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${isUnread('$1')}) AS "hasUnread"`,
+              EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${isEndUnreadSql('$1')}) AS "hasUnread"`,
       [longestReadingSeconds(this.config)],
     );
   }
@@ -71,9 +78,9 @@ export class OrderClaims {
       this.dataSource,
       `WITH waiting AS (
          SELECT id, user_id, kind, country, version, period, proxy_type, count, provider_price,
-                CASE WHEN kind = 'prolongation' AND claim IS NULL AND ${WAS_REFUSED_LATELY}
+                CASE WHEN kind = 'prolongation' AND claim IS NULL AND ${WAS_RECENTLY_REFUSED}
                      THEN gen_random_uuid() ELSE claim END AS refused_claim,
-                ${GIVES_WAY} AS gives_way,
+                ${YIELDS_TO_OTHERS} AS gives_way,
                 row_number() OVER (PARTITION BY user_id ORDER BY id) AS place
            FROM orders
           WHERE ${IN_QUEUE} AND ${IS_READY}
@@ -83,7 +90,7 @@ export class OrderClaims {
        queued AS MATERIALIZED (
          -- Looked up once for each user.
          SELECT *, max(CASE place WHEN 1 THEN
-                         ${servedAt('waiting.user_id')} END)
+                         ${lastServedAtSql('waiting.user_id')} END)
                      OVER (PARTITION BY user_id) AS served_at
            FROM waiting
        ),
@@ -132,7 +139,7 @@ export class OrderClaims {
          RETURNING orders.*
        )
        SELECT batch.*, (SELECT count(*) FROM queued) AS queued,
-              EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${isUnread('$5')}) AS "leavesUnread"
+              EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${isEndUnreadSql('$5')}) AS "leavesUnread"
          FROM (${SELECT_BATCH_ROWS}) AS batch`,
       [
         this.config.provider.timeoutMs / 1000,

@@ -42,7 +42,7 @@ import {
 } from './px6-responses';
 
 /** The provider's name in the database. */
-export const PX6 = 'px6';
+export const PX6_NAME = 'px6';
 
 /** The provider's numbers for the IP versions. */
 const WIRE_VERSION = { '6': '6', '4': '4', '4s': '3' } as const satisfies Record<IpVersion, string>;
@@ -119,7 +119,7 @@ const withoutPermit = ({ permit: _used, ...options }: ReadOptions): ReadOptions 
 /** The adapter for PROXY6 (px6.link, formerly proxy6.net and px6.me). */
 @Injectable()
 export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
-  readonly name = PX6;
+  readonly name = PX6_NAME;
 
   private readonly logger = new Logger(Px6Provider.name);
   private readonly named = new Set<string>();
