@@ -1,6 +1,6 @@
 import { forEachTest } from '../../test/support/fixtures';
 import { Clock } from '../common';
-import { CatalogCache, type Fetch } from './catalog-cache';
+import { CatalogCache, type CatalogFetch } from './catalog-cache';
 import type { StoredEntry } from './catalog-store';
 
 const MINUTE_MS = 60_000;
@@ -46,7 +46,7 @@ describe('CatalogCache', () => {
   const store = forEachTest(() => new LoneStore());
   const cache = forEachTest(() => new CatalogCache(clock, store, 2));
 
-  const calling = (call: () => Promise<number>): Fetch<number> => ({ call, priorityAt: () => 'rest' });
+  const calling = (call: () => Promise<number>): CatalogFetch<number> => ({ call, priorityAt: () => 'rest' });
   const returning = (value: number) => calling(() => Promise.resolve(value));
   const fails = calling(() => Promise.reject(new Error('no provider')));
   const hangs = calling(() => new Promise(() => undefined));

@@ -3,14 +3,14 @@ import type { Clock, Moment } from '../common';
 import { CALL_PRIORITIES, type CallPriority, ProviderUnavailable } from '../provider';
 import type { CatalogStore, StoredEntry } from './catalog-store';
 
-export interface Fetch<Value> {
+export interface CatalogFetch<Value> {
   call(priority: CallPriority): Promise<Value>;
   /** Returns the priority of a call. @param ageMs age of the usable cached value; Infinity without one */
   priorityAt(ageMs: number): CallPriority;
 }
 
 /** Runs a refresh when its turn comes. @throws ProviderUnavailable if it does not come in time */
-export type InTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
+export type RefreshInTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
 
 /** Age from which a value is no longer fresh. */
 const FRESH_MS = 60_000;
@@ -36,7 +36,7 @@ interface Entry<Value> {
    * Last request in this process, and how to refresh the value. Absent if only other replicas requested it.
    * {@link CatalogCache.want} alone marks values that refresh in turns.
    */
-  wanted?: { readonly atMs: number; readonly fetch: Fetch<Value> };
+  wanted?: { readonly atMs: number; readonly fetch: CatalogFetch<Value> };
   failedAtMs: number;
 }
 
@@ -66,7 +66,7 @@ export class CatalogCache<Value> {
   ) {}
 
   /** Marks an existing value for background refreshes during {@link WANTED_MS}. */
-  want(key: string, fetch: Fetch<Value>): void {
+  want(key: string, fetch: CatalogFetch<Value>): void {
     const entry = this.entries.get(key);
     if (entry) entry.wanted = { atMs: this.nowMs(), fetch };
   }
@@ -87,7 +87,7 @@ export class CatalogCache<Value> {
    * old. `fetch` later refreshes the value in the background. Values with `inTurn` are too numerous for that.
    * @throws the refresh's error if there is no usable value
    */
-  async get(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
+  async get(key: string, fetch: CatalogFetch<Value>, inTurn?: RefreshInTurn): Promise<Value> {
     const entry = this.find(key, USABLE_MS);
     if (!entry) return this.getFirst(key, fetch, inTurn);
     if (!inTurn) this.want(key, fetch);
@@ -105,7 +105,7 @@ export class CatalogCache<Value> {
    * Returns a fresh value. @throws the refresh's error; ProviderUnavailable if even the fetched value is
    * stale
    */
-  async getFresh(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
+  async getFresh(key: string, fetch: CatalogFetch<Value>, inTurn?: RefreshInTurn): Promise<Value> {
     const entry = this.find(key, FRESH_MS) ?? (await this.refreshInTurn(key, fetch, inTurn));
     if (!inTurn) this.want(key, fetch);
     return entry.value;
@@ -141,7 +141,7 @@ export class CatalogCache<Value> {
   /** Returns the most recently requested value that is due for a refresh. */
   nextDue(): { readonly key: string; readonly wantedAtMs: number; refresh(): Promise<unknown> } | undefined {
     const now = this.nowMs();
-    let due: { key: string; atMs: number; fetch: Fetch<Value> } | undefined;
+    let due: { key: string; atMs: number; fetch: CatalogFetch<Value> } | undefined;
     for (const [key, { wanted, fetched, failedAtMs }] of this.entries) {
       if (!wanted || now - wanted.atMs > WANTED_MS || wanted.atMs <= (due?.atMs ?? -Infinity)) continue;
       if (fetched.elapsedMs() < DUE_MS || now - failedAtMs < RETRY_MS || this.refreshes.has(key)) continue;
@@ -173,7 +173,7 @@ export class CatalogCache<Value> {
     return entry && this.ageMs(entry) < youngerThanMs ? entry : undefined;
   }
 
-  private async getFirst(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
+  private async getFirst(key: string, fetch: CatalogFetch<Value>, inTurn?: RefreshInTurn): Promise<Value> {
     try {
       return await this.getFresh(key, fetch, inTurn);
     } catch (error) {
@@ -191,8 +191,8 @@ export class CatalogCache<Value> {
   private async refreshPatiently(
     key: string,
     entry: Entry<Value>,
-    fetch: Fetch<Value>,
-    inTurn?: InTurn,
+    fetch: CatalogFetch<Value>,
+    inTurn?: RefreshInTurn,
   ): Promise<void> {
     const now = this.nowMs();
     const runningForMs = now - (this.refreshes.get(key)?.startedAtMs ?? now);
@@ -207,12 +207,16 @@ export class CatalogCache<Value> {
    * Refreshes a value in its turn. Another caller may have fetched the value by then. Waiting refreshes are
    * not shared: a caller whose turn is next would wait for the last one.
    */
-  private async refreshInTurn(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Entry<Value>> {
+  private async refreshInTurn(
+    key: string,
+    fetch: CatalogFetch<Value>,
+    inTurn?: RefreshInTurn,
+  ): Promise<Entry<Value>> {
     if (!inTurn) return this.refresh(key, fetch);
     return inTurn(async () => this.find(key, FRESH_MS) ?? this.refresh(key, fetch));
   }
 
-  private refresh(key: string, fetch: Fetch<Value>): Promise<Entry<Value>> {
+  private refresh(key: string, fetch: CatalogFetch<Value>): Promise<Entry<Value>> {
     const usable = this.find(key, USABLE_MS);
     const name = fetch.priorityAt(usable ? this.ageMs(usable) : Infinity);
     const priority = CALL_PRIORITIES.indexOf(name);

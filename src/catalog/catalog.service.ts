@@ -23,7 +23,7 @@ import {
   ProviderUnavailable,
   ProxyProvider,
 } from '../provider';
-import { CatalogCache, type Fetch, type InTurn } from './catalog-cache';
+import { CatalogCache, type CatalogFetch, type RefreshInTurn } from './catalog-cache';
 import {
   CatalogStore,
   countriesKey,
@@ -167,7 +167,7 @@ export class CatalogService implements OnModuleDestroy {
     country: string,
     version: IpVersion,
     priority: CallPriority = 'rest',
-    inTurn?: InTurn,
+    inTurn?: RefreshInTurn,
   ): Promise<number> {
     if (!(await this.countries(version, priority)).includes(country)) return 0;
     const key = stockKey(country, version);
@@ -418,7 +418,7 @@ export class CatalogService implements OnModuleDestroy {
     offer: Offer,
     buyer: Buyer,
     lookUp: 'get' | 'getFresh',
-    inTurn: InTurn,
+    inTurn: RefreshInTurn,
   ): Promise<Quote> {
     const providerPrice = await this.providerPrice(offer, lookUp, inTurn).catch(throwUnavailable);
     const quote = providerPrice === UNSUPPORTED ? undefined : this.toQuote(providerPrice, offer, buyer);
@@ -433,7 +433,11 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /** Returns the table's price of an offer. Fetches the exact price only if the table lacks the offer. */
-  private async providerPrice(offer: Offer, lookUp: 'get' | 'getFresh', inTurn: InTurn): Promise<string> {
+  private async providerPrice(
+    offer: Offer,
+    lookUp: 'get' | 'getFresh',
+    inTurn: RefreshInTurn,
+  ): Promise<string> {
     const { version, period, count } = offer;
     const table = await this.priceTable(lookUp);
     const single = table[version]?.[period];
@@ -442,7 +446,7 @@ export class CatalogService implements OnModuleDestroy {
     return this.exactPrices[lookUp](key, this.fetchExactPrice(offer), inTurn);
   }
 
-  private inTurn(use: keyof CatalogService['turns'], userId: number, closed?: AbortSignal): InTurn {
+  private inTurn(use: keyof CatalogService['turns'], userId: number, closed?: AbortSignal): RefreshInTurn {
     const turns = this.turns[use];
     return async (refresh) => {
       if (turns.waitingOf(userId) >= MOST_IN_LINE) throw new ProviderUnavailable('the line is too long');
@@ -474,7 +478,7 @@ export class CatalogService implements OnModuleDestroy {
    * Returns how to fetch an exact price. A refusal to sell the period is stored too. These calls wait behind
    * all others, even for an order, because customers can request thousands of periods.
    */
-  private fetchExactPrice(offer: Offer): Fetch<string> {
+  private fetchExactPrice(offer: Offer): CatalogFetch<string> {
     return {
       priorityAt: () => 'exact',
       call: (priority) =>

@@ -12,7 +12,7 @@ import { ProxyExportService } from './export/proxy-export.service';
 import { isUnfiltered, type ProxyFilter } from './filter/proxy-filter';
 import { toProxyFilter } from './filter/proxy-filter.query';
 import { entityTag, ListRevisionService, weakTag } from './list-revision.service';
-import { LOOKED_AT, ProxiesService, type ProxyPageRequest } from './proxies.service';
+import { MAX_FILTERED, ProxiesService, type ProxyPageRequest } from './proxies.service';
 import { NO_SUCH_PROXY, ProxyIdParam } from './proxy-id';
 
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
@@ -35,7 +35,7 @@ export class ProxiesController {
     description: `All proxies of the user, ordered by id, or those that the parameters select.
 
 With \`limit\` or \`cursor\` the response is a page, whose \`Link\` header has the address of the next one;
-the last page has none. In a list of more than ${LOOKED_AT} proxies a page with a filter can have fewer
+the last page has none. In a list of more than ${MAX_FILTERED} proxies a page with a filter can have fewer
 proxies than \`limit\`, or none, although there is a next page. A proxy that is delivered before the
 last page is read is on one of the pages.`,
     response: {

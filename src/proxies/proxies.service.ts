@@ -5,7 +5,7 @@ import { AppConfig } from '../config';
 import { batchedLookup, preparedRows, queryRow, queryRows } from '../database';
 import type { PageRequest } from '../http';
 import { type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
-import { SHOWN } from './export/proxy-export.service';
+import { EXPORTED_COLUMNS } from './export/proxy-export.service';
 import { isUnfiltered, type ProxyFilter, proxyFilterSql } from './filter/proxy-filter';
 import { ProxyNotFound } from './proxies.errors';
 import { type Proxy, PROXY_COLUMNS } from './proxy';
@@ -15,7 +15,7 @@ import { PING_TIMEOUT_MS, tcpPing } from './tcp-ping';
  * Maximum number of proxies that are read for a filtered page. If the user has more, a page may contain fewer
  * proxies than its limit although there is a next page.
  */
-export const LOOKED_AT = 10_000;
+export const MAX_FILTERED = 10_000;
 
 export interface ProxyPageRequest extends PageRequest {
   readonly filter: ProxyFilter;
@@ -58,11 +58,11 @@ export class ProxiesService {
       `WITH bound AS MATERIALIZED (
          SELECT max(id) AS id FROM (
            SELECT id FROM proxies WHERE ${isBounded} AND user_id = $2 AND id > $3
-            ORDER BY id OFFSET ${LOOKED_AT - 1} LIMIT 1) AS looked_at
+            ORDER BY id OFFSET ${MAX_FILTERED - 1} LIMIT 1) AS looked_at
        )
        SELECT string_agg(part, ',' ORDER BY id) FILTER (WHERE n <= $4) AS text,
               max(id) FILTER (WHERE n <= $4) AS last, count(*) AS found, (SELECT id FROM bound) AS end
-         FROM (SELECT id, (SELECT row_to_json(proxy)::text FROM (${SHOWN}) AS proxy) AS part,
+         FROM (SELECT id, (SELECT row_to_json(proxy)::text FROM (${EXPORTED_COLUMNS}) AS proxy) AS part,
                       row_number() OVER (ORDER BY id) AS n
                  FROM proxies
                 WHERE user_id = $2 AND id > $3 AND ${condition}

@@ -6,11 +6,11 @@ import { Jobs, type LeasedRun } from '../jobs';
 import { Maintenance } from '../orders';
 import { ProviderError, ProxyProvider } from '../provider';
 import {
-  type Probe,
+  type ProxyProbe,
   type ProxyCheckReason,
   ProxyChecksService,
   type ProxyToCheck,
-  worksBy,
+  verdictOf,
 } from '../proxies';
 import { type DueProxyRefund, ProxyRefundRecords } from './proxy-refund-records';
 import { type RefundRule, RefundRules } from './refund-rules';
@@ -104,13 +104,13 @@ export class ProxyRefundsJob {
     const { id, failures } = refund;
     const found = await this.probe(refund);
     const { reason } = found;
-    if (worksBy(reason) === true) {
+    if (verdictOf(reason) === true) {
       await this.records.refuse(id, 'proxy-works');
       return;
     }
     const saysSomething =
       reason !== null &&
-      worksBy(reason) === false &&
+      verdictOf(reason) === false &&
       (await this.countWorkingControls(refund)) >= WORKING_CONTROLS &&
       !(await this.mayBeOurs(found));
     if (!saysSomething) await this.records.postpone(id, secondsBetween(rule));
@@ -125,7 +125,7 @@ export class ProxyRefundsJob {
    * Whether this service may have closed the connection between the proxy and the echo endpoint, at a limit.
    * Anybody can fill the limit of a network, and a customer can fill that of their proxy's own exit.
    */
-  private async mayBeOurs({ reason, isAccepted }: Probe): Promise<boolean> {
+  private async mayBeOurs({ reason, isAccepted }: ProxyProbe): Promise<boolean> {
     const closed = await this.limits.closedConnections();
     return closed.has('of-any') || (closed.size > 0 && isAccepted && OWN_FAULTS.includes(reason));
   }
@@ -133,10 +133,10 @@ export class ProxyRefundsJob {
   private async countWorkingControls(refund: DueProxyRefund): Promise<number> {
     const controls = await this.records.findControls(refund, CONTROLS);
     const found = await Promise.all(controls.map((control) => this.probe(control)));
-    return found.filter(({ reason }) => worksBy(reason) === true).length;
+    return found.filter(({ reason }) => verdictOf(reason) === true).length;
   }
 
-  private probe(proxy: ProxyToCheck): Promise<Probe> {
+  private probe(proxy: ProxyToCheck): Promise<ProxyProbe> {
     return this.turns.run('check', () => this.checks.probe(proxy));
   }
 

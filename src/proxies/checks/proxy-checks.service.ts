@@ -9,8 +9,8 @@ import { type Proxy } from '../proxy';
 import { EchoEndpoint } from './echo-endpoint';
 import type { ProxyCheckOut } from './proxy-check-out.dto';
 import { ChecksDisabled } from './proxy-checks.errors';
-import { type ProxyToCheck, requestThrough } from './request-through-proxy';
-import { type ProxyCheckReason, worksBy } from './verdict';
+import { type ProxyToCheck, requestThroughProxy } from './request-through-proxy';
+import { type ProxyCheckReason, verdictOf } from './verdict';
 
 export type { ProxyToCheck };
 
@@ -25,7 +25,7 @@ const CHECK_TIMEOUT_MS = 7000;
 type Result = Omit<ProxyCheckOut, 'checked_at' | 'works'>;
 
 /** Result of a check that no customer requested. The reason is null if the proxy works. */
-export interface Probe {
+export interface ProxyProbe {
   readonly reason: ProxyCheckReason | null;
   /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
   readonly isAccepted: boolean;
@@ -78,7 +78,7 @@ export class ProxyChecksService {
       this.echo.recordReached(family);
       return found;
     }
-    if (worksBy(found.reason) === null) return found;
+    if (verdictOf(found.reason) === null) return found;
     const isReachable = (await before) && (await this.echo.isReachable(echoUrl, family));
     this.echo.recordReachable(family, isReachable);
     return isReachable ? found : { ...found, reason: 'echo-down' };
@@ -92,15 +92,15 @@ export class ProxyChecksService {
    * Checks a proxy without storing the result. Does not prove that the echo endpoint works, because the
    * caller compares other proxies. Does not count as a customer's request. Never rejects.
    */
-  async probe(proxy: ProxyToCheck): Promise<Probe> {
+  async probe(proxy: ProxyToCheck): Promise<ProxyProbe> {
     const { url } = this.echo;
     return url === undefined ? { reason: 'echo-down', isAccepted: false } : this.attempt(proxy, url);
   }
 
-  private async attempt(proxy: ProxyToCheck, echoUrl: string): Promise<Result & Probe> {
+  private async attempt(proxy: ProxyToCheck, echoUrl: string): Promise<Result & ProxyProbe> {
     const { url, nonce } = this.echo.question(echoUrl);
     const timeoutMs = this.config.tuning.proxyCheckTimeoutMs ?? CHECK_TIMEOUT_MS;
-    const { connectMs, isAccepted, firstByteMs, result } = await requestThrough(proxy, url, timeoutMs);
+    const { connectMs, isAccepted, firstByteMs, result } = await requestThroughProxy(proxy, url, timeoutMs);
     const progress = { connect_ms: connectMs, isAccepted, first_byte_ms: firstByteMs };
     const verdict = 'text' in result ? this.echo.read(result.text, nonce) : null;
     if (verdict) {
@@ -130,7 +130,7 @@ export class ProxyChecksService {
       [
         proxy.id,
         proxy.userId,
-        worksBy(result.reason),
+        verdictOf(result.reason),
         result.reason,
         result.exit_address,
         result.connect_ms,

@@ -5,7 +5,7 @@ import { forAllTests } from '../../../test/support/fixtures';
 import { listen } from '../../../test/support/listen';
 import { WireClient } from '../../../test/support/wire-client';
 import { startSandbox } from '../../sandbox';
-import { type ProxyToCheck, requestThrough } from './request-through-proxy';
+import { type ProxyToCheck, requestThroughProxy } from './request-through-proxy';
 
 const TIMEOUT_MS = 3000;
 
@@ -28,7 +28,7 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
       response.writeHead(302, { Location: '/elsewhere' }).end(),
     );
     const url = new URL(`http://127.0.0.1:${await listen(target)}/`);
-    expect(await requestThrough(await buy(type), url, TIMEOUT_MS)).toMatchObject({
+    expect(await requestThroughProxy(await buy(type), url, TIMEOUT_MS)).toMatchObject({
       result: { failure: 'wrong-response' },
     });
     await close(target);
@@ -39,7 +39,7 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
     const target = tls.createServer({}).on('connection', () => (opened += 1));
     target.on('tlsClientError', () => undefined);
     const url = new URL(`https://127.0.0.1:${await listen(target)}/`);
-    expect(await requestThrough(await buy(type), url, TIMEOUT_MS)).toMatchObject({
+    expect(await requestThroughProxy(await buy(type), url, TIMEOUT_MS)).toMatchObject({
       connectMs: expect.any(Number),
       firstByteMs: null,
       result: { failure: 'wrong-response' },
@@ -58,7 +58,7 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
       socket.on('error', () => undefined).once('data', () => respond(socket));
     });
     const proxy = { ...(await buy(type)), port: String(await listen(other)) };
-    const passage = await requestThrough(proxy, new URL(`${scheme}://127.0.0.1:1/`), 300);
+    const passage = await requestThroughProxy(proxy, new URL(`${scheme}://127.0.0.1:1/`), 300);
     for (const socket of sockets) socket.destroy();
     await close(other);
     return { connections, passage };
@@ -82,13 +82,13 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
     const target = net.createServer((socket) => socket.on('error', () => undefined).resume());
     const url = new URL(`${scheme}://127.0.0.1:${await listen(target)}/`);
     const proxy = await buy(type);
-    expect(await requestThrough(proxy, url, 300)).toMatchObject({
+    expect(await requestThroughProxy(proxy, url, 300)).toMatchObject({
       isAccepted: true,
       result: { failure: 'timeout' },
     });
     target.on('connection', (socket) => void socket.once('data', () => socket.destroy()));
-    expect(await requestThrough(proxy, url, TIMEOUT_MS)).toMatchObject({ isAccepted: true });
-    expect(await requestThrough({ ...proxy, port: '1' }, url, TIMEOUT_MS)).toMatchObject({
+    expect(await requestThroughProxy(proxy, url, TIMEOUT_MS)).toMatchObject({ isAccepted: true });
+    expect(await requestThroughProxy({ ...proxy, port: '1' }, url, TIMEOUT_MS)).toMatchObject({
       isAccepted: false,
       result: { failure: 'refused' },
     });
@@ -97,7 +97,7 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
 
   it.each(['http', 'https'])('reports a wrong login for a target by %s', async (scheme) => {
     const proxy = { ...(await buy(type)), password: 'wrong' };
-    const passage = await requestThrough(proxy, new URL(`${scheme}://127.0.0.1:1/`), TIMEOUT_MS);
+    const passage = await requestThroughProxy(proxy, new URL(`${scheme}://127.0.0.1:1/`), TIMEOUT_MS);
     expect(passage.result).toEqual({ failure: 'wrong-login' });
   });
 
@@ -105,7 +105,7 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
     const target = net.createServer();
     const port = await listen(target);
     await close(target);
-    const passage = await requestThrough(
+    const passage = await requestThroughProxy(
       await buy(type),
       new URL(`${scheme}://127.0.0.1:${port}/`),
       TIMEOUT_MS,

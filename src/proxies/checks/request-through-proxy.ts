@@ -10,19 +10,22 @@ import { isFaultOfPeer } from '../tcp-ping';
 import type { ProxyCheckReason } from './verdict';
 
 /** Reasons for a failed request through a proxy. The excluded reasons do not concern the proxy's own work. */
-export type ThroughFailure = Exclude<ProxyCheckReason, 'leaks-forwarded-for' | 'exit-differs' | 'echo-down'>;
+export type ProxiedRequestFailure = Exclude<
+  ProxyCheckReason,
+  'leaks-forwarded-for' | 'exit-differs' | 'echo-down'
+>;
 
 export type ProxyToCheck = Pick<Proxy, 'proxyType' | 'host' | 'port' | 'login' | 'password'>;
 
 /** Progress of a request through a proxy. Times are milliseconds since the start of the request. */
-export interface Passage {
+export interface ProxiedRequest {
   /** Time when the TCP connection to the proxy was open. */
   readonly connectMs: number | null;
   /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
   readonly isAccepted: boolean;
   /** Time when the first byte of a response arrived, from the target or the proxy. */
   readonly firstByteMs: number | null;
-  readonly result: { readonly text: string } | { readonly failure: ThroughFailure };
+  readonly result: { readonly text: string } | { readonly failure: ProxiedRequestFailure };
 }
 
 /**
@@ -37,7 +40,7 @@ const UNREACHED: readonly number[] = [403, 500, 502, 503, 504];
 
 /** Failure of a proxy that was reached and understood, but refused or failed. */
 class ProxyFailure extends Error {
-  constructor(readonly failure: ThroughFailure) {
+  constructor(readonly failure: ProxiedRequestFailure) {
     super(failure);
   }
 }
@@ -50,7 +53,11 @@ export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]
  * it sends an HTTP proxy a plain request for an http URL, and CONNECT for https. A SOCKS proxy resolves the
  * name of the target itself. Never rejects.
  */
-export async function requestThrough(proxy: ProxyToCheck, url: URL, timeoutMs: number): Promise<Passage> {
+export async function requestThroughProxy(
+  proxy: ProxyToCheck,
+  url: URL,
+  timeoutMs: number,
+): Promise<ProxiedRequest> {
   // undici is loaded on first use, because it takes 20 MB.
   const { buildConnector, Client } = await import('undici');
   const startedAt = performance.now();
@@ -160,13 +167,13 @@ async function openSocks(
 /**
  * Patterns of error texts. The packages report a proxy's responses only in these texts, which tests check.
  */
-const FAILURE_PATTERNS: readonly (readonly [RegExp, ThroughFailure])[] = [
+const FAILURE_PATTERNS: readonly (readonly [RegExp, ProxiedRequestFailure])[] = [
   [/Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
   [/Socks5 proxy rejected connection/i, 'echo-unreachable'],
   [/CERT|certificate|SSL|TLS|HPE_|Invalid Socks5|invalid socks version|Parse Error/i, 'wrong-response'],
 ];
 
-function failureOf(error: unknown, signal: AbortSignal, isConnected: boolean): ThroughFailure {
+function failureOf(error: unknown, signal: AbortSignal, isConnected: boolean): ProxiedRequestFailure {
   if (error instanceof ProxyFailure) return error.failure;
   if (signal.aborted) return 'timeout';
   const { message = '', code = '' } = error as { message?: string; code?: string };

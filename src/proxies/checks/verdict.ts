@@ -17,4 +17,5 @@ const WORKS = {
 export type ProxyCheckReason = keyof typeof WORKS;
 export const PROXY_CHECK_REASONS = Object.keys(WORKS) as readonly ProxyCheckReason[];
 
-export const worksBy = (reason: ProxyCheckReason | null): boolean | null => reason === null || WORKS[reason];
+export const verdictOf = (reason: ProxyCheckReason | null): boolean | null =>
+  reason === null || WORKS[reason];

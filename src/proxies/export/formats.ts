@@ -4,7 +4,7 @@ import { PROXY_CSV_START, proxyCsvLine } from './proxy-csv';
 import { type SocksScheme, urlOf } from './proxy-url';
 import { PROXYCHAINS_START, proxychainsLine } from './proxychains';
 import { compileTemplate } from './template';
-import { clashObject, nameOf, playwrightObject, singBoxObject, toYaml } from './tool-objects';
+import { clashObject, proxyName, playwrightObject, singBoxObject, toYaml } from './tool-objects';
 
 export interface ExportFormat {
   readonly contentType: string;
@@ -101,11 +101,11 @@ function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
     ...profile,
     get end() {
       if (group.length > 0) return endWith(group);
-      return `${isEmpty ? '' : separator}${write(NO_PROXY)}${endWith([nameOf(NO_PROXY)])}`;
+      return `${isEmpty ? '' : separator}${write(NO_PROXY)}${endWith([proxyName(NO_PROXY)])}`;
     },
     write: (proxy) => {
       isEmpty = false;
-      if (proxy.active && group.length < MAX_IN_GROUP) group.push(nameOf(proxy));
+      if (proxy.active && group.length < MAX_IN_GROUP) group.push(proxyName(proxy));
       return write(proxy);
     },
   };

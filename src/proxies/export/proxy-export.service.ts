@@ -67,14 +67,14 @@ const isoSeconds = (column: string): string =>
   `replace(left(${column}::text, 19), ' ', 'T') || 'Z' AS ${column}`;
 
 /** SQL that selects the fields of `ProxyOut`, in order, from a row of `proxies`. `$1` is the current time. */
-export const SHOWN = `
+export const EXPORTED_COLUMNS = `
   SELECT id::text, host, port, login, password, proxy_type, country, version,
          ${isoSeconds('date_start')}, ${isoSeconds('date_end')},
          (date_end > $1) IS TRUE AND withdrawn_at IS NULL AS active, label AS descr`;
 
 const readJson = (selected: string): string => `
   SELECT string_agg(part, ',') AS text, max(id) AS last, count(*) AS count
-    FROM (SELECT id, (SELECT row_to_json(proxy)::text FROM (${SHOWN}) AS proxy) AS part
+    FROM (SELECT id, (SELECT row_to_json(proxy)::text FROM (${EXPORTED_COLUMNS}) AS proxy) AS part
           ${selected}) AS parts`;
 
 const readLines = (selected: string): string => `
@@ -239,7 +239,7 @@ export class ProxyExportService {
       if (!batch) throw new Error('the database did not aggregate');
       return { ...batch, hasMore: batch.count === limit };
     }
-    const proxies = await read<ProxyOut>(this.dataSource, `${SHOWN} ${selected}`, values);
+    const proxies = await read<ProxyOut>(this.dataSource, `${EXPORTED_COLUMNS} ${selected}`, values);
     const last = proxies.at(-1);
     if (!last) return { text: null, last: after, hasMore: false };
     const texts: string[] = [];

@@ -10,7 +10,7 @@ export const schemeOf = ({ proxy_type: type }: ProxyOut, socks: SocksScheme = 's
   type === 'socks' ? socks : 'http';
 
 /** Escapes all but RFC 3986's unreserved characters, which are safe in shells and configurations, too. */
-export const encode = (text: string): string =>
+export const percentEncode = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -18,8 +18,8 @@ export const encode = (text: string): string =>
 
 /** Returns `host:port`, with an IPv6 address in brackets. */
 export const authorityOf = ({ host, port }: ProxyOut): string =>
-  `${isIPv6(host) ? `[${host}]` : encode(host)}:${encode(port)}`;
+  `${isIPv6(host) ? `[${host}]` : percentEncode(host)}:${percentEncode(port)}`;
 
 /** `http://login:password@host:port`, with login and password percent-encoded. */
 export const urlOf = (proxy: ProxyOut, socks?: SocksScheme): string =>
-  `${schemeOf(proxy, socks)}://${encode(proxy.login)}:${encode(proxy.password)}@${authorityOf(proxy)}`;
+  `${schemeOf(proxy, socks)}://${percentEncode(proxy.login)}:${percentEncode(proxy.password)}@${authorityOf(proxy)}`;

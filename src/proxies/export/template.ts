@@ -1,5 +1,5 @@
 import type { ProxyOut } from '../dto/proxy-out.dto';
-import { authorityOf, encode, schemeOf, type SocksScheme, urlOf } from './proxy-url';
+import { authorityOf, percentEncode, schemeOf, type SocksScheme, urlOf } from './proxy-url';
 
 /** Maximum length of a template, in code points. */
 export const MAX_TEMPLATE_LENGTH = 500;
@@ -16,9 +16,9 @@ const VALUES = {
   port: ({ port }) => port,
   host_port: authorityOf,
   login: ({ login }) => login,
-  login_encoded: ({ login }) => encode(login),
+  login_encoded: ({ login }) => percentEncode(login),
   password: ({ password }) => password,
-  password_encoded: ({ password }) => encode(password),
+  password_encoded: ({ password }) => percentEncode(password),
   url: urlOf,
   country: ({ country }) => country,
   version: ({ version }) => version,

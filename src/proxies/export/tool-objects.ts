@@ -2,7 +2,7 @@ import type { ProxyOut } from '../dto/proxy-out.dto';
 import { authorityOf } from './proxy-url';
 
 /** Returns a name that is unique within a list. */
-export const nameOf = ({ country, id }: ProxyOut): string => `${country}-${id}`;
+export const proxyName = ({ country, id }: ProxyOut): string => `${country}-${id}`;
 
 export const playwrightObject = (proxy: ProxyOut): string =>
   JSON.stringify({
@@ -15,7 +15,7 @@ export const playwrightObject = (proxy: ProxyOut): string =>
 export const singBoxObject = (proxy: ProxyOut): string =>
   JSON.stringify({
     type: proxy.proxy_type === 'socks' ? 'socks' : 'http',
-    tag: nameOf(proxy),
+    tag: proxyName(proxy),
     server: proxy.host,
     server_port: Number(proxy.port),
     ...(proxy.proxy_type === 'socks' && { version: '5' }),
@@ -34,7 +34,7 @@ export const toYaml = (value: object): string => JSON.stringify(value).replaceAl
 
 export const clashObject = (proxy: ProxyOut): string =>
   toYaml({
-    name: nameOf(proxy),
+    name: proxyName(proxy),
     type: proxy.proxy_type === 'socks' ? 'socks5' : 'http',
     server: proxy.host,
     port: Number(proxy.port),
