@@ -1,6 +1,6 @@
 import { TokensService } from '../src/auth';
 import { Notifier } from '../src/database';
-import { EVENT_TYPES, type EventType, EVENTS } from '../src/events';
+import { EVENT_TYPES, type EventType, EVENTS_CHANNEL } from '../src/events';
 import { OrderCancellations, OutcomeSearchRecords } from '../src/orders';
 import { ORDER_FAILURES, errorOfFailure } from '../src/orders/order-failures';
 import { eventually } from './support/built-service';
@@ -303,7 +303,7 @@ describe('Published events', () => {
 
   it('are announced to every reader, soon after the commit and without anybody asking', async () => {
     const heard: (ReadonlySet<number> | undefined)[] = [];
-    service.app.get(Notifier).listen(EVENTS, (userIds) => heard.push(userIds));
+    service.app.get(Notifier).listen(EVENTS_CHANNEL, (userIds) => heard.push(userIds));
     // A notification that comes before the connection listens is lost.
     await eventually(async () => {
       await query(numbered, [user.id, 1]);

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { generateWebhookSecret, sign } from '../src/webhooks/signing';
+import { generateWebhookSecret, signPayload } from '../src/webhooks/signing';
 
 const PROJECT = join(__dirname, '..');
 const SECRET = generateWebhookSecret();
@@ -33,13 +33,13 @@ describe.each([
     const send = async (id: string, { secret = SECRET, seconds = 0, added = '' } = {}): Promise<number> => {
       const timestamp = Math.floor(Date.now() / 1000) - seconds;
       const body = JSON.stringify({ id, type: 'order.completed', data: { price: '25.08', from: 'Köln' } });
-      const old = sign(generateWebhookSecret(), id, timestamp, body);
+      const old = signPayload(generateWebhookSecret(), id, timestamp, body);
       const response = await fetch(url, {
         method: 'POST',
         headers: {
           'webhook-id': id,
           'webhook-timestamp': String(timestamp),
-          'webhook-signature': `${old} ${sign(secret, id, timestamp, body)}`,
+          'webhook-signature': `${old} ${signPayload(secret, id, timestamp, body)}`,
         },
         body: body + added,
       });

@@ -4,14 +4,14 @@ import { Notifier, preparedRows } from '../database';
 import { PAUSE_AFTER_FAILURE_MS, Jobs } from '../jobs';
 
 /** Notification channel for published events. The payload contains their users' ids. */
-export const EVENTS = 'events';
+export const EVENTS_CHANNEL = 'events';
 /** Interval at which each replica looks for events to publish, usually in an empty index. */
 const INTERVAL_MS = 200;
 const AT_ONCE = 500;
 
 /** Publishes events in one order soon after their changes are committed, on one replica at a time. */
 @Injectable()
-export class Publisher {
+export class EventPublisher {
   constructor(
     private readonly dataSource: DataSource,
     private readonly notifier: Notifier,
@@ -30,7 +30,7 @@ export class Publisher {
       'SELECT user_id AS "userId" FROM publish_events($1) AS user_id',
       [AT_ONCE],
     );
-    this.notifier.send(EVENTS, [...new Set(events.map(({ userId }) => userId))]);
+    this.notifier.send(EVENTS_CHANNEL, [...new Set(events.map(({ userId }) => userId))]);
     return events.length === AT_ONCE;
   }
 }

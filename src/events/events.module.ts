@@ -3,7 +3,7 @@ import { AuthModule } from '../auth';
 import { AppConfig } from '../config';
 import { Retention } from '../jobs';
 import { LedgerModule } from '../ledger';
-import { Publisher } from './event-publisher';
+import { EventPublisher } from './event-publisher';
 import { EventPages, REMOVED_EVENTS } from './reading/event-pages';
 import { EventReadingService } from './reading/event-reading.service';
 import { EventsController } from './reading/events.controller';
@@ -12,7 +12,7 @@ import { EventSettingsController } from './settings/event-settings.controller';
 @Module({
   imports: [AuthModule, LedgerModule],
   controllers: [EventSettingsController, EventsController],
-  providers: [Publisher, EventPages, EventReadingService],
+  providers: [EventPublisher, EventPages, EventReadingService],
 })
 export class EventsModule {
   constructor(retention: Retention, { retention: { eventDays } }: AppConfig) {

@@ -11,7 +11,7 @@ export {
   toEventOut,
 } from './event-types';
 export { EventsModule } from './events.module';
-export { EVENTS } from './event-publisher';
+export { EVENTS_CHANNEL } from './event-publisher';
 export { EventReadingService } from './reading/event-reading.service';
 export { EventDto } from './reading/events.dto';
 export { EventPages } from './reading/event-pages';

@@ -41,7 +41,7 @@ export interface JobFact extends JobStatusOut {
 }
 
 /** Reads the whole installation's state from the database, for the status page and the metrics. */
-export class Facts {
+export class StatusFacts {
   /** @param provider the name of the provider */
   constructor(
     private readonly rows: ReadRows,

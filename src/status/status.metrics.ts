@@ -10,7 +10,7 @@ import { OPEN_STATES } from '../orders';
 import { UNDECIDED_REASONS } from '../payments';
 import { ProxyProvider } from '../provider';
 import { RENEWAL_STATES } from '../renewals';
-import { Facts } from './status-facts';
+import { StatusFacts } from './status-facts';
 
 /** Maximum time for the database, shorter than a scraper's usual timeout of 10 s. */
 const DATABASE_TIMEOUT_MS = 2000;
@@ -107,7 +107,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     }
   }
 
-  private async readProvider(facts: Facts, set: SetGauge): Promise<void> {
+  private async readProvider(facts: StatusFacts, set: SetGauge): Promise<void> {
     const { size, spent } = await this.readSlowFacts(facts);
     set('database_size_bytes', {}, size);
     const account = await facts.balance();
@@ -117,7 +117,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     if (spent > 0) set('provider_runway_seconds', {}, (DAY_SECONDS * Math.max(0, balance)) / spent);
   }
 
-  private async readWaiting(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
+  private async readWaiting(facts: StatusFacts, set: SetGauge, ageOf: AgeOf): Promise<void> {
     for (const { name, waiting } of this.jobs.list()) {
       if (waiting === undefined) continue;
       const { count, oldest } = await facts.waiting(waiting);
@@ -126,7 +126,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     }
   }
 
-  private async readRuns(facts: Facts, set: SetGauge): Promise<void> {
+  private async readRuns(facts: StatusFacts, set: SetGauge): Promise<void> {
     // A disabled job may have left a row.
     const runs = new Set(this.jobs.list().flatMap(({ name, isRun }) => (isRun ? [name] : [])));
     for (const {
@@ -149,9 +149,9 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   /** Returns facts whose statements share one limit for their total time. */
-  private factsWithin(limitMs: number): Facts {
+  private factsWithin(limitMs: number): StatusFacts {
     const untilMs = performance.now() + limitMs;
-    return new Facts(async (text, values = []) => {
+    return new StatusFacts(async (text, values = []) => {
       const query_timeout = Math.ceil(untilMs - performance.now());
       if (query_timeout <= 0) throw new Error('there was no time left for the other facts');
       const query: QueryConfig & { query_timeout: number } = { text, values: [...values], query_timeout };
@@ -159,7 +159,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     }, this.provider.name);
   }
 
-  private async readSlowFacts(facts: Facts) {
+  private async readSlowFacts(facts: StatusFacts) {
     const isRecent = this.slowFacts && performance.now() - this.slowFacts.atMs < SLOW_FACTS_EVERY_MS;
     if (this.slowFacts && isRecent) return this.slowFacts;
     const spent = Number(await facts.spentInADay());
@@ -171,7 +171,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
 /** Returns the seconds since a time; 0 without a time. */
 type AgeOf = (moment: Date | null | undefined) => number;
 
-async function readOrders(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
+async function readOrders(facts: StatusFacts, set: SetGauge, ageOf: AgeOf): Promise<void> {
   const orders = await facts.openOrders();
   for (const state of OPEN_STATES) {
     const { count = 0, oldest } = orders.get(state) ?? {};
@@ -180,14 +180,14 @@ async function readOrders(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<vo
   }
 }
 
-async function readRenewals(facts: Facts, set: SetGauge): Promise<void> {
+async function readRenewals(facts: StatusFacts, set: SetGauge): Promise<void> {
   for (const state of RENEWAL_STATES) set('renewals', { state, reason: '' }, 0);
   for (const { state, reason, count } of await facts.dueRenewals()) {
     set('renewals', { state, reason }, count);
   }
 }
 
-async function readPayments(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
+async function readPayments(facts: StatusFacts, set: SetGauge, ageOf: AgeOf): Promise<void> {
   const waiting = new Map((await facts.waitingPayments()).map(({ reason, ...one }) => [reason, one]));
   set('deposits_pending', {}, waiting.get(null)?.count ?? 0);
   set('deposits_pending_oldest_seconds', {}, ageOf(waiting.get(null)?.oldest));
@@ -197,7 +197,7 @@ async function readPayments(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<
   }
 }
 
-async function readCopies(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
+async function readCopies(facts: StatusFacts, set: SetGauge, ageOf: AgeOf): Promise<void> {
   const { standbys, isArchived, isFailing, archivedAt } = await facts.copiesOfTheDatabase();
   set('database_standbys', {}, standbys);
   if (!isArchived) return;
@@ -205,7 +205,7 @@ async function readCopies(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<vo
   set('database_archive_age_seconds', {}, ageOf(archivedAt));
 }
 
-async function readAudits(facts: Facts, set: SetGauge): Promise<void> {
+async function readAudits(facts: StatusFacts, set: SetGauge): Promise<void> {
   for (const { scope, ok, finished_at: finished, violations } of await facts.lastAudits()) {
     set('audit_ok', { scope }, ok ? 1 : 0);
     set('audit_last_run_timestamp_seconds', { scope }, finished.getTime() / 1000);

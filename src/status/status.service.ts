@@ -4,20 +4,20 @@ import { findExcessiveRights, queryRows } from '../database';
 import { ProxyProvider } from '../provider';
 import { WAITING_RENEWALS } from '../renewals';
 import { MaintenanceService } from '../sync';
-import { Facts } from './status-facts';
+import { StatusFacts } from './status-facts';
 import type { StatusOut } from './status.dto';
 
 /** Reads the state of all replicas from the database. */
 @Injectable()
 export class StatusService {
-  private readonly facts: Facts;
+  private readonly facts: StatusFacts;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly maintenance: MaintenanceService,
     provider: ProxyProvider,
   ) {
-    this.facts = new Facts(
+    this.facts = new StatusFacts(
       (statement, parameters) => queryRows(this.dataSource, statement, parameters),
       provider.name,
     );

@@ -8,7 +8,7 @@ import type { ReplayRequest } from './dto/webhook.request';
 import { EventNotFound, InvalidReplay, ReplayedEventsGone, WebhookDisabled } from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
 
-export const MOST_REPLAYED = 10_000;
+export const MAX_REPLAYED_EVENTS = 10_000;
 
 interface Replayed {
   readonly replayed: number;
@@ -18,7 +18,7 @@ interface Replayed {
 }
 
 /**
- * Queues the events of `chosen (id, position)` for the webhook `$1`, at most {@link MOST_REPLAYED} of them.
+ * Queues the events of `chosen (id, position)` for the webhook `$1`, at most {@link MAX_REPLAYED_EVENTS} of them.
  * Ends the webhook's pause. Deliveries in progress are not changed.
  */
 const REPLAY = `
@@ -26,15 +26,15 @@ const REPLAY = `
     UPDATE webhooks SET paused_until = NULL WHERE id = $1 AND paused_until IS NOT NULL
   ), replayed AS (
     INSERT INTO webhook_deliveries AS delivery (webhook_id, event_id)
-    SELECT $1, id FROM chosen ORDER BY position LIMIT ${MOST_REPLAYED}
+    SELECT $1, id FROM chosen ORDER BY position LIMIT ${MAX_REPLAYED_EVENTS}
     ON CONFLICT (event_id, webhook_id) DO UPDATE
        SET state = 'pending', attempts = 0, next_attempt_at = now(), lease_until = NULL, closed_at = NULL
      WHERE delivery.lease_until IS NULL OR delivery.lease_until < now()
     RETURNING 1
   )
   SELECT (SELECT count(*) FROM replayed) AS replayed, (SELECT count(*) FROM chosen) AS found,
-         (SELECT last.position FROM chosen AS last WHERE (SELECT count(*) FROM chosen) > ${MOST_REPLAYED}
-           ORDER BY position OFFSET ${MOST_REPLAYED - 1} LIMIT 1) AS last`;
+         (SELECT last.position FROM chosen AS last WHERE (SELECT count(*) FROM chosen) > ${MAX_REPLAYED_EVENTS}
+           ORDER BY position OFFSET ${MAX_REPLAYED_EVENTS - 1} LIMIT 1) AS last`;
 
 /** Replays events to a webhook, even if they were never sent before, and sends test events. */
 @Injectable()
@@ -111,7 +111,7 @@ export class ReplaysService {
             AND NOT EXISTS (SELECT FROM webhook_deliveries delivery
                              WHERE delivery.event_id = event.id AND delivery.webhook_id = $1
                                AND (delivery.state = 'pending' OR (delivery.state = 'delivered' AND NOT $4)))
-          ORDER BY event.position LIMIT ${MOST_REPLAYED + 1}
+          ORDER BY event.position LIMIT ${MAX_REPLAYED_EVENTS + 1}
        ), ${REPLAY}`,
       [webhookId, userId, since, includeDelivered, positionOf(after ?? '') ?? 0],
     );

@@ -19,7 +19,7 @@ export const generateWebhookSecret = (): string =>
  * @param timestamp seconds since 1970, as in the header `webhook-timestamp`
  * @param body exactly as sent
  */
-export function sign(secret: string, id: string, timestamp: number, body: string): string {
+export function signPayload(secret: string, id: string, timestamp: number, body: string): string {
   const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
@@ -33,5 +33,5 @@ export function signatureHeader(
 ): string {
   const isPreviousValid = previousSecretUntil !== null && previousSecretUntil.getTime() > timestamp * 1000;
   const secrets = isPreviousValid && previousSecret !== null ? [secret, previousSecret] : [secret];
-  return secrets.map((valid) => sign(valid, id, timestamp, body)).join(' ');
+  return secrets.map((valid) => signPayload(valid, id, timestamp, body)).join(' ');
 }

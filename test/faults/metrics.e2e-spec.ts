@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { MetricsServer, PREFIX } from '../../src/metrics';
-import { Facts } from '../../src/status/status-facts';
+import { StatusFacts } from '../../src/status/status-facts';
 import { eventually, runService } from '../support/built-service';
 import { readDescription } from '../support/description';
 import { forAllTests } from '../support/fixtures';
@@ -194,7 +194,7 @@ describe('the metrics of the copies of the database', () => {
   it('count the standbys for any role, and follow the archive', async () => {
     expect(await read('standbys')).toBe(1);
     // The service's role counts slots. A role that may read how standbys stream counts those.
-    const facts = new Facts((text) => app.owner.query(text), 'px6');
+    const facts = new StatusFacts((text) => app.owner.query(text), 'px6');
     expect(await facts.copiesOfTheDatabase()).toMatchObject({ standbys: 1, isArchived: true });
     await standby.leave();
     expect(await read('standbys')).toBe(0);

@@ -9,9 +9,9 @@ import {
   type Waits,
 } from '../../database';
 import { CursorUnknown } from '../../http';
-import { EVENTS } from '../event-publisher';
+import { EVENTS_CHANNEL } from '../event-publisher';
 import { eventIdOf, type EventOut, type EventType, toEventOut } from '../event-types';
-import type { Beginning } from './events.query';
+import type { ReadingStart } from './events.query';
 import { EventsGone } from './reading.errors';
 
 /** Name of the retention mark up to which events were removed. */
@@ -20,7 +20,7 @@ export const REMOVED_EVENTS = 'events';
 /** A request for events. `types` is null for all types. */
 export interface EventRequest {
   readonly userId: number;
-  readonly after: Beginning;
+  readonly after: ReadingStart;
   /** Location of `after` in the request. */
   readonly afterLoc: readonly string[];
   readonly types: readonly EventType[] | null;
@@ -103,7 +103,7 @@ export class EventPages {
     private readonly dataSource: DataSource,
     notifier: Notifier,
   ) {
-    this.awaited = new RowWaiters(notifier, EVENTS, (waits) => this.findNewest(waits));
+    this.awaited = new RowWaiters(notifier, EVENTS_CHANNEL, (waits) => this.findNewest(waits));
   }
 
   /** @throws EventsGone, CursorUnknown */

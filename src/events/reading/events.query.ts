@@ -47,10 +47,10 @@ export class EventsQuery {
 }
 
 /** Start of reading: after a position, at the oldest event, or at the end of the log. */
-export type Beginning = number | 'oldest' | 'now';
+export type ReadingStart = number | 'oldest' | 'now';
 
 /** Reads a cursor that matches {@link CURSOR_PATTERN}; null for the beginning of the log. */
-export function readCursor(text: string | null): Beginning {
+export function readCursor(text: string | null): ReadingStart {
   if (text === null) return 'oldest';
   return text === 'now' ? 'now' : Number(text.slice('evt_'.length));
 }

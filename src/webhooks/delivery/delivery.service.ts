@@ -3,7 +3,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { messageOf, type Moment, SERVICE_VERSION, SystemClock } from '../../common';
 import { AppConfig } from '../../config';
 import { Notifier } from '../../database';
-import { EVENTS, toEventOut } from '../../events';
+import { EVENTS_CHANNEL, toEventOut } from '../../events';
 import { Jobs } from '../../jobs';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
@@ -57,7 +57,7 @@ export class DeliveryService implements OnModuleDestroy {
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: attemptsAtOnce,
       waiting: WAITING,
-      listen: (wake) => notifier.listen(EVENTS, wake),
+      listen: (wake) => notifier.listen(EVENTS_CHANNEL, wake),
       execute: (attempt, cutOff) => this.execute(attempt, cutOff),
       claim: async (room, underWay) => {
         const since = this.clock.moment();

@@ -16,7 +16,7 @@ const MAX_RESPONSE_KB = 64;
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 
-export type Sent =
+export type SendOutcome =
   | 'delivered'
   /** The response's status is not 2xx. Redirects count as refusals. */
   | 'refused'
@@ -27,7 +27,7 @@ export type Sent =
   | 'cut-off';
 
 export interface SendResult {
-  readonly outcome: Sent;
+  readonly outcome: SendOutcome;
   /** Status of the response, if any. */
   readonly status: number | null;
   readonly durationMs: number;
