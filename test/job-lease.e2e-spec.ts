@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type LeasedRun, type Run, Jobs } from '../src/jobs';
+import { type LeasedRun, type LeasedJob, Jobs } from '../src/jobs';
 import { Metrics } from '../src/metrics';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -16,7 +16,7 @@ describe('The lease of a run', () => {
     name = `run-${(named += 1)}`;
   });
 
-  const add = (run: Omit<Run, 'name' | 'everySeconds'>): void =>
+  const add = (run: Omit<LeasedJob, 'name' | 'everySeconds'>): void =>
     jobs.run({ name, everySeconds: 3600, ...run });
 
   const stored = async () => {

@@ -2,7 +2,7 @@ import { NestFactory } from '@nestjs/core';
 import { AdministrationModule } from '../src/administration.module';
 import { REPLICA_ID } from '../src/common';
 import { AppConfig } from '../src/config';
-import { LeasedRun, type Run } from '../src/jobs';
+import { LeasedRun, type LeasedJob } from '../src/jobs';
 import { type StatusOut, StatusService } from '../src/status';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
@@ -300,7 +300,7 @@ describe('the status of the service', () => {
           .map((line) => JSON.parse(line).message)
           .filter((message) => /is still running/.test(message));
       const runOf = async (name: string, progressEveryMs?: number) => {
-        const run: Run = {
+        const run: LeasedJob = {
           name,
           everySeconds: 900,
           execute: async (begun) => {

@@ -3,7 +3,7 @@ import {
   Clock,
   DomainError,
   FailureLog,
-  Turns,
+  ConcurrencyLimit,
   IP_VERSIONS,
   type IpVersion,
   type Moment,
@@ -115,11 +115,11 @@ export class CatalogService implements OnModuleDestroy {
    * can request any number of exact prices, and of orders that need the current stock.
    */
   private readonly turns = {
-    order: new Turns<number>(4, 2),
-    preview: new Turns<number>(2, 1),
-    stock: new Turns<number>(2, 1),
-    unpaid: new Turns<number>(2, 1),
-    unpriced: new Turns<number>(4, 1),
+    order: new ConcurrencyLimit<number>(4, 2),
+    preview: new ConcurrencyLimit<number>(2, 1),
+    stock: new ConcurrencyLimit<number>(2, 1),
+    unpaid: new ConcurrencyLimit<number>(2, 1),
+    unpriced: new ConcurrencyLimit<number>(4, 1),
   };
   /** Number of proxies sold by this process and not yet written to the store, by stock key. */
   private readonly unwrittenSales = new Map<string, number>();

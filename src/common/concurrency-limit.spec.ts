@@ -1,7 +1,7 @@
-import { Turns } from './concurrency-limit';
+import { ConcurrencyLimit } from './concurrency-limit';
 
 it('The signal that ends a wait for a turn does not end work that has begun', async () => {
-  const turns = new Turns<number>(1, 1);
+  const turns = new ConcurrencyLimit<number>(1, 1);
   const end = new AbortController();
   let finish: (text: string) => void = () => undefined;
   const begun = turns.run(1, () => new Promise<string>((resolve) => (finish = resolve)), end.signal);
@@ -13,7 +13,7 @@ it('The signal that ends a wait for a turn does not end work that has begun', as
 });
 
 it('Work that enters counts for each of its keys, once, and waiting work begins when it leaves', async () => {
-  const turns = new Turns<string>(3, 2);
+  const turns = new ConcurrencyLimit<string>(3, 2);
   const leave = turns.enter('a', 'b');
   turns.enter('a');
   expect(turns.enter('b', 'a')).toBeNull();

@@ -1,5 +1,5 @@
 /** Limits concurrent work, per key and in total. Waiting keys take turns. */
-export class Turns<Key> {
+export class ConcurrencyLimit<Key> {
   /** Current counts by key. A key without work has no entry. */
   private readonly underWay = new Map<Key, number>();
   private readonly waiting = new Map<Key, Set<(leave: () => void) => void>>();

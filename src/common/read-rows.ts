@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 
 /** A row that does not match its schema. */
-export interface OddRow {
+export interface UnreadableRow {
   readonly row: unknown;
   /** The names of the fields that do not match; empty if the row is not an object. */
   readonly fields: readonly string[];
@@ -12,10 +12,10 @@ export function readRows<Schema extends z.ZodType>(
   list: unknown,
   limit: number,
   schema: Schema,
-): { readonly rows: z.output<Schema>[]; readonly odd: OddRow[] } | undefined {
+): { readonly rows: z.output<Schema>[]; readonly odd: UnreadableRow[] } | undefined {
   if (!Array.isArray(list) || list.length > limit) return undefined;
   const rows: z.output<Schema>[] = [];
-  const odd: OddRow[] = [];
+  const odd: UnreadableRow[] = [];
   for (const row of list as unknown[]) {
     const { data, error } = schema.safeParse(row);
     if (!error) {

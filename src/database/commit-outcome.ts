@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { isOverWithin, messageOf } from '../common';
-import { greet, type Session, type SessionSettings } from './service-client';
+import { prepareSession, type Session, type SessionSettings } from './service-client';
 import { queryRows } from './sql';
 import { waitForStandby } from './standby';
 
@@ -23,7 +23,7 @@ export class StatementOutcomeUnknown extends Error {
 
 /** Reads and stores a new connection's session. @throws Error if the connection must not be used */
 export async function identifySession(client: Client, settings: SessionSettings): Promise<void> {
-  const session = await greet(client, settings);
+  const session = await prepareSession(client, settings);
   if (session) sessionsByClient.set(client, session);
 }
 

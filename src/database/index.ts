@@ -5,7 +5,7 @@ export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseProbe } from './database-probe';
 export { DatabaseModule } from './database.module';
 export { Notifier } from './notifier';
-export { RowWaiters, type RowWait, type Waits } from './row-waiters';
+export { RowWaiters, type RowWait, type WaitsByRow } from './row-waiters';
 export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
 export { batchedLookup, groupedStatement } from './grouped-statement';
 export { resolveCommitOutcome, StatementOutcomeUnknown } from './commit-outcome';
@@ -28,7 +28,7 @@ export {
   snakeCase,
   sqlList,
   sqlStateOf,
-  theRow,
+  requireRow,
   TransactionOutcomeUnknown,
   violatedConstraint,
 } from './sql';

@@ -1,10 +1,10 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { Turns } from '../common';
+import { ConcurrencyLimit } from '../common';
 import { type Queryable, queryRows } from './sql';
 import { inTransaction } from './transaction';
 
 /** Allows one change at a time for each user. */
-const queue = new Turns<number>(Infinity, 1);
+const queue = new ConcurrencyLimit<number>(Infinity, 1);
 
 /** Runs a change after the same user's other changes. Waiting changes occupy no connection. */
 export const inQueueOf = <Result>(userId: number, change: () => Promise<Result>): Promise<Result> =>

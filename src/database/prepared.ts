@@ -2,7 +2,7 @@ import { DataSource, QueryFailedError } from 'typeorm';
 import { recordSession } from './commit-outcome';
 import { connectionPool } from './connection-pool';
 import { isPlanOutdated, retryUndone } from './retry-undone';
-import { isSessionLost, type Queryable, queryRows, theRow } from './sql';
+import { isSessionLost, type Queryable, queryRows, requireRow } from './sql';
 
 /** Names of prepared statements by their text, the same on every connection. */
 const names = new Map<string, string>();
@@ -36,7 +36,7 @@ export const preparedRow = async <Row>(
   queryable: Queryable,
   statement: string,
   parameters: readonly unknown[] = [],
-): Promise<Row> => theRow(await preparedRows<Row>(queryable, statement, parameters), statement);
+): Promise<Row> => requireRow(await preparedRows<Row>(queryable, statement, parameters), statement);
 
 async function runPrepared<Row>(
   dataSource: DataSource,

@@ -3,7 +3,7 @@ import { messageOf } from '../common';
 import type { Notifier } from './notifier';
 
 /** The waits for rows, by row id. */
-export type Waits<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
+export type WaitsByRow<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
 
 /**
  * Lets requests wait for changes of one kind of rows. Waits see this process's changes at once, other
@@ -22,7 +22,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
   constructor(
     private readonly notifier: Notifier,
     private readonly kind: string,
-    private readonly read: (waits: Waits<Row>) => Promise<Iterable<Row>>,
+    private readonly read: (waits: WaitsByRow<Row>) => Promise<Iterable<Row>>,
   ) {}
 
   count(): number {

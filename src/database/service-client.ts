@@ -104,7 +104,10 @@ export interface Session {
  * @throws DatabaseReadOnly if the server is a standby, whose rows may be old
  * @throws SessionSettingsLost if a pooler or the URL has changed the settings
  */
-export async function greet(client: Client, settings: SessionSettings): Promise<Session | undefined> {
+export async function prepareSession(
+  client: Client,
+  settings: SessionSettings,
+): Promise<Session | undefined> {
   const timer = setTimeout(() => void client.end().catch(() => undefined), GREETING_MS);
   try {
     const { rows } = await client.query<Session & { isStandby: boolean; values: readonly string[] }>(

@@ -20,10 +20,10 @@ export const queryRow = async <Row>(
   queryable: Queryable,
   statement: string,
   parameters: readonly unknown[] = [],
-): Promise<Row> => theRow(await queryRows<Row>(queryable, statement, parameters), statement);
+): Promise<Row> => requireRow(await queryRows<Row>(queryable, statement, parameters), statement);
 
 /** Returns the first row. @throws Error, quoting the statement without values, if there is none */
-export function theRow<Row>([row]: readonly Row[], statement: string): Row {
+export function requireRow<Row>([row]: readonly Row[], statement: string): Row {
   if (row === undefined) throw new Error(`a statement returned no row: ${statement.trim().slice(0, 200)}`);
   return row;
 }

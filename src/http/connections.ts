@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
-import { networksOf, plainAddress, Turns } from '../common';
+import { networksOf, plainAddress, ConcurrencyLimit } from '../common';
 import { IdleConnections } from './idle-connections';
 import { atMostEachMinute } from './rare-warning';
 
@@ -46,7 +46,7 @@ export class Connections {
   follow(server: Server, { most, isTrusted, onFull }: ConnectionBounds): void {
     this.onFull = onFull;
     const mostOfNetwork = Math.ceil(most * PART_OF_NETWORK);
-    const turns = new Turns<string>(most, mostOfNetwork);
+    const turns = new ConcurrencyLimit<string>(most, mostOfNetwork);
     const ofOthers = Math.max(1, Math.min(MOST_OF_OTHERS, Math.floor(most * PART_OF_OTHERS)));
     const mostOfTrusted = most === 1 ? 1 : most - ofOthers;
     server.on('connection', (socket) => {
@@ -71,7 +71,12 @@ export class Connections {
    * network; at the total limit, one of the network with the most idle ones. Closes the new connection if no
    * connection is idle, or at the limit of trusted proxies.
    */
-  private enter(socket: Socket, network: string | null, turns: Turns<string>, mostOfPeer: number): void {
+  private enter(
+    socket: Socket,
+    network: string | null,
+    turns: ConcurrencyLimit<string>,
+    mostOfPeer: number,
+  ): void {
     const isFull = (network === null ? this.trusted : turns.of(network)) >= mostOfPeer;
     const enter = () => (network === null ? !isFull && turns.enter() : turns.enter(network));
     let leave = enter();

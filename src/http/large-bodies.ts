@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { networksOf, plainAddress, Turns } from '../common';
+import { networksOf, plainAddress, ConcurrencyLimit } from '../common';
 import { RequestInvalid } from './validation/input-mistake';
 
 /** Minimum size of a large body, which takes about a tenth of a millisecond to read. */
@@ -12,7 +12,7 @@ const REST_TIMES = 3;
 /** Reads large bodies one after the other, so that other requests run in between. */
 @Injectable()
 export class LargeBodies {
-  private readonly turns = new Turns<number | string>(1, 1);
+  private readonly turns = new ConcurrencyLimit<number | string>(1, 1);
   private restUntilMs = 0;
 
   /** Reads a small body at once, and a large body when its caller's turn comes. */

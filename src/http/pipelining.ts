@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Turns } from '../common';
+import { ConcurrencyLimit } from '../common';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -21,7 +21,7 @@ function keepPaused(this: Socket): void {
  * requests, the connection is closed.
  */
 export function oneAtATime(serve: Handler): Handler {
-  const waiting = new Turns<Socket>(MAX_WAITING, MAX_WAITING);
+  const waiting = new ConcurrencyLimit<Socket>(MAX_WAITING, MAX_WAITING);
 
   return (request, response) => {
     // Node assigns the socket to a response when all earlier responses are sent.

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { domainError, Turns } from '../common';
+import { domainError, ConcurrencyLimit } from '../common';
 import { AppConfig } from '../config';
 
 /** Maximum numbers of requests of a kind in progress at one replica. */
@@ -50,11 +50,11 @@ export class TooManyUnderWay extends domainError(
  */
 @Injectable()
 export class RequestsUnderWay {
-  private readonly turns: Readonly<Record<string, Turns<number | string>>>;
+  private readonly turns: Readonly<Record<string, ConcurrencyLimit<number | string>>>;
 
   constructor({ server }: AppConfig) {
     const ofKind = ({ ofOne, part, ofAll = Infinity }: Bound) =>
-      new Turns<number | string>(part ? Math.ceil(part * server.maxConnections) : ofAll, ofOne);
+      new ConcurrencyLimit<number | string>(part ? Math.ceil(part * server.maxConnections) : ofAll, ofOne);
     this.turns = Object.fromEntries(Object.entries(BOUNDS).map(([kind, bound]) => [kind, ofKind(bound)]));
   }
 

@@ -1,5 +1,5 @@
 export type { Claimed, DueRows, WaitingSql } from './due-work';
-export { LeasedRun, type Run } from './leased-run';
+export { LeasedRun, type LeasedJob } from './leased-run';
 export { Retries, type RetryTimes } from './retries';
 export { Retention, type RetentionStep, STEP_ROWS } from './retention';
 export { PAUSE_AFTER_FAILURE_MS, Jobs } from './jobs';

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { FailureLog, isOverWithin, messageOf, stackOf } from '../common';
 import { Metrics } from '../metrics';
 import { DueRows, type DueWork, type WaitingSql } from './due-work';
-import { LeasedRun, type Run } from './leased-run';
+import { LeasedRun, type LeasedJob } from './leased-run';
 import { StepLoop } from './step-loop';
 
 /** How long a stopping process waits for its work, and then for the aborted work. */
@@ -40,7 +40,7 @@ export class Jobs {
   private readonly logger = new Logger(Jobs.name);
   private readonly failures = new FailureLog(this.logger);
   private readonly jobs: OwnJob[] = [];
-  private readonly runs = new Map<string, Run>();
+  private readonly runs = new Map<string, LeasedJob>();
   private readonly dueRows: Pick<DueRows<unknown>, 'untilIdle'>[] = [];
   private readonly beginnings: (() => unknown)[] = [];
   private readonly timers: NodeJS.Timeout[] = [];
@@ -79,7 +79,7 @@ export class Jobs {
   }
 
   /** Adds a job that one replica at a time runs for all, under a lease. */
-  run(run: Run): void {
+  run(run: LeasedJob): void {
     const { name, everySeconds, waiting } = run;
     this.runs.set(name, run);
     const usualMs = Math.min((everySeconds * 1000) / POLLS_PER_INTERVAL, LONGEST_POLL_PAUSE_MS);
@@ -172,7 +172,7 @@ export class Jobs {
     return loop;
   }
 
-  private async execute(run: Run, dueForSeconds: number, cutOff: AbortSignal): Promise<object | null> {
+  private async execute(run: LeasedJob, dueForSeconds: number, cutOff: AbortSignal): Promise<object | null> {
     const { name } = run;
     const begun = await LeasedRun.begin(this.dataSource, run, dueForSeconds, () => this.isStopping);
     if (!begun) return null;
@@ -180,7 +180,7 @@ export class Jobs {
     return this.measure(name, () => begun.execute(cutOff));
   }
 
-  private runOf(name: string): Run {
+  private runOf(name: string): LeasedJob {
     const run = this.runs.get(name);
     if (!run) throw new Error(`no run is called ${name}`);
     return run;

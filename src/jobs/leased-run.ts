@@ -18,7 +18,7 @@ const RENEWALS_OF_A_LEASE = 3;
 const PROGRESS_EVERY_MS = 10_000;
 
 /** A job that runs on one replica at a time. */
-export interface Run {
+export interface LeasedJob {
   /** The name in the log, in `job_runs` and in metrics. */
   readonly name: string;
   readonly everySeconds: number;
@@ -57,7 +57,7 @@ export class LeasedRun {
 
   private constructor(
     private readonly dataSource: DataSource,
-    private readonly run: Run,
+    private readonly run: LeasedJob,
     private readonly id: string,
     private readonly isStopping: () => boolean,
     private readonly progressEveryMs: number,
@@ -76,7 +76,7 @@ export class LeasedRun {
   /** Begins a run. Returns null if the run is not due, or another replica has its lease. */
   static async begin(
     dataSource: DataSource,
-    run: Run,
+    run: LeasedJob,
     dueForSeconds: number,
     isStopping: () => boolean,
     progressEveryMs = PROGRESS_EVERY_MS,

@@ -12,7 +12,7 @@ export interface RetentionStep<Cursor> {
 }
 
 /** A rule that defines a table's old rows and their removal. */
-export interface OldRows {
+export interface RetentionRule {
   /** Plural noun for the removed rows, for the job's report. */
   readonly name: string;
   readonly table: string;
@@ -61,7 +61,7 @@ export class Retention {
   }
 
   /** Adds a rule for rows that become old in order. With 0 days, rows are never removed. */
-  addOldRows({ name, table, key = 'id', time, days, stays = 'false', removal }: OldRows): void {
+  addOldRows({ name, table, key = 'id', time, days, stays = 'false', removal }: RetentionRule): void {
     this.addWalk(
       name,
       days,

@@ -1,11 +1,11 @@
-import { origin } from '../tracing';
+import { captureOrigin } from '../tracing';
 
 /** Runs steps one after the other, as long as there may be work. Steps never overlap. */
 export class StepLoop {
   private running: Promise<void> | undefined;
   private isWoken = false;
   /** The process's tracing context: shared work does not belong to the request that woke it. */
-  private readonly background = origin();
+  private readonly background = captureOrigin();
 
   /** @param step returns whether there may be more work; never rejects */
   constructor(private readonly step: () => Promise<boolean>) {}

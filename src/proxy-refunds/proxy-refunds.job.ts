@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import { messageOf, Turns } from '../common';
+import { messageOf, ConcurrencyLimit } from '../common';
 import { RequestLimits } from '../http';
 import { Jobs, type LeasedRun } from '../jobs';
 import { Maintenance } from '../orders';
@@ -39,7 +39,7 @@ const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 
 @Injectable()
 export class ProxyRefundsJob {
   private readonly logger = new Logger('Refunds');
-  private readonly turns = new Turns<string>(CHECKS_AT_ONCE, CHECKS_AT_ONCE);
+  private readonly turns = new ConcurrencyLimit<string>(CHECKS_AT_ONCE, CHECKS_AT_ONCE);
 
   constructor(
     private readonly records: ProxyRefundRecords,

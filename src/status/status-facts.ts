@@ -1,4 +1,4 @@
-import { sqlList, theRow } from '../database';
+import { sqlList, requireRow } from '../database';
 import type { WaitingSql } from '../jobs';
 import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState, CLOSED_FOR_MAINTENANCE } from '../orders';
 import { WAITING_PAYMENTS } from '../payments';
@@ -189,6 +189,6 @@ export class StatusFacts {
     statement: string,
     parameters: readonly unknown[] = [],
   ): Promise<Row> {
-    return theRow(await this.rows<Row>(statement, parameters), statement);
+    return requireRow(await this.rows<Row>(statement, parameters), statement);
   }
 }

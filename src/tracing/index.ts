@@ -6,6 +6,6 @@ export {
   annotateSpan,
   type OpenSpan,
   type Origin,
-  origin,
+  captureOrigin,
 } from './spans';
 export { TracingModule } from './tracing.module';

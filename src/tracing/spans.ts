@@ -100,7 +100,7 @@ export function annotateSpan(attributes: SpanAttributes): void {
 }
 
 /** Captures the current context for work that runs later. */
-export function origin(): Origin {
+export function captureOrigin(): Origin {
   const run = AsyncLocalStorage.snapshot();
   return { span: active.getStore(), run: (work) => run(work) };
 }

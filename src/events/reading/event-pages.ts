@@ -6,7 +6,7 @@ import {
   Notifier,
   preparedRows,
   waitForStandby,
-  type Waits,
+  type WaitsByRow,
 } from '../../database';
 import { CursorUnknown } from '../../http';
 import { EVENTS_CHANNEL } from '../event-publisher';
@@ -148,7 +148,7 @@ export class EventPages {
   }, GROUP);
 
   /** Finds newest positions. Skips users whose waits have seen the log's newest position. */
-  private async findNewest(waits: Waits<NewestEvents>): Promise<NewestEvents[]> {
+  private async findNewest(waits: WaitsByRow<NewestEvents>): Promise<NewestEvents[]> {
     const seen = [...waits.values()].map((ofUser) =>
       Math.min(...[...ofUser].map(({ row }) => row?.newest ?? -1)),
     );

@@ -7,7 +7,7 @@ import { mayHaveCommitted } from '../../database';
 import { type Claimed, type DueRows, Jobs } from '../../jobs';
 import { Metrics } from '../../metrics';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
-import { inSharedSpan, origin } from '../../tracing';
+import { inSharedSpan, captureOrigin } from '../../tracing';
 import { memberIds, batchName, type OrderBatch } from '../order-batch';
 import { WAITING_ORDERS } from '../order-queue';
 import type { OrderKind } from '../order-states';
@@ -39,7 +39,7 @@ const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
 export class DispatcherService {
   private readonly logger = new Logger(DispatcherService.name);
   private readonly calls: DueRows<ClaimedCall>;
-  private readonly background = origin();
+  private readonly background = captureOrigin();
   private isStopping = false;
   /** Whether some prolongations may be waiting for a listing. */
   private mayBeUnread = true;

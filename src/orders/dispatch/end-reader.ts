@@ -9,7 +9,7 @@ import {
   ProxyProvider,
   type RatePermit,
 } from '../../provider';
-import { inSharedSpan, origin } from '../../tracing';
+import { inSharedSpan, captureOrigin } from '../../tracing';
 import { listsAllProlongations } from '../order-batch';
 import type { OrderFailure } from '../order-states';
 import { ProviderCallLog } from '../provider-call-log';
@@ -53,7 +53,7 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
 @Injectable()
 export class EndReader {
   private readonly logger = new Logger(EndReader.name);
-  private readonly background = origin();
+  private readonly background = captureOrigin();
 
   constructor(
     private readonly readings: EndReadClaims,

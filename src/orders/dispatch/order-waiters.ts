@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
 import { ProxyProvider } from '../../provider';
-import { beginSpan, type OpenSpan, type Origin, origin } from '../../tracing';
+import { beginSpan, type OpenSpan, type Origin, captureOrigin } from '../../tracing';
 import { longestOrderMs } from '../longest-order';
 import { memberIds, type OrderBatch } from '../order-batch';
 import type { OrderOutcome, OrderProgress } from '../order-outcome';
@@ -64,7 +64,7 @@ export class OrderWaiters {
     return new Promise((resolve) => {
       const request: WaitingRequest = {
         kind,
-        origin: origin(),
+        origin: captureOrigin(),
         isQueued: true,
         isResent: false,
         isLate: false,

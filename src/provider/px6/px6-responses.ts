@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type OddRow, type ProxyType, readRows } from '../../common';
+import { type UnreadableRow, type ProxyType, readRows } from '../../common';
 import type { ProviderRefusal } from '../provider-errors';
 import type { UnreadRow } from '../proxy-provider';
 
@@ -128,7 +128,7 @@ const listedProxy = proxy.extend({
 export type Px6ListedProxy = z.output<typeof listedProxy>;
 
 /** Reads the id and order reference of a row with unreadable fields. */
-export const toUnreadRow = ({ row, fields }: OddRow): UnreadRow => {
+export const toUnreadRow = ({ row, fields }: UnreadableRow): UnreadRow => {
   const { id, descr } = Object(row) as Partial<Record<'id' | 'descr', unknown>>;
   return { id: readIdentifier(id) ?? null, orderReference: readDescr(descr) ?? null, fields };
 };

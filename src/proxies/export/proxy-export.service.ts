@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
-import { Turns, inSlices } from '../../common';
+import { ConcurrencyLimit, inSlices } from '../../common';
 import { preparedRows, queryRows } from '../../database';
 import { RequestsUnderWay } from '../../http';
 import type { ProxyOut } from '../dto/proxy-out.dto';
@@ -105,7 +105,7 @@ export class ProxyExportService {
   });
   /** Number of exports that are being sent in pieces. */
   private open = 0;
-  private readonly turns = new Turns<number>(READS_AT_ONCE, READS_OF_A_USER);
+  private readonly turns = new ConcurrencyLimit<number>(READS_AT_ONCE, READS_OF_A_USER);
 
   constructor(
     private readonly dataSource: DataSource,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Turns, inSlices, TimeLimit } from '../../common';
+import { ConcurrencyLimit, inSlices, TimeLimit } from '../../common';
 import { AppConfig } from '../../config';
 import { RequestsUnderWay } from '../../http';
 import { type TargetProxy, type BulkTarget, BulkTargetsService } from '../bulk-target/bulk-targets.service';
@@ -26,7 +26,7 @@ const NOT_CONNECTED = 'The service could not connect';
 
 @Injectable()
 export class ProxyPings {
-  private readonly turns = new Turns<number>(PINGS_AT_ONCE, PINGS_OF_A_USER);
+  private readonly turns = new ConcurrencyLimit<number>(PINGS_AT_ONCE, PINGS_OF_A_USER);
 
   constructor(
     private readonly targets: BulkTargetsService,

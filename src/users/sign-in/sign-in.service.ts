@@ -9,7 +9,7 @@ import {
   TokensService,
   UserBlocked,
 } from '../../auth';
-import { Clock, Turns } from '../../common';
+import { Clock, ConcurrencyLimit } from '../../common';
 import { AppConfig, EnvironmentError } from '../../config';
 import { inTransaction } from '../../database';
 import { UsersService } from '../users.service';
@@ -28,7 +28,7 @@ const MOST_SIGN_INS = 10;
 export class SignInService {
   private readonly scopes: readonly CustomerScope[];
   /** Turns by Telegram user, in which waiting sign-ins occupy no connections. */
-  private readonly turns = new Turns<number>(Infinity, 1);
+  private readonly turns = new ConcurrencyLimit<number>(Infinity, 1);
 
   /** @throws EnvironmentError if the operator configured scopes that customers cannot have */
   constructor(
