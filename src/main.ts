@@ -7,7 +7,7 @@ import { failureLine, listen } from './common';
 import { type Environment, EnvironmentError, readEnvironment, TUNING_VARIABLE } from './config';
 import { migrate, untilMigrated } from './database';
 import { Jobs } from './jobs';
-import { acquireResources, provideDemo, subscribeToSandbox, tour } from './local';
+import { acquireResources, provideDemo, subscribeToSandbox, demoInstructions } from './local';
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -57,7 +57,7 @@ async function main(): Promise<void> {
       const baseUrl = await start(app, environment.server);
       await subscribeToSandbox(resources.config, baseUrl);
       if (environment.database.url === undefined) {
-        print(tour(baseUrl, await provideDemo(app, environment.local.dataDir)));
+        print(demoInstructions(baseUrl, await provideDemo(app, environment.local.dataDir)));
       } else {
         print(`Listening on ${baseUrl}`);
       }

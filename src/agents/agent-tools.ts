@@ -8,7 +8,7 @@ import { ServiceUnavailable, setRequestTool, stackOf } from '../common';
 import { isDatabaseUnavailable } from '../database';
 import { describeObjectsOf, instanceOf, type JsonValue, readInput } from '../http';
 import { Metrics } from '../metrics';
-import { toAgentError, UNFORESEEN } from './agents.errors';
+import { toAgentError, UNEXPECTED_ERROR } from './agents.errors';
 import { DepositTools } from './deposit-tools';
 import { readLeniently } from './lenient-arguments';
 import { OrderTools } from './order-tools';
@@ -63,7 +63,7 @@ export class AgentTools {
       const known = toAgentError(isUnavailable ? new ServiceUnavailable() : error);
       if (isUnavailable || !known) this.logger.error(`${name} failed`, stackOf(error));
       this.metrics.count('agent_calls_total', { tool: name, outcome: known ? 'refused' : 'failed' });
-      return { isError: true, content: [{ type: 'text', text: JSON.stringify(known ?? UNFORESEEN) }] };
+      return { isError: true, content: [{ type: 'text', text: JSON.stringify(known ?? UNEXPECTED_ERROR) }] };
     }
   }
 }

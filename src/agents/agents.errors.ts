@@ -73,7 +73,7 @@ interface AgentError {
 }
 
 /** Response to an unexpected error. It is unknown whether the call had an effect. */
-export const UNFORESEEN: AgentError = {
+export const UNEXPECTED_ERROR: AgentError = {
   code: 'internal-server-error',
   detail: 'Internal Server Error',
   next: 'Call again once with the same arguments, place_order with the same order_ref. Then tell the user.',

@@ -20,7 +20,7 @@ import {
   PreparePurchaseInput,
   ProxyInput,
 } from './agents.dto';
-import { type PreparedOrder, readReference, writeReference } from './prepared-order';
+import { type OrderPreparation, readReference, writeReference } from './prepared-order';
 import { LONG_RESULT_LENGTH, MAX_RESULT_LENGTH, type Tool, tool, type ToolCall } from './tool';
 
 const PLACE =
@@ -128,7 +128,7 @@ export class OrderTools {
     { tokenHash }: ToolCall,
     checked: DryRunResponse,
     equal: readonly OrderSummary[],
-    order: Omit<PreparedOrder, 'm'>,
+    order: Omit<OrderPreparation, 'm'>,
   ): PreparationOut {
     const { price_final: price, currency, balance_available, balance_after, refusals } = checked;
     const isRefused = price === null || refusals.length > 0;
@@ -169,7 +169,7 @@ export class OrderTools {
 
   private async placeUnder(
     idempotencyKey: string,
-    { d: period, m, p: purchase, r: ids = [] }: PreparedOrder,
+    { d: period, m, p: purchase, r: ids = [] }: OrderPreparation,
     caller: Caller,
     reveal: boolean,
   ): Promise<PlacedOrderOut> {

@@ -26,7 +26,7 @@ const PREPARED = z.strictObject({
   r: z.array(z.string()).optional(),
 });
 
-export type PreparedOrder = Omit<z.infer<typeof PREPARED>, 'n' | 'u'>;
+export type OrderPreparation = Omit<z.infer<typeof PREPARED>, 'n' | 'u'>;
 
 /** An idempotency key with which the order of a reference may have been placed. */
 interface PossibleOrder {
@@ -44,7 +44,7 @@ const ADDITIONS = new RegExp(`^[${ADDED}]+|(?<![=${ADDED}])[=${ADDED}]+$`, 'gu')
  * hash, shows every replica that this service prepared the order for this token.
  */
 export function writeReference(
-  prepared: PreparedOrder,
+  prepared: OrderPreparation,
   tokenHash: string,
   now: Date,
 ): { readonly ref: string; readonly expiresAt: Date } {
@@ -69,7 +69,7 @@ export function readReference(
   tokenHash: string,
   now: Date,
   longestOrderSeconds: number,
-): { readonly prepared: PreparedOrder; readonly keys: readonly PossibleOrder[] } {
+): { readonly prepared: OrderPreparation; readonly keys: readonly PossibleOrder[] } {
   const ref = given.replace(ADDITIONS, '');
   const [text = '', mac = ''] = ref.split('.');
   const [order, givenMac] = [text, mac].map((part) => Buffer.from(part, 'base64url')) as [Buffer, Buffer];

@@ -8,7 +8,7 @@ import {
   NotEnoughPermissions,
   UserBlocked,
 } from './auth.errors';
-import { allow, type Scope } from './scopes';
+import { allowsScope, type Scope } from './scopes';
 import { type Caller, TokensService } from './tokens.service';
 
 /** Pattern with which passport reads a token. */
@@ -29,7 +29,7 @@ export function assertAllowed(
   if (caller.allowedIps && !isWithin(caller.allowedIps, plainAddress(ip))) throw new AddressNotAllowed();
   if (caller.isBlocked) throw new UserBlocked();
   const isRead = method === 'GET' || method === 'HEAD';
-  if (scope !== null && !allow(caller.scopes, scope, isRead)) throw new NotEnoughPermissions(scope);
+  if (scope !== null && !allowsScope(caller.scopes, scope, isRead)) throw new NotEnoughPermissions(scope);
 }
 
 /** A request that may wait for a change. */

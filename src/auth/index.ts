@@ -29,7 +29,7 @@ export {
   ALL_PAYMENT_SCOPES,
   ALL_SCOPES,
   ALL_STAFF_SCOPES,
-  allow,
+  allowsScope,
   type CustomerScope,
   expandGroups,
   isCustomerScope,

@@ -58,7 +58,7 @@ export const expandGroups = (names: readonly (Scope | typeof READ_GROUP)[]): Sco
 ];
 
 /** Whether scopes allow a route that requires a scope. `staff:read` allows every read by staff. */
-export const allow = (scopes: readonly string[], required: Scope, isRead: boolean): boolean =>
+export const allowsScope = (scopes: readonly string[], required: Scope, isRead: boolean): boolean =>
   scopes.includes(required) || (isRead && isStaffScope(required) && scopes.includes('staff:read'));
 
 const GRANTS: Readonly<Record<Scope, string>> = { ...SCOPES, ...PAYMENT_SCOPES, ...STAFF_SCOPES };

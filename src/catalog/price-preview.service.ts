@@ -4,7 +4,7 @@ import {
   type Markup,
   MarkupHistoryService,
   type MarkupRule,
-  matches,
+  ruleApplies,
   NEW_RULE_ID,
   type PriceChange,
   type PricedOffer,
@@ -31,7 +31,7 @@ export class PricePreviewService {
     const { prices, fetchedAt, sells } = await this.readCatalog();
     const offers = candidates(prices, touched, rules)
       .filter(({ version, country }) => country === null || sells(version, country))
-      .filter((offer) => touched.some((rule) => matches(rule, offer)))
+      .filter((offer) => touched.some((rule) => ruleApplies(rule, offer)))
       .map((offer) => {
         const single = prices[offer.version]?.[offer.period] ?? '0';
         return {

@@ -1,13 +1,13 @@
 import { Command, CommanderError } from 'commander';
 import { failureLine } from '../common';
 import { COMMANDS, GROUPS } from './commands';
-import { complain } from './run';
+import { printError } from './run';
 
 export function createCli(): Command {
   const cli = new Command('cli')
     .description('Administration of the proxy rental service. Prints JSON.')
     // Commander's errors about arguments are printed on one line, including suggestions.
-    .configureOutput({ outputError: (text) => complain(text.trim().replaceAll('\n', ' ')) })
+    .configureOutput({ outputError: (text) => printError(text.trim().replaceAll('\n', ' ')) })
     .exitOverride();
   for (const [name, description] of Object.entries(GROUPS)) cli.command(name).description(description);
   for (const add of COMMANDS) add(cli);
@@ -22,7 +22,7 @@ export async function runCommand(words: readonly string[]): Promise<number> {
   } catch (error) {
     // commander has already printed the error.
     if (error instanceof CommanderError) return error.exitCode;
-    complain(failureLine(error));
+    printError(failureLine(error));
     return 1;
   }
 }

@@ -5,7 +5,7 @@ import { AuditContext, StaffSystemService } from '../staff';
 import { DEFAULT_SKIPPED_IDS } from '../sync';
 import { parseId, parseText } from './options';
 import type { AddCommand } from './route-command';
-import { complain, getOfPayments, print, withResources, withServices } from './run';
+import { printError, getFromPayments, print, withResources, withServices } from './run';
 
 interface AuditGiven {
   readonly provider?: boolean;
@@ -26,12 +26,12 @@ export const addAudit: AddCommand = (cli) => {
           const report = await app.get(IntegrityService).run({
             scope: day ? 'day' : 'all',
             withProvider: provider,
-            ...(payments && { payments: getOfPayments(app, PaymentProvider) }),
+            ...(payments && { payments: getFromPayments(app, PaymentProvider) }),
           });
           if (!report.ok) {
             process.exitCode = 1;
             const violated = report.invariants.filter(({ violations }) => violations > 0);
-            complain(
+            printError(
               `Broken: ${violated.map(({ name, violations }) => `${name} (${violations})`).join(', ')}`,
             );
           }

@@ -12,8 +12,14 @@ import {
   type StaffOperation,
 } from '../staff';
 import { parseText } from './options';
-import { explain, type GivenOptions, parametersOf, type RouteCommand, toRequest } from './route-options';
-import { getOfPayments, print, withServices } from './run';
+import {
+  describeRefusal,
+  type GivenOptions,
+  parametersOf,
+  type RouteCommand,
+  toRequest,
+} from './route-options';
+import { getFromPayments, print, withServices } from './run';
 
 export type AddCommand = (cli: Command) => void;
 
@@ -36,7 +42,7 @@ export const routeCommand =
         // It reads nothing else of a request.
         readInput(input, request as unknown as Request);
       } catch (error) {
-        command.error(explain(error, parameters));
+        command.error(describeRefusal(error, parameters));
       }
       const query = instanceOf(request.query);
       if (query && 'limit' in query) query.limit = spec.showsAll ?? given['limit'];
@@ -48,7 +54,7 @@ export const routeCommand =
 /** Runs the handler of a route, with its record in the audit log. */
 async function run(app: INestApplicationContext, operation: StaffOperation, request: CommandRequest) {
   const { controller, handler } = operation;
-  const instance = getOfPayments(app, controller);
+  const instance = getFromPayments(app, controller);
   const audit = auditContextOf(request, operation);
   const response = await app
     .get(AuditLogService)

@@ -145,7 +145,7 @@ export function toRequest(parameters: readonly Parameter[], given: GivenOptions)
 }
 
 /** The reason of a refusal in commander's format. @throws any other error */
-export function explain(error: unknown, parameters: readonly Parameter[]): string {
+export function describeRefusal(error: unknown, parameters: readonly Parameter[]): string {
   if (!(error instanceof RequestInvalid)) throw error;
   const lines = error.items.map(({ type, loc: [place, ...names], msg, input }) => {
     const found = parameters.find((one) => one.place === place && names.includes(one.name));

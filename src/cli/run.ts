@@ -17,13 +17,13 @@ export async function print(response: unknown): Promise<void> {
 const isText = (response: unknown): response is AsyncIterable<string> =>
   typeof response === 'object' && response !== null && Symbol.asyncIterator in response;
 
-export const complain = (line: string): void => void process.stderr.write(`${line}\n`);
+export const printError = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** Notes are for the start of the service; a command writes only refusals to standard error. */
 const ignoreNotes = (): void => undefined;
 
 /** Something that may be of payments, which an application without payments does not have. */
-export function getOfPayments<Instance>(app: INestApplicationContext, type: Abstract<Instance>): Instance {
+export function getFromPayments<Instance>(app: INestApplicationContext, type: Abstract<Instance>): Instance {
   try {
     return app.get(type, { strict: false });
   } catch {

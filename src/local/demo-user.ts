@@ -8,7 +8,7 @@ import { LedgerService } from '../ledger';
 import { ProxiesService, type Proxy } from '../proxies';
 import { UsersService } from '../users';
 
-export interface Demo {
+export interface DemoUser {
   readonly token: string;
   /** Working proxy that the demo user has rented. */
   readonly proxy: Proxy | null;
@@ -21,7 +21,7 @@ const DEMO_BALANCE = Money.parse('10000.00');
  * Creates a user with money to try the service, only for the embedded database. The token is stored in the
  * data directory, so that the next start can print it again.
  */
-export async function provideDemo(app: INestApplicationContext, dataDir: string): Promise<Demo> {
+export async function provideDemo(app: INestApplicationContext, dataDir: string): Promise<DemoUser> {
   const tokens = app.get(TokensService);
   const proxies = app.get(ProxiesService);
   const file = join(dataDir, 'demo-token');
@@ -47,7 +47,7 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
  * Returns lines for a first visit: addresses, the token, and commands that can be pasted one after the other.
  * Their idempotency keys are fixed, so that a command from the shell's history does not pay twice.
  */
-export function tour(baseUrl: string, { token, proxy, takesPayments }: Demo): string {
+export function demoInstructions(baseUrl: string, { token, proxy, takesPayments }: DemoUser): string {
   const curl = `curl -H 'Authorization: Bearer ${token}'`;
   const json = `-H 'Content-Type: application/json'`;
   const keyed = (key: string) => `${curl} ${json} -H 'Idempotency-Key: ${key}'`;

@@ -30,7 +30,7 @@ const LISTENS_ON_LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhos
 
 const nothingToRelease = async (): Promise<void> => undefined;
 
-export interface Needs {
+export interface ResourceNeeds {
   readonly provider: boolean;
   /** Whether the sandbox of a running service is enough, as for a command, which ends before the sandbox. */
   readonly sharesSandbox?: boolean;
@@ -43,7 +43,7 @@ export interface Needs {
  */
 export async function acquireResources(
   environment: Environment,
-  needs: Needs,
+  needs: ResourceNeeds,
   onNote: (line: string) => void,
 ): Promise<Resources> {
   const database = await acquireDatabase(environment, onNote);
@@ -106,7 +106,7 @@ async function acquireDatabase(
 
 async function acquireProvider(
   { provider: { baseUrl, apiKey }, local, server, metrics }: Environment,
-  { sharesSandbox = false }: Needs,
+  { sharesSandbox = false }: ResourceNeeds,
   onNote: (line: string) => void,
 ): Promise<Acquired<Provider>> {
   if (apiKey !== undefined) return { value: { baseUrl, apiKey }, release: nothingToRelease };

@@ -18,7 +18,7 @@ export interface NewPriceRule {
   readonly validTo?: Date | undefined;
 }
 
-export interface Signature {
+export interface PriceChangeAuthor {
   readonly by: string;
   readonly reason: string;
 }

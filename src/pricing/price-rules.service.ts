@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { databaseTime, queryRow, queryRows, refusedBy, selectList } from '../database';
 import { UserNotFound } from '../users';
-import { type NewPriceRule, readNewRule, type Signature } from './price-change';
+import { type NewPriceRule, readNewRule, type PriceChangeAuthor } from './price-change';
 import type { PriceRule } from './price-rule';
 import {
   InvalidPriceRule,
@@ -57,7 +57,7 @@ export class PriceRulesService {
    */
   async add(
     rule: NewPriceRule,
-    signature: Signature,
+    signature: PriceChangeAuthor,
     replaces?: number,
     manager: EntityManager = this.dataSource.manager,
   ): Promise<PriceRule> {
@@ -112,7 +112,7 @@ export class PriceRulesService {
    */
   async end(
     id: number,
-    signature: Signature,
+    signature: PriceChangeAuthor,
     at?: Date,
     manager: EntityManager = this.dataSource.manager,
   ): Promise<PriceRule> {

@@ -1,6 +1,6 @@
 import { SeededRandom } from '../../test/support/seeded-random';
 import type { IpVersion } from '../common';
-import { type MarkupRule, matches, periodsOf, type PricedOffer, RuleBook } from './rule-book';
+import { type MarkupRule, ruleApplies, periodsOf, type PricedOffer, RuleBook } from './rule-book';
 
 const DEFAULT = '20';
 const NOW_MS = Date.parse('2027-01-01T00:00:00Z');
@@ -85,7 +85,7 @@ describe('The choice among all combinations of rules', () => {
       for (; rules.length > 0; rules = rules.slice(rules.length / 3 + 1)) {
         const book = new RuleBook(rules, DEFAULT);
         const wrong = everyOffer().filter((of) => {
-          const fitting = rules.filter((one) => matches(one, of));
+          const fitting = rules.filter((one) => ruleApplies(one, of));
           const chosen = book.findMostSpecific(of, NOW_MS);
           if (!chosen) return fitting.length > 0;
           return !fitting.includes(chosen) || fitting.some((one) => isMoreSpecific(one, chosen));

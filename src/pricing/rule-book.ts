@@ -102,7 +102,7 @@ export class RuleBook {
 }
 
 /** Returns whether a rule applies to an offer, ignoring other rules. */
-export const matches = (rule: RuleScope, offer: PricedOffer): boolean =>
+export const ruleApplies = (rule: RuleScope, offer: PricedOffer): boolean =>
   (rule.userId === null || rule.userId === offer.userId) &&
   (rule.country === null || rule.country === offer.country) &&
   (rule.version === null || rule.version === offer.version) &&

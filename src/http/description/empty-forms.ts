@@ -40,7 +40,7 @@ const pagingRank = (parameter: object): number =>
  * Adds users and scopes to the summary, which is visible while an operation is collapsed. Lists the fields of
  * a search before those of its pages. Hides responses that are the same everywhere.
  */
-export function condense(document: OpenAPIObject): OpenAPIObject {
+export function condenseOperations(document: OpenAPIObject): OpenAPIObject {
   for (const operation of operationsOf(document)) {
     const scopes = (operation.security ?? []).flatMap((schemes) => Object.values(schemes).flat());
     const [, users] = USERS.exec(operation.description ?? '') ?? [];

@@ -12,7 +12,7 @@ import { RequestLimits } from '../limits/request-limits';
 import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonResponses, liftParameterExamples } from './common-responses';
 import { describeNull } from './describe-null';
-import { addEmptyForms, condense, offerWords } from './empty-forms';
+import { addEmptyForms, condenseOperations, offerWords } from './empty-forms';
 import { compareOperations, fillKeys, filterOperations, openForms, PAGE_STYLE } from './swagger-page';
 import { toOpenApi30 } from './to-openapi-30';
 import { writtenOnce } from './written-once';
@@ -178,22 +178,27 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
       yamlDocumentUrl: `${prefix}${name}.yaml`,
     });
   }
-  SwaggerModule.setup(path, app, () => offerWords(addEmptyForms(condense(describe(app, described)))), {
-    raw: false,
-    customSiteTitle: described.title,
-    customCss: PAGE_STYLE,
-    swaggerOptions: {
-      filter: true,
-      operationsSorter: compareOperations,
-      plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys],
-      onComplete: openForms,
-      // Hides the list of all schemas, because each operation already shows the schemas that it uses.
-      defaultModelsExpandDepth: -1,
-      persistAuthorization: true,
-      displayRequestDuration: true,
-      // The default layout adds an inline style, and a badge that sends the description to a third party.
-      layout: 'BaseLayout',
-      tryItOutEnabled: true,
+  SwaggerModule.setup(
+    path,
+    app,
+    () => offerWords(addEmptyForms(condenseOperations(describe(app, described)))),
+    {
+      raw: false,
+      customSiteTitle: described.title,
+      customCss: PAGE_STYLE,
+      swaggerOptions: {
+        filter: true,
+        operationsSorter: compareOperations,
+        plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys],
+        onComplete: openForms,
+        // Hides the list of all schemas, because each operation already shows the schemas that it uses.
+        defaultModelsExpandDepth: -1,
+        persistAuthorization: true,
+        displayRequestDuration: true,
+        // The default layout adds an inline style, and a badge that sends the description to a third party.
+        layout: 'BaseLayout',
+        tryItOutEnabled: true,
+      },
     },
-  });
+  );
 }

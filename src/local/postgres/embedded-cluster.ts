@@ -157,7 +157,7 @@ async function initialise(directory: string, account: ServerAccount): Promise<vo
 function describeFailure(error: unknown): string {
   const said = typeof error === 'object' && error !== null && 'stderr' in error ? String(error.stderr) : '';
   const lines = said.split('\n').filter((line) => line.trim() !== '');
-  return (lines.slice(-3).join(' | ') || messageOf(error)) + cureOf(said);
+  return (lines.slice(-3).join(' | ') || messageOf(error)) + remedyFor(said);
 }
 
 const CURES: readonly (readonly [text: string, cure: string])[] = [
@@ -166,7 +166,7 @@ const CURES: readonly (readonly [text: string, cure: string])[] = [
 ];
 
 /** Returns a sentence that says what to do about a failure, or an empty text. */
-export function cureOf(said: string): string {
+export function remedyFor(said: string): string {
   const cure = CURES.find(([text]) => said.includes(text))?.[1];
   return cure === undefined ? '' : ` Set DATABASE_URL, or ${cure}.`;
 }

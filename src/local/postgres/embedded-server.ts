@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { isErrorWithCode } from '../system';
 import { runAs } from './embedded-account';
-import { CHILD_ENVIRONMENT, type Cluster, cureOf } from './embedded-cluster';
+import { CHILD_ENVIRONMENT, type Cluster, remedyFor } from './embedded-cluster';
 
 const run = promisify(execFile);
 
@@ -104,7 +104,7 @@ export async function startServer(
     if (transient !== undefined) return transient;
     const last = said.trim().split('\n').slice(-LOG_LINES_IN_ERROR).join(' | ');
     throw new Error(
-      `The embedded PostgreSQL did not start (${failure}). ${last}${cureOf(said)} See ${cluster.logFile}`,
+      `The embedded PostgreSQL did not start (${failure}). ${last}${remedyFor(said)} See ${cluster.logFile}`,
     );
   } finally {
     await log.close();

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { ApiTags } from '@nestjs/swagger';
-import { allow, findRoutes, isPaymentScope, isStaffScope, type Scope, whatIsGranted } from '../../auth';
+import { allowsScope, findRoutes, isPaymentScope, isStaffScope, type Scope, whatIsGranted } from '../../auth';
 import { StaffRoute } from '../staff-route';
 import { ScopeOut } from './scope.dto';
 import { EVERY_SCOPE } from './staff-tokens.dto';
@@ -27,7 +27,7 @@ export class StaffScopesController {
           ({ access, method }) =>
             access?.public === false &&
             access.scope !== null &&
-            allow([scope], access.scope, method === 'GET'),
+            allowsScope([scope], access.scope, method === 'GET'),
         )
         .map(({ method, path }) => `${method} ${path}`);
     // Payment scopes are omitted without payments, because no route needs them and no token may contain them.
