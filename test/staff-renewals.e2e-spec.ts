@@ -4,7 +4,7 @@ import { forAllTests } from './support/fixtures';
 import { createStaff, type Json } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
 
-type Renewals = Json<dto.RenewalsPage>;
+type Renewals = Json<dto.StaffRenewalsPage>;
 type OfUser = Json<dto.RenewalsOfUserOut>;
 
 interface RenewalRow {

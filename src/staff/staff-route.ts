@@ -35,10 +35,10 @@ export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodD
   );
 
 /** 403 errors of a route that staff may not use for their own account. */
-export const NOT_FOR_ONESELF: ErrorsOfStatus = ['the request would change your own account', OwnAccount];
+export const OWN_ACCOUNT_ERRORS: ErrorsOfStatus = ['the request would change your own account', OwnAccount];
 
 /** 403 errors of a route that ends a user's rights. */
-export const OF_A_COLLEAGUE: ErrorsOfStatus = ['it lacks `staff:grant`', StaffScopesForAnother];
+export const STAFF_USER_ERRORS: ErrorsOfStatus = ['it lacks `staff:grant`', StaffScopesForAnother];
 
 /** Returns the 404 errors of a route, such as `There is no such user`, `User not found`. */
 export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsOfStatus {

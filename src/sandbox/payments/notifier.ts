@@ -19,7 +19,7 @@ const ATTEMPTS = 3;
 const RETRY_AFTER_MS = 500;
 
 /** Notifies the service of changes by unsigned requests. */
-export class Notifier {
+export class PaymentNotifier {
   url: string | undefined;
   private faults: NotificationFaults = {};
   private readonly end = new AbortController();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Receipt } from './receipts';
-import { WireError } from './wire-error';
+import { PaymentWireError } from './wire-error';
 
 /** Amount in the provider's format. */
 export interface Amount {
@@ -70,7 +70,7 @@ export class PaymentBook {
     const known = this.known(this.payments, key, wanted);
     if (known) return known;
     if (!/^\d+\.\d\d$/.test(wanted.amount.value)) {
-      throw new WireError(400, 'invalid_request', 'amount.value is not an amount');
+      throw new PaymentWireError(400, 'invalid_request', 'amount.value is not an amount');
     }
     const payment: SandboxPayment = {
       id: randomUUID(),
@@ -119,7 +119,7 @@ export class PaymentBook {
     const payment = this.payment(wanted.payment_id);
     const after = kopecks(payment.refunded_amount.value) + kopecks(wanted.amount.value);
     if (payment.status !== 'succeeded' || after > kopecks(payment.amount.value)) {
-      throw new WireError(400, 'invalid_request', 'The payment has less than that to refund');
+      throw new PaymentWireError(400, 'invalid_request', 'The payment has less than that to refund');
     }
     const refund: SandboxRefund = {
       id: randomUUID(),
@@ -137,7 +137,7 @@ export class PaymentBook {
 
   payment(id: string): SandboxPayment {
     const payment = this.payments.get(id);
-    if (!payment) throw new WireError(404, 'not_found', 'There is no such payment');
+    if (!payment) throw new PaymentWireError(404, 'not_found', 'There is no such payment');
     return payment;
   }
 
@@ -148,7 +148,7 @@ export class PaymentBook {
     const used = this.keys.get(key);
     if (!used || used.usedAtMs < Date.now() - KEY_MEMORY_MS) return undefined;
     if (used.request === JSON.stringify(wanted)) return results.get(used.id);
-    throw new WireError(400, 'invalid_request', 'Idempotence key duplicated', 'Idempotence-Key');
+    throw new PaymentWireError(400, 'invalid_request', 'Idempotence key duplicated', 'Idempotence-Key');
   }
 
   private remember(key: string, id: string, wanted: object): void {

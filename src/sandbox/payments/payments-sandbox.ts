@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { hasErrorCode, listenOnFirstFree, readText, stopListening, writePrivateFile } from '../system';
-import { Notifier } from './notifier';
+import { PaymentNotifier } from './notifier';
 import { paymentPage } from './page';
 import { type Amount, PaymentBook, type SandboxPayment } from './payment-book';
 import { type CashRegisterKind, missingReceipt, readReceipt } from './receipts';
-import { WireError } from './wire-error';
+import { PaymentWireError } from './wire-error';
 
 const LOOPBACK = '127.0.0.1';
 const MAX_BODY_BYTES = 64 * 1024;
@@ -52,7 +52,7 @@ interface WireCall {
 export class PaymentsSandbox {
   readonly shopId = '100500';
   readonly secretKey: string;
-  readonly notifier: Notifier;
+  readonly notifier: PaymentNotifier;
   readonly book: PaymentBook;
   readonly calls: Record<WireMethod, number> = { create: 0, read: 0, list: 0, refund: 0, refunds: 0 };
   /** Number of reads by payment id, including unknown ids. */
@@ -72,7 +72,7 @@ export class PaymentsSandbox {
   private constructor(private readonly directory: string | undefined) {
     this.secretKey = `live_${randomBytes(24).toString('base64url')}`;
     this.book = new PaymentBook(() => this.store());
-    this.notifier = new Notifier();
+    this.notifier = new PaymentNotifier();
   }
 
   static async start({ directory, ports = [0] }: PaymentsSandboxOptions = {}): Promise<PaymentsSandbox> {
@@ -125,7 +125,9 @@ export class PaymentsSandbox {
       await this.serveWire(request, response, url);
     } catch (error) {
       const refusal =
-        error instanceof WireError ? error : new WireError(500, 'internal_server_error', String(error));
+        error instanceof PaymentWireError
+          ? error
+          : new PaymentWireError(500, 'internal_server_error', String(error));
       const { status, code, message: description, parameter } = refusal;
       sendJson(response, status, { type: 'error', id: 'sandbox', code, description, parameter });
     }
@@ -160,7 +162,8 @@ export class PaymentsSandbox {
     this.calls[call.method] += 1;
     const fault = this.faults.get(call.method)?.shift();
     const code = REFUSALS[fault ?? ''];
-    if (code) throw new WireError(Number(fault), code, 'Nothing was done for payer@example.com', 'amount');
+    if (code)
+      throw new PaymentWireError(Number(fault), code, 'Nothing was done for payer@example.com', 'amount');
     if (fault === 'unread') return;
     const performed = this.perform(call);
     const result = this.alter ? this.alter(call.method, performed) : performed;
@@ -168,7 +171,7 @@ export class PaymentsSandbox {
     if (call.method === 'create') {
       await this.notifier.beforeResponse(performed as SandboxPayment, (id) => this.pay(id));
     }
-    if (fault === '500-done') throw new WireError(500, 'internal_server_error', 'It was done');
+    if (fault === '500-done') throw new PaymentWireError(500, 'internal_server_error', 'It was done');
     if (fault === 'late') return;
     if (fault === 'lost') response.destroy();
     else sendJson(response, 200, result);
@@ -177,7 +180,7 @@ export class PaymentsSandbox {
   private authorize({ headers }: IncomingMessage): void {
     const expected = Buffer.from(`${this.shopId}:${this.secretKey}`).toString('base64');
     if (headers.authorization !== `Basic ${expected}`) {
-      throw new WireError(401, 'invalid_credentials', 'The shop or its key is not known');
+      throw new PaymentWireError(401, 'invalid_credentials', 'The shop or its key is not known');
     }
   }
 
@@ -288,7 +291,7 @@ function page(
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {
-  const tooLong = new WireError(400, 'invalid_request', 'The body is too large');
+  const tooLong = new PaymentWireError(400, 'invalid_request', 'The body is too large');
   return JSON.parse(await readText(request, MAX_BODY_BYTES, tooLong));
 }
 
@@ -296,10 +299,10 @@ async function readCall(request: IncomingMessage, url: URL): Promise<WireCall> {
   const [, , resource, id = ''] = url.pathname.split('/');
   const isPost = request.method === 'POST';
   const method = methodOf(resource, isPost, id);
-  if (method === undefined) throw new WireError(404, 'not_found', 'There is no such method');
+  if (method === undefined) throw new PaymentWireError(404, 'not_found', 'There is no such method');
   const key = request.headers['idempotence-key'];
   if (isPost && (typeof key !== 'string' || key.length > 64)) {
-    throw new WireError(400, 'invalid_request', 'Idempotence-Key is missing or too long');
+    throw new PaymentWireError(400, 'invalid_request', 'Idempotence-Key is missing or too long');
   }
   const body = isPost ? ((await readJson(request)) as Record<string, unknown>) : {};
   return { method, key: String(key), id, query: url.searchParams, body };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { WireError } from './wire-error';
+import { PaymentWireError } from './wire-error';
 
 const MODES = [
   'full_prepayment',
@@ -75,8 +75,8 @@ const schema = z.strictObject({
 
 export type Receipt = z.output<typeof schema>;
 
-const refused = (...parameter: readonly string[]): WireError =>
-  new WireError(
+const refused = (...parameter: readonly string[]): PaymentWireError =>
+  new PaymentWireError(
     400,
     'invalid_request',
     "Invalid parameter's value. Send the value in accordance with the documentation",
@@ -105,5 +105,5 @@ export function readReceipt(
   return data;
 }
 
-export const missingReceipt = (): WireError =>
-  new WireError(400, 'invalid_request', 'Receipt is missing or illegal', 'receipt');
+export const missingReceipt = (): PaymentWireError =>
+  new PaymentWireError(400, 'invalid_request', 'Receipt is missing or illegal', 'receipt');

@@ -1,5 +1,5 @@
 /** Refuses a request with this HTTP status. */
-export class WireError extends Error {
+export class PaymentWireError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,

@@ -4,7 +4,7 @@ import { csvFile, IdParam, INVALID_PERIOD, PageQuery } from '../../http';
 import { BalanceTooLarge, InsufficientBalance, InvalidAmount } from '../../ledger';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
-import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
+import { CurrentAudit, OWN_ACCOUNT_ERRORS, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
 import {
   type LedgerEntryOut,
   LedgerPage,
@@ -19,7 +19,7 @@ const POSTING = {
   response: { description: 'The ledger entry, with the balance after it', type: PostingOut },
   errors: {
     400: ['Nothing was changed', InsufficientBalance, InvalidAmount],
-    403: NOT_FOR_ONESELF,
+    403: OWN_ACCOUNT_ERRORS,
     404: notFound(UserNotFound),
   },
 } as const;

@@ -22,14 +22,14 @@ import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { ReasonRequest } from '../fields';
-import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
+import { CurrentAudit, OWN_ACCOUNT_ERRORS, notFound, StaffRoute } from '../staff-route';
 import {
   AssignmentRequest,
-  ChargeRequest,
+  ChargeProlongationRequest,
   DeliveryRequest,
   FoundProlongationsPage,
   FoundProlongationsQuery,
-  MarkRequest,
+  MarkUnmatchedProxyRequest,
   UnmatchedProxiesPage,
   UnmatchedProxiesQuery,
 } from './staff-discrepancies.dto';
@@ -71,7 +71,7 @@ export class StaffDiscrepanciesController {
       'of charge. To charge for it, debit the balance as well. An assignment cannot be undone.',
     response: { description: 'The unmatched proxy as it is now', type: UnmatchedProxyOut },
     errors: {
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(UnmatchedProxyNotFound, OrderNotFound),
       409: ['Nothing was changed', UnmatchedProxyAssigned, OrderNotAssignable, ProxyBelongsToAnother],
     },
@@ -104,7 +104,7 @@ export class StaffDiscrepanciesController {
     response: { description: 'The unmatched proxy as it is now', type: UnmatchedProxyOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(UnmatchedProxyNotFound, UserNotFound),
       409: [
         'Nothing was changed',
@@ -146,7 +146,7 @@ export class StaffDiscrepanciesController {
   mark(
     @CurrentAudit() audit: AuditContext,
     @IdParam('unmatched_proxy_id') unmatchedProxyId: number,
-    @Body() { state, reason }: MarkRequest,
+    @Body() { state, reason }: MarkUnmatchedProxyRequest,
   ): Promise<UnmatchedProxyOut> {
     return this.decideUnmatchedProxy(audit, unmatchedProxyId, reason, (manager) =>
       this.unmatched.mark(unmatchedProxyId, state, manager),
@@ -181,7 +181,7 @@ export class StaffDiscrepanciesController {
     response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(FoundProlongationNotFound),
       409: ['Nothing was changed', FoundProlongationDecided],
     },
@@ -189,7 +189,7 @@ export class StaffDiscrepanciesController {
   charge(
     @CurrentAudit() audit: AuditContext,
     @IdParam('prolongation_id') id: number,
-    @Body() charge: ChargeRequest,
+    @Body() charge: ChargeProlongationRequest,
   ): Promise<FoundProlongationOut> {
     const { reason, ...terms } = charge;
     return this.decideProlongation(audit, id, reason, (manager) =>
@@ -206,7 +206,7 @@ export class StaffDiscrepanciesController {
     description: 'For accounting: the user keeps the prolongation, and it stays our cost.',
     response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
     errors: {
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(FoundProlongationNotFound),
       409: ['Nothing was changed', FoundProlongationDecided],
     },

@@ -54,7 +54,7 @@ export class DeliveryRequest extends ReasonRequest {
   cost!: Money | null;
 }
 
-export class MarkRequest extends ReasonRequest {
+export class MarkUnmatchedProxyRequest extends ReasonRequest {
   @ChoiceField(UNMATCHED_PROXY_MARKS, {
     description: '`written-off`: it stays our cost; `open`: review it again',
   })
@@ -68,7 +68,7 @@ export class FoundProlongationsQuery extends PageQuery {
 
 export class FoundProlongationsPage extends PageOf(FoundProlongationOut) {}
 
-export class ChargeRequest extends ReasonRequest {
+export class ChargeProlongationRequest extends ReasonRequest {
   @IdField({
     description: 'Days. If omitted, all that were found. If fewer, the rest stays open as another one',
     absent: 'null',

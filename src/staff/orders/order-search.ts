@@ -2,7 +2,7 @@ import { withoutSecretWords } from '../../common';
 import { Conditions, type Queryable, queryRow, queryRows } from '../../database';
 import { type PageRequest } from '../../http';
 import { usernameOf } from '../links';
-import type { OrderRecord, OrdersQuery } from './staff-orders.dto';
+import type { OrderRecord, StaffOrdersQuery } from './staff-orders.dto';
 
 /** Columns of an OrderRecord. */
 export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.user_id')} AS username,
@@ -66,7 +66,7 @@ const firstDelivery = (cursor: string): string =>
  */
 export function searchOrders(
   queryable: Queryable,
-  query: OrdersQuery,
+  query: StaffOrdersQuery,
   { cursor, limit }: PageRequest,
   provider: string,
   part: HostPart | null,

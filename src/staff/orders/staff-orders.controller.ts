@@ -19,7 +19,7 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { PostingOut } from '../balances/staff-balances.dto';
 import { StaffBalancesService } from '../balances/staff-balances.service';
-import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
+import { CurrentAudit, OWN_ACCOUNT_ERRORS, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
 import { findHostPart, ORDER_COLUMNS, searchOrders } from './order-search';
 import { toOrderOut } from './review-guidance';
 import {
@@ -27,7 +27,7 @@ import {
   OrderDetail,
   OrderOut,
   OrdersPage,
-  OrdersQuery,
+  StaffOrdersQuery,
   OrderRefundRequest,
   type OrderedProxyOut,
   type OrderRecord,
@@ -103,7 +103,7 @@ export class StaffOrdersController {
     response: { description: 'A page of orders, newest first', type: OrdersPage },
     errors: { 400: INVALID_PERIOD },
   })
-  async search(@Query() query: OrdersQuery): Promise<OrdersPage> {
+  async search(@Query() query: StaffOrdersQuery): Promise<OrdersPage> {
     assertPeriod(query.from, query.to);
     const part = query.host ? await findHostPart(this.dataSource, query.host, query.cursor) : null;
     const found = await readPage(query, async (wider) =>
@@ -166,7 +166,7 @@ export class StaffOrdersController {
       'unmatched proxies at the next sweep. The orders of a batch are decided one by one.',
     response: { description: 'The order as it is now', type: OrderOut },
     errors: {
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(OrderNotFound),
       409: ['Nothing was changed', OrderNotInReview, NothingToDeliver, ProxyBelongsToAnother],
       503: ['The provider is unavailable. Nothing was changed', ServiceUnavailable],
@@ -207,7 +207,7 @@ export class StaffOrdersController {
       example: REFUNDED,
     },
     errors: {
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(OrderNotFound),
       409: [
         'Nothing was changed',

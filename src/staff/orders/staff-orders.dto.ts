@@ -28,7 +28,7 @@ import { OrderLinks } from '../links';
 export const ORDER_DECISIONS = ['deliver', 'cancel'] as const;
 export type OrderDecision = (typeof ORDER_DECISIONS)[number];
 
-export class OrdersQuery extends PageQuery {
+export class StaffOrdersQuery extends PageQuery {
   @IdField({ description: 'The user who placed the order', absent: 'null' })
   user_id!: number | null;
 

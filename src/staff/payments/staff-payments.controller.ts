@@ -28,7 +28,7 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
 import { ReasonRequest } from '../fields';
 import { refundLink, userLinks } from '../links';
-import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
+import { CurrentAudit, OWN_ACCOUNT_ERRORS, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
 import {
   DepositRefundRequest,
   DepositRefundsPage,
@@ -91,7 +91,7 @@ export class StaffPaymentsController {
     response: { description: 'The refund', type: RequestedDepositRefundOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(DepositNotFound),
       409: [
         'Nothing was changed',
@@ -153,7 +153,7 @@ export class StaffPaymentsController {
     response: { description: 'The refund as it is now', type: DepositRefundOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(DepositRefundNotFound),
       409: ['Nothing was changed', DepositRefundDecided],
     },
@@ -183,7 +183,7 @@ export class StaffPaymentsController {
       'succeeds if the list contains it. While the provider refuses the list, it stays held.',
     response: { description: 'The refund as it is now', type: DepositRefundOut },
     errors: {
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(DepositRefundNotFound),
       409: ['Nothing was changed', DepositRefundDecided],
     },
@@ -244,7 +244,7 @@ export class StaffPaymentsController {
       'deposit succeeds; a payment at the provider without a deposit gets one.',
     response: { description: 'The payment as it is now', type: StaffPaymentOut },
     errors: {
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(PaymentNotFound, UserNotFound),
       409: [
         ...UNDECIDABLE[409],

@@ -22,7 +22,7 @@ import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { usernameOf } from '../links';
-import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
+import { CurrentAudit, OWN_ACCOUNT_ERRORS, notFound, StaffRoute } from '../staff-route';
 import {
   AddedPriceRuleOut,
   EndPriceRuleRequest,
@@ -32,7 +32,7 @@ import {
   PriceRuleOut,
   PriceRulesPage,
   PriceRulesQuery,
-  WhichQuery,
+  ApplyingRuleQuery,
   toNewPriceRule,
 } from './staff-prices.dto';
 
@@ -103,7 +103,7 @@ export class StaffPricesController {
     response: { description: 'The markup', type: HeldMarkupOut },
     errors: { 404: notFound(UserNotFound) },
   })
-  async which(@Query() query: WhichQuery): Promise<HeldMarkupOut> {
+  async which(@Query() query: ApplyingRuleQuery): Promise<HeldMarkupOut> {
     const { user_id: userId, at: moment, ...offer } = query;
     if (userId !== null) await this.users.assertExists(userId);
     const country = offer.country?.toLowerCase() ?? null;
@@ -159,7 +159,7 @@ export class StaffPricesController {
         invalidPeriods(),
         new PriceRuleWithoutEffect('The prices are set by the default markup'),
       ],
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(PriceRuleNotFound, UserNotFound),
       409: ['Nothing was changed', PriceRuleEnded, PriceChangeTooLate, new TooManyPriceRules(10_000)],
     },
@@ -230,7 +230,7 @@ export class StaffPricesController {
     response: { description: 'The rule', type: PriceRuleOut },
     errors: {
       400: ['Nothing was changed', invalidTimes()],
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(PriceRuleNotFound),
       409: ['Nothing was changed', PriceRuleEnded, PriceChangeTooLate],
     },

@@ -102,7 +102,7 @@ export class PriceRulesQuery extends PageQuery {
 }
 
 @StrictRequest()
-export class WhichQuery {
+export class ApplyingRuleQuery {
   @IdField({
     description: 'The user who would order. If omitted, a user without a price rule',
     absent: 'null',

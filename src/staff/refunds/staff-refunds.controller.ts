@@ -16,7 +16,7 @@ import {
 } from '../../proxy-refunds';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
+import { CurrentAudit, OWN_ACCOUNT_ERRORS, notFound, StaffRoute } from '../staff-route';
 import {
   ProxyRefundDecisionRequest,
   RefundRuleRequest,
@@ -168,7 +168,7 @@ export class StaffRefundsController {
       'provider. `refuse` changes nothing.',
     response: { description: 'The refund as it is now', type: StaffRefundOut },
     errors: {
-      403: NOT_FOR_ONESELF,
+      403: OWN_ACCOUNT_ERRORS,
       404: notFound(ProxyRefundNotFound),
       409: ['Nothing was changed', RefundNotForStaff, RefundWaits],
     },

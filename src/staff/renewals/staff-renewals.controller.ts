@@ -14,7 +14,7 @@ import {
   PauseRequest,
   type RenewalRuleOfUserOut,
   RenewalsOfUserOut,
-  RenewalsPage,
+  StaffRenewalsPage,
   RenewalsQuery,
   type StaffRenewalOut,
 } from './staff-renewals.dto';
@@ -41,9 +41,9 @@ export class StaffRenewalsController {
       'For support and operators: renewals and failures with their reason, newest first. `due=true` ' +
       'selects those whose time has come and that wait for the service or the provider. A `skipped` ' +
       'renewal is retried until an hour before the rental ends.',
-    response: { description: 'A page of renewals, newest first', type: RenewalsPage },
+    response: { description: 'A page of renewals, newest first', type: StaffRenewalsPage },
   })
-  list(@Query() query: RenewalsQuery): Promise<RenewalsPage> {
+  list(@Query() query: RenewalsQuery): Promise<StaffRenewalsPage> {
     const { user_id: userId, state, reason, due } = query;
     const conditions = new Conditions();
     conditions.by(userId, (id) => `user_id = ${id}`);

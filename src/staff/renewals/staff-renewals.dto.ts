@@ -57,7 +57,7 @@ export class StaffRenewalOut extends OmitType(RenewalOut, ['proxy_id', 'charged_
   links!: UserLinks;
 }
 
-export class RenewalsPage extends PageOf(StaffRenewalOut) {}
+export class StaffRenewalsPage extends PageOf(StaffRenewalOut) {}
 
 export class AllRenewalsOut {
   @ApiNullableMoment(

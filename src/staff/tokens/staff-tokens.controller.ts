@@ -13,7 +13,7 @@ import { IdParam, PageQuery, type PageRequest, readPage } from '../../http';
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import { CurrentAudit, notFound, OF_A_COLLEAGUE, StaffRoute } from '../staff-route';
+import { CurrentAudit, notFound, STAFF_USER_ERRORS, StaffRoute } from '../staff-route';
 import {
   IssuedToken,
   NewTokenRequest,
@@ -137,7 +137,7 @@ export class StaffTokensController {
       '401, on every replica. Revoking a revoked token keeps the first time. With `descendants`, all ' +
       'tokens that came from it are revoked as well; list them first.',
     response: { description: 'The token, and which others were revoked with it', type: RevokedToken },
-    errors: { 403: OF_A_COLLEAGUE, 404: notFound(TokenNotFound) },
+    errors: { 403: STAFF_USER_ERRORS, 404: notFound(TokenNotFound) },
   })
   revoke(
     @CurrentAudit() audit: AuditContext,

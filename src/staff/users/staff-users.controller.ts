@@ -10,7 +10,7 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { ReasonRequest } from '../fields';
 import { userLinks } from '../links';
-import { CurrentAudit, notFound, OF_A_COLLEAGUE, StaffRoute } from '../staff-route';
+import { CurrentAudit, notFound, STAFF_USER_ERRORS, StaffRoute } from '../staff-route';
 import {
   NewUserRequest,
   UserOut,
@@ -167,7 +167,7 @@ export class StaffUsersController {
       '`User is blocked`. Open orders are still completed or refunded. Blocking a blocked user keeps ' +
       'the first time and replaces the reason.',
     response: { description: 'The user', type: UserOut },
-    errors: { 403: OF_A_COLLEAGUE, 404: notFound(UserNotFound) },
+    errors: { 403: STAFF_USER_ERRORS, 404: notFound(UserNotFound) },
   })
   block(
     @CurrentAudit() audit: AuditContext,
@@ -192,7 +192,7 @@ export class StaffUsersController {
       'For support, when the matter is resolved. The tokens of the user work again at once, ' +
       'except those that were revoked or have expired.',
     response: { description: 'The user', type: UserOut },
-    errors: { 403: OF_A_COLLEAGUE, 404: notFound(UserNotFound) },
+    errors: { 403: STAFF_USER_ERRORS, 404: notFound(UserNotFound) },
   })
   unblock(
     @CurrentAudit() audit: AuditContext,
