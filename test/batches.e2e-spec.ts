@@ -204,7 +204,7 @@ describe('Orders that are in the queue at the same moment', () => {
     });
     const releases = service.app.get(OrderCancellations);
     const release = releases.cancelOrders.bind(releases);
-    const refunding = jest.spyOn(releases, 'releaseHolds').mockImplementation(async (ids, why, states) => {
+    const refunding = jest.spyOn(releases, 'cancelOrders').mockImplementation(async (ids, why, states) => {
       if (why === 'out-of-stock') {
         // Any order has the queue looked at.
         void buy(inquirer, { country: 'de' });

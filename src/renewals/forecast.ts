@@ -65,9 +65,9 @@ const nextMonthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + 1, 1));
 
 /**
- * Simulates the next days hour by hour. {@link decideRenewals} selects the rentals to renew, as in the job. Renewed
- * rentals become due again. A rental that the budget does not cover is tried again next month, if the next
- * month begins before the rental and the forecast end. Other obstacles are assumed to stay.
+ * Simulates the next days hour by hour. {@link decideRenewals} selects the rentals to renew, as in the job.
+ * Renewed rentals become due again. A rental that the budget does not cover is tried again next month, if the
+ * next month begins before the rental and the forecast end. Other obstacles are assumed to stay.
  *
  * Assumes that prices, rules, tags and labels stay the same, nothing is bought or credited, and no call
  * fails.

@@ -18,8 +18,8 @@ interface Replayed {
 }
 
 /**
- * Queues the events of `chosen (id, position)` for the webhook `$1`, at most {@link MAX_REPLAYED_EVENTS} of them.
- * Ends the webhook's pause. Deliveries in progress are not changed.
+ * Queues at most {@link MAX_REPLAYED_EVENTS} events of `chosen (id, position)` for the webhook `$1`. Ends the
+ * webhook's pause. Deliveries in progress are not changed.
  */
 const REPLAY = `
   at_once AS (
@@ -33,7 +33,8 @@ const REPLAY = `
     RETURNING 1
   )
   SELECT (SELECT count(*) FROM replayed) AS replayed, (SELECT count(*) FROM chosen) AS found,
-         (SELECT last.position FROM chosen AS last WHERE (SELECT count(*) FROM chosen) > ${MAX_REPLAYED_EVENTS}
+         (SELECT last.position FROM chosen AS last
+           WHERE (SELECT count(*) FROM chosen) > ${MAX_REPLAYED_EVENTS}
            ORDER BY position OFFSET ${MAX_REPLAYED_EVENTS - 1} LIMIT 1) AS last`;
 
 /** Replays events to a webhook, even if they were never sent before, and sends test events. */

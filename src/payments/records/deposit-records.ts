@@ -140,7 +140,8 @@ export class DepositRecords {
                    ORDER BY id DESC LIMIT 1)) END,
                 now() + make_interval(mins => ${PAYABLE_MINUTES}),
                 now() + make_interval(secs => ${FIRST_CHECK_SECONDS})
-          WHERE (SELECT count(*) FROM deposits WHERE user_id = $1 AND state = 'pending') < ${MAX_PENDING_DEPOSITS}
+          WHERE (SELECT count(*) FROM deposits
+                  WHERE user_id = $1 AND state = 'pending') < ${MAX_PENDING_DEPOSITS}
          ON CONFLICT (user_id, idempotency_key) DO NOTHING RETURNING id`,
         [userId, provider, amount, key, requestHash, receiptEmail, hasReceipt],
       );

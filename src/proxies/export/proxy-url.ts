@@ -21,5 +21,7 @@ export const authorityOf = ({ host, port }: ProxyOut): string =>
   `${isIPv6(host) ? `[${host}]` : percentEncode(host)}:${percentEncode(port)}`;
 
 /** `http://login:password@host:port`, with login and password percent-encoded. */
-export const urlOf = (proxy: ProxyOut, socks?: SocksScheme): string =>
-  `${schemeOf(proxy, socks)}://${percentEncode(proxy.login)}:${percentEncode(proxy.password)}@${authorityOf(proxy)}`;
+export function urlOf(proxy: ProxyOut, socks?: SocksScheme): string {
+  const [login, password] = [percentEncode(proxy.login), percentEncode(proxy.password)];
+  return `${schemeOf(proxy, socks)}://${login}:${password}@${authorityOf(proxy)}`;
+}

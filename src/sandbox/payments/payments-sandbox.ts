@@ -162,8 +162,9 @@ export class PaymentsSandbox {
     this.calls[call.method] += 1;
     const fault = this.faults.get(call.method)?.shift();
     const code = REFUSALS[fault ?? ''];
-    if (code)
+    if (code) {
       throw new PaymentWireError(Number(fault), code, 'Nothing was done for payer@example.com', 'amount');
+    }
     if (fault === 'unread') return;
     const performed = this.perform(call);
     const result = this.alter ? this.alter(call.method, performed) : performed;
