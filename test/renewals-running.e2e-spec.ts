@@ -287,13 +287,13 @@ describe('Renewals', () => {
   });
 
   it.each<[string, number, RenewalCapacity]>([
-    ['room', 2, new RenewalCapacity(0, 1, null, new Set())],
+    ['capacity', 2, new RenewalCapacity(0, 1, null, new Set())],
     [
       'listings',
       1,
       new RenewalCapacity(0, 3, null, new Set(Array.from({ length: 10 }, (_, n) => `reference ${n}`))),
     ],
-  ])('go in the announced order when %s run out in the middle', async (_, paid, room) => {
+  ])('go in the announced order when %s run out in the middle', async (_, paid, capacity) => {
     const { user, ids } = await customerWith(3, '1000.00');
     // A sweep has confirmed all ends but the first.
     await service.owner.query('UPDATE proxies SET absences = 1 WHERE id = $1', [ids[0]]);
@@ -301,7 +301,7 @@ describe('Renewals', () => {
     await switchOn(user);
     const price = Money.parse(await priceOf(user));
     await leave(user, price.times(paid).toString());
-    jest.spyOn(service.app.get(RenewalOrders), 'room').mockResolvedValueOnce(room);
+    jest.spyOn(service.app.get(RenewalOrders), 'capacity').mockResolvedValueOnce(capacity);
     await run();
     await service.dataSource.query('DELETE FROM completed_sweeps');
     expect((await renewalsOf(user)).map(({ state, reason }) => [state, reason])).toEqual(

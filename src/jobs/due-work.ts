@@ -23,10 +23,10 @@ export interface DueWork<Row> {
    * Claims rows with one guarded statement. If another replica may claim a row again later, the lease must
    * outlast the row's processing.
    *
-   * @param room maximum number of rows
+   * @param capacity maximum number of rows
    * @param underWay rows that this replica is processing
    */
-  claim(room: number, underWay: Iterable<Row>): Promise<Claimed<Row>>;
+  claim(capacity: number, underWay: Iterable<Row>): Promise<Claimed<Row>>;
   /**
    * Processes a row, outside transactions. Its last statement must be guarded by the claim.
    * @param cutOff aborts when the process stops and cannot wait any longer
@@ -49,9 +49,9 @@ export class DueRows<Row> {
 
   /** Claims and begins to process as many rows as allowed. Returns whether more may be due. */
   async claim(): Promise<{ claimed: number; isMore: boolean }> {
-    const room = this.work.atOnce - this.underWay.size;
-    if (room <= 0) return { claimed: 0, isMore: false };
-    const { rows, isMore } = await this.work.claim(room, this.underWay.keys());
+    const capacity = this.work.atOnce - this.underWay.size;
+    if (capacity <= 0) return { claimed: 0, isMore: false };
+    const { rows, isMore } = await this.work.claim(capacity, this.underWay.keys());
     for (const row of rows) this.begin(row);
     return { claimed: rows.length, isMore };
   }

@@ -29,10 +29,10 @@ describe('Due work', () => {
       lookEveryMs: HOUR_MS,
       atOnce: 2,
       waiting: '',
-      async claim(room) {
+      async claim(capacity) {
         claims += 1;
         await turn();
-        return { rows: due.splice(0, room), isMore: due.length > 0 };
+        return { rows: due.splice(0, capacity), isMore: due.length > 0 };
       },
       execute: (row, signal) => {
         cutOff = signal;
@@ -57,7 +57,7 @@ describe('Due work', () => {
     await until(() => ends.has('a'));
   });
 
-  it('is claimed when it is woken, if there is room, and again when something is done', async () => {
+  it('is claimed when it is woken, if there is capacity, and again when something is done', async () => {
     const rows = add();
     await jobs.start();
     due = ['a', 'b', 'c'];

@@ -56,15 +56,15 @@ export const listsWholePurchase =
 export const memberIds = (batch: OrderBatch): number[] => batch.members.map(({ id }) => id);
 
 /**
- * Chooses the members that fit into the room: the first order of each user in order of arrival, then the
+ * Chooses the members that the capacity allows: the first order of each user in order of arrival, then the
  * second of each, and so on. A large order is skipped and blocks no small one.
  *
- * @param room proxies or roubles, a decimal string
- * @param sizeOfMember returns how much room a member takes, a decimal string
+ * @param capacity proxies or roubles, a decimal string
+ * @param sizeOfMember returns how much capacity a member takes, a decimal string
  */
 export function chooseInTurn(
   batch: OrderBatch,
-  room: string,
+  capacity: string,
   sizeOfMember: (member: BatchMember) => string,
 ): BatchMember[] {
   const turns = new Map<number, number>();
@@ -75,7 +75,7 @@ export function chooseInTurn(
   });
   // The sort is stable: within a turn, the order of arrival remains.
   queue.sort((one, other) => one.turn - other.turn);
-  let left = room;
+  let left = capacity;
   return queue.flatMap(({ member }) => {
     const size = sizeOfMember(member);
     if (compareDecimals(left, size) < 0) return [];

@@ -69,13 +69,13 @@ export class RenewalCapacity {
   }
 
   /**
-   * Whether our balance at the provider covers a cost in addition to queued orders and room already taken.
+   * Whether our balance at the provider covers a cost in addition to queued orders and capacity that is taken.
    */
   covers(cost: string): boolean {
     return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
   }
 
-  /** Takes room for one more order. @returns false when there is none */
+  /** Takes capacity for one more order. @returns false when there is none */
   take({ isConfirmed, purchaseReference, quote }: WantedRenewal): boolean {
     const isListed = isConfirmed || this.toList.has(purchaseReference);
     if (!isListed && this.toList.size >= PURCHASES_TO_LIST) return false;
@@ -112,7 +112,7 @@ export class RenewalOrders {
     return this.checks.providerRefusal() === null;
   }
 
-  async room(): Promise<RenewalCapacity> {
+  async capacity(): Promise<RenewalCapacity> {
     const { underWay, queued, cost, toList } = await queryRow<{
       underWay: number;
       queued: number;

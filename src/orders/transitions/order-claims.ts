@@ -110,7 +110,7 @@ export class OrderClaims {
          SELECT id, row_number() OVER queue AS position, sum(count) OVER queue AS size,
                 sum(provider_price) OVER queue AS cost,
                 CASE kind WHEN 'purchase' THEN ${PROXIES_PER_CALL.purchase}
-                          ELSE ${PROXIES_PER_CALL.prolongation} END AS room
+                          ELSE ${PROXIES_PER_CALL.prolongation} END AS capacity
            FROM alike
          WINDOW queue AS (ORDER BY gives_way, turn, served_at NULLS FIRST, id)
        ),
@@ -124,7 +124,7 @@ export class OrderClaims {
             AND id = ANY (ARRAY(
                   SELECT id FROM candidates
                    WHERE position = 1
-                      OR (position <= $3 AND size <= room
+                      OR (position <= $3 AND size <= capacity
                           AND coalesce(cost + (SELECT cost FROM under_way) <= $4, true))))
           ORDER BY id FOR UPDATE SKIP LOCKED
        ),

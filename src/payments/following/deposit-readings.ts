@@ -33,9 +33,9 @@ export class DepositReadings {
       atOnce: AT_ONCE,
       waiting: `SELECT count(*)::integer AS count, min(next_read_at) AS oldest
                   FROM deposits WHERE next_read_at <= now()`,
-      claim: async (room) => {
-        const rows = await this.records.claimDue(this.paymentProvider.name, room);
-        return { rows, isMore: rows.length === room };
+      claim: async (capacity) => {
+        const rows = await this.records.claimDue(this.paymentProvider.name, capacity);
+        return { rows, isMore: rows.length === capacity };
       },
       execute: (deposit) => this.read(deposit),
     });

@@ -43,9 +43,9 @@ export class DepositRefundsJob {
       atOnce: AT_ONCE,
       waiting: `SELECT count(*)::integer AS count, min(next_try_at) AS oldest
                   FROM deposit_refunds WHERE next_try_at <= now()`,
-      claim: async (room) => {
-        const rows = await this.records.claimDue(this.paymentProvider.name, room);
-        return { rows, isMore: rows.length === room };
+      claim: async (capacity) => {
+        const rows = await this.records.claimDue(this.paymentProvider.name, capacity);
+        return { rows, isMore: rows.length === capacity };
       },
       execute: (refund) =>
         refund.isSendable && !refund.mayBeMade ? this.request(refund) : this.follow(refund),

@@ -195,7 +195,7 @@ export class DepositRecords {
   }
 
   /** Claims deposits whose reading is due, and sets the time of their next reading. */
-  claimDue(provider: string, room: number): Promise<DueDeposit[]> {
+  claimDue(provider: string, capacity: number): Promise<DueDeposit[]> {
     return preparedRows<DueDeposit>(
       this.dataSource,
       `UPDATE deposits
@@ -206,7 +206,7 @@ export class DepositRecords {
                       ORDER BY next_read_at LIMIT $2 FOR UPDATE SKIP LOCKED)
        RETURNING ${WANTED_COLUMNS}, provider_payment_id AS "paymentId",
                  extract(epoch FROM now() - created_at)::double precision AS "ageSeconds"`,
-      [provider, room],
+      [provider, capacity],
     );
   }
 

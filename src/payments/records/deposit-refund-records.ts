@@ -60,7 +60,7 @@ export class DepositRefundRecords {
   }
 
   /** Claims due refunds, which the job then requests or looks up. */
-  claimDue(provider: string, room: number): Promise<DueDepositRefund[]> {
+  claimDue(provider: string, capacity: number): Promise<DueDepositRefund[]> {
     return preparedRows<DueDepositRefund>(
       this.dataSource,
       `WITH due AS (
@@ -81,7 +81,7 @@ export class DepositRefundRecords {
                  ${IS_SENDABLE} AS "isSendable",
                  coalesce(refund.sent_at < now() - ${KEY_MEMORY_SQL}, true) AS "isListedByNow",
                  refund.sent_at AS "sentAt"`,
-      [provider, room],
+      [provider, capacity],
     );
   }
 

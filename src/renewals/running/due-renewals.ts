@@ -47,8 +47,8 @@ export class DueRenewals {
     private readonly orders: RenewalOrders,
   ) {}
 
-  /** Decides due renewals, and places orders while the queue has room. */
-  async decideSome(room: RenewalCapacity): Promise<RenewalCounts> {
+  /** Decides due renewals, and places orders while the queue has capacity. */
+  async decideSome(capacity: RenewalCapacity): Promise<RenewalCounts> {
     const due = await this.records.findDue(DECIDED_AT_ONCE);
     const superfluous = due.filter((renewal) => !isNeeded(renewal)).map(({ id }) => id);
     const undecided: number[] = [];
@@ -65,14 +65,14 @@ export class DueRenewals {
         if (decision.reason !== 'too-late') skip(decision.reason);
       } else if (quote instanceof DomainError) {
         skip(obstacleOf(quote));
-      } else if (!room.covers(quote.providerPrice)) {
+      } else if (!capacity.covers(quote.providerPrice)) {
         skip('provider-unavailable');
       } else {
         const { id: renewalId, dateEnd: dateEndBefore, ...offer } = renewal;
         wanted.push({ ...offer, renewalId, dateEndBefore, maxPrice, quote });
       }
     }
-    const asked = wanted.filter((one) => room.take(one));
+    const asked = wanted.filter((one) => capacity.take(one));
     let placed = 0;
     for await (const together of inSlices(asked, PLACED_AT_ONCE)) {
       const placements = await this.orders.place(together);

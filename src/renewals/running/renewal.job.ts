@@ -24,7 +24,7 @@ const EVERY_SECONDS = 5;
 /** Maximum wait for another replica after the one that decides has died, in seconds. */
 const LEASE_SECONDS = 5;
 
-/** Time that a run waits for its orders, or for room in the queue, in milliseconds. */
+/** Time that a run waits for its orders, or for capacity in the queue, in milliseconds. */
 const PAUSE_MS = 200;
 
 /** Interval between plans of later renewals, in milliseconds. Each plan is followed by reminders. */
@@ -79,16 +79,16 @@ export class RenewalJob {
   private async round(run: LeasedRun, report: RunReport): Promise<boolean> {
     await this.lookAhead(run, report);
     if (!this.orders.canBeSent()) await this.orders.withdraw();
-    // Read the room before the outcomes, so that this run records every order that has just ended.
-    const room = await this.orders.room();
+    // Read the capacity before the outcomes, so that this run records every order that has just ended.
+    const capacity = await this.orders.capacity();
     report.closed += await this.records.recordOutcomes();
     report.failed += await this.records.fail();
-    if (room.isFull()) return true;
-    const { due, superfluous, skipped, placed } = await this.due.decideSome(room);
+    if (capacity.isFull()) return true;
+    const { due, superfluous, skipped, placed } = await this.due.decideSome(capacity);
     report.superfluous += superfluous;
     report.skipped += skipped;
     report.placed += placed;
-    return due > 0 || room.underWay > 0;
+    return due > 0 || capacity.underWay > 0;
   }
 
   /** Plans renewals that become due later, sends reminders, and retries unblocked renewals. */

@@ -59,13 +59,16 @@ export class DeliveryService implements OnModuleDestroy {
       waiting: WAITING,
       listen: (wake) => notifier.listen(EVENTS_CHANNEL, wake),
       execute: (attempt, cutOff) => this.execute(attempt, cutOff),
-      claim: async (room, underWay) => {
+      claim: async (capacity, underWay) => {
         const since = this.clock.moment();
         // Half of all attempts are reserved for webhooks without a delivery in progress.
         const further = [...underWay].filter(({ isFurther }) => isFurther).length;
-        const roomForFurther = Math.max(0, Math.floor(attemptsAtOnce / 2) - further);
-        const claimed = await this.queue.claim(room, roomForFurther);
-        return { rows: claimed.map((delivery) => ({ ...delivery, since })), isMore: claimed.length === room };
+        const capacityForFurther = Math.max(0, Math.floor(attemptsAtOnce / 2) - further);
+        const claimed = await this.queue.claim(capacity, capacityForFurther);
+        return {
+          rows: claimed.map((delivery) => ({ ...delivery, since })),
+          isMore: claimed.length === capacity,
+        };
       },
     });
   }
