@@ -69,7 +69,7 @@ export class RenewalCapacity {
   }
 
   /**
-   * Whether our balance at the provider covers a cost in addition to queued orders and capacity that is taken.
+   * Whether our balance at the provider covers a cost in addition to queued orders and taken capacity.
    */
   covers(cost: string): boolean {
     return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
