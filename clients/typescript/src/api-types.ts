@@ -3591,8 +3591,8 @@ export interface components {
        */
       monthly: string | number | null;
     };
-    /** RefundOut */
-    RefundOut: {
+    /** ProxyRefundOut */
+    ProxyRefundOut: {
       /**
        * @description `none`: not requested; `code` is then the missing condition, if one is. `checking`: the service checks the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. `refused`: see `code`. `staff`: the shop decides
        * @example checking
@@ -10188,7 +10188,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['RefundOut'];
+          'application/json': components['schemas']['ProxyRefundOut'];
         };
       };
       400: components['responses']['MalformedRequest'];
@@ -10285,7 +10285,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['RefundOut'];
+          'application/json': components['schemas']['ProxyRefundOut'];
         };
       };
       400: components['responses']['MalformedRequest'];
