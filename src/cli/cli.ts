@@ -6,7 +6,7 @@ import { printError } from './run';
 export function createCli(): Command {
   const cli = new Command('cli')
     .description('Administration of the proxy rental service. Prints JSON.')
-    // Commander's errors about arguments are printed on one line, including suggestions.
+    // Prints Commander's errors about arguments, with suggestions, on one line.
     .configureOutput({ outputError: (text) => printError(text.trim().replaceAll('\n', ' ')) })
     .exitOverride();
   for (const [name, description] of Object.entries(GROUPS)) cli.command(name).description(description);
@@ -14,13 +14,13 @@ export function createCli(): Command {
   return cli;
 }
 
-/** Runs a command; a line on standard error has the reason of a refusal. @returns the exit code */
+/** Runs a command. Prints a refusal's reason to standard error. @returns the exit code */
 export async function runCommand(words: readonly string[]): Promise<number> {
   try {
     await createCli().parseAsync(words, { from: 'user' });
     return 0;
   } catch (error) {
-    // commander has already printed the error.
+    // Commander has already printed the error.
     if (error instanceof CommanderError) return error.exitCode;
     printError(failureLine(error));
     return 1;

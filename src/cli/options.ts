@@ -19,8 +19,8 @@ export function parseId(text: string): number {
 }
 
 /**
- * Parses names of scopes. `all` means every scope of customers except `tokens:write`, which must be explicit,
- * `staff` every scope of staff, and `read` the scopes of customers that change nothing.
+ * Parses scopes. `all` means all customer scopes except `tokens:write`, which must be explicit; `staff` all
+ * staff scopes; `read` the customer scopes that change nothing.
  */
 export function parseScopes(text: string): Scope[] {
   const scopes = text.split(',').flatMap((part): (Scope | typeof READ_GROUP)[] => {

@@ -23,7 +23,7 @@ import { getFromPayments, print, withServices } from './run';
 
 export type AddCommand = (cli: Command) => void;
 
-/** Adds the command that runs a route of staff in this process, with a request made from its options. */
+/** Adds the command that runs a staff route in this process, with a request made from its options. */
 export const routeCommand =
   (name: string, spec: RouteCommand = {}): AddCommand =>
   (cli) => {
@@ -39,7 +39,7 @@ export const routeCommand =
     command.action(async (given: GivenOptions) => {
       const request = toRequest(parameters, given);
       try {
-        // It reads nothing else of a request.
+        // `readInput` uses no other fields of a request.
         readInput(input, request as unknown as Request);
       } catch (error) {
         command.error(describeRefusal(error, parameters));
@@ -51,7 +51,7 @@ export const routeCommand =
     });
   };
 
-/** Runs the handler of a route, with its record in the audit log. */
+/** Runs a route's handler and records it in the audit log. */
 async function run(app: INestApplicationContext, operation: StaffOperation, request: CommandRequest) {
   const { controller, handler } = operation;
   const instance = getFromPayments(app, controller);
@@ -62,7 +62,7 @@ async function run(app: INestApplicationContext, operation: StaffOperation, requ
   return printable(response as object);
 }
 
-/** The arguments that Nest passes to the handler over HTTP. */
+/** Returns the arguments that Nest passes to the handler over HTTP. */
 function argumentsOf({ controller, handler }: StaffOperation, request: CommandRequest, audit: AuditContext) {
   const given: unknown[] = [];
   for (const { kind, index, data } of handlerArguments(controller, handler.name)) {
@@ -70,13 +70,13 @@ function argumentsOf({ controller, handler }: StaffOperation, request: CommandRe
     else if (kind === RouteParamtypes.HEADERS) given[index] = request.get(data);
     else if (kind === RouteParamtypes.QUERY) given[index] = instanceOf(request.query);
     else if (kind === RouteParamtypes.BODY) given[index] = instanceOf(request.body);
-    // Its own decorators inject nothing else.
+    // The service's own decorators inject nothing else.
     else given[index] = audit;
   }
   return given;
 }
 
-/** The printed part of a response: the lines of a file, or the items of a page with its sums. */
+/** Returns what a command prints: the lines of a file, or a page's items with its sums. */
 function printable(response: object): unknown {
   if (response instanceof StreamableFile) return response.getStream();
   if (!('next_cursor' in response)) return response;

@@ -5,44 +5,44 @@ import { parseId } from './options';
 
 /** Parses an argument whose format differs from the request's. */
 interface Reader {
-  /** Its name in the help: `<duration>`. */
+  /** Name in the help: `<duration>`. */
   readonly argument: string;
   readonly description: string;
   readonly read: (text: string) => unknown;
 }
 
 export interface RouteCommand {
-  /** The action of the route. By default `users.create` for `users create`. */
+  /** Action of the route. Default: `users.create` for `users create`. */
   readonly action?: string;
-  /** Where that of the route is about the caller's token, which a command does not have. */
+  /** Replaces a route's description that is about the caller's token, which a command lacks. */
   readonly description?: string;
-  /** The names of options that differ from their parameters: `{ reason: 'why' }`. */
+  /** Names of options that differ from their parameters: `{ reason: 'why' }`. */
   readonly names?: Readonly<Record<string, string>>;
   readonly readers?: Readonly<Record<string, Reader>>;
   /** Values of required parameters that a command may omit. */
   readonly defaults?: Readonly<Record<string, string>>;
-  /** The DTOs of the objects in the body, whose fields are options as well. */
+  /** DTOs of objects in the body. Their fields become options too. */
   readonly objects?: Readonly<Record<string, { readonly prototype: object }>>;
-  /** How many items the list shows, instead of the options of a page. */
+  /** Number of items that the list shows, instead of the options of a page. */
   readonly showsAll?: number;
-  /** Whether the command requires the author of the change, who over HTTP is the caller. */
+  /** Whether the command requires the change's author. Over HTTP the author is the caller. */
   readonly isSigned?: true;
   readonly needsProvider?: (given: GivenOptions) => boolean;
 }
 
 export type GivenOptions = Readonly<Record<string, string | number | boolean | readonly string[]>>;
-/** As in the location of a validation error. */
+/** Values as in the location of a validation error. */
 type Place = 'path' | 'header' | 'query' | 'body';
 
 export interface Parameter {
   readonly place: Place;
   readonly name: string;
-  /** The object in the body that has the field. */
+  /** Object in the body that contains the field. */
   readonly within?: string;
   readonly option: Option;
 }
 
-/** Names of options that always differ from those of the parameters. */
+/** Option names that always differ from the parameters'. */
 const NAMES: Readonly<Record<string, string>> = {
   user_id: 'user',
   order_id: 'order',
@@ -50,16 +50,16 @@ const NAMES: Readonly<Record<string, string>> = {
   'Idempotency-Key': 'key',
 };
 
-/** The parsing of a list's page, which always differs. */
+/** Readers of a list's page, which always differ from the request's. */
 const READERS: Readonly<Record<string, Reader>> = {
   cursor: { argument: '<id>', description: 'The last one of the previous page', read: parseId },
   limit: { argument: '<count>', description: 'The maximum number of rows', read: parseId },
 };
 
-/** More than on a page over HTTP, because the output of a command is stored in a file or searched. */
+/** Maximum number of printed items. More than a page over HTTP, because outputs are stored or searched. */
 const MAX_ITEMS = 1000;
 
-/** The parameters of the request that a route takes. */
+/** Yields the parameters of a route's request. */
 export function* parametersOf(
   input: RouteInput,
   target: TargetType | undefined,
@@ -111,14 +111,14 @@ function toOption(name: string, field: FieldDescription, spec: RouteCommand): Op
     : option.default(fallback);
 }
 
-/** Parses the argument of an option into its JSON value. An invalid number is refused with the request. */
+/** Parses an option's argument into its JSON value. An invalid number is refused with the request. */
 function readerOf({ type }: FieldDescription['schema']): (text: string) => unknown {
   if (type === 'integer') return (text) => (/^-?\d+$/.test(text) ? Number(text) : text);
   if (type === 'array') return (text) => text.split(',').map((item) => item.trim());
   return (text) => text;
 }
 
-/** The name of an option's argument in the help. A boolean has none. */
+/** Returns the name of an option's argument in the help; empty for a boolean. */
 function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string {
   if (type === 'boolean') return '';
   if (type === 'integer') return '<number>';
@@ -129,7 +129,7 @@ function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string
   return '<text>';
 }
 
-/** The request made from the options, without the limit, which may be higher than over HTTP. */
+/** Builds the request from the options, without the limit, which may be higher than over HTTP. */
 export function toRequest(parameters: readonly Parameter[], given: GivenOptions): CommandRequest {
   const parts: Record<Place, Record<string, unknown>> = { path: {}, header: {}, query: {}, body: {} };
   for (const { place, within, name, option } of parameters) {
@@ -144,7 +144,7 @@ export function toRequest(parameters: readonly Parameter[], given: GivenOptions)
   return new CommandRequest(path, query, body, header, given['by']?.toString());
 }
 
-/** The reason of a refusal in commander's format. @throws any other error */
+/** Returns a refusal's reason in commander's format. @throws any other error */
 export function describeRefusal(error: unknown, parameters: readonly Parameter[]): string {
   if (!(error instanceof RequestInvalid)) throw error;
   const lines = error.items.map(({ type, loc: [place, ...names], msg, input }) => {

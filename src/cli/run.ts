@@ -8,7 +8,6 @@ import { type AppConfig, readEnvironment } from '../config';
 import { migrate } from '../database';
 import { acquireResources } from '../local';
 
-/** Prints JSON, or the lines of a text. */
 export async function print(response: unknown): Promise<void> {
   if (isText(response)) await pipeline(response, process.stdout, { end: false });
   else process.stdout.write(`${JSON.stringify(response, null, 2)}\n`);
@@ -19,10 +18,10 @@ const isText = (response: unknown): response is AsyncIterable<string> =>
 
 export const printError = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Notes are for the start of the service; a command writes only refusals to standard error. */
+/** Notes are for the service's start. A command writes only refusals to standard error. */
 const ignoreNotes = (): void => undefined;
 
-/** Something that may be of payments, which an application without payments does not have. */
+/** Returns an instance that may belong to payments, which an application without payments lacks. */
 export function getFromPayments<Instance>(app: INestApplicationContext, type: Abstract<Instance>): Instance {
   try {
     return app.get(type, { strict: false });
@@ -33,7 +32,7 @@ export function getFromPayments<Instance>(app: INestApplicationContext, type: Ab
 
 const NO_PROVIDER = { provider: false };
 
-/** Finds or starts the database of the environment and, if needed, the provider. */
+/** Finds or starts the environment's database and, if needed, the provider. */
 export async function withResources(
   work: (config: AppConfig) => Promise<void>,
   needs = NO_PROVIDER,
@@ -47,7 +46,7 @@ export async function withResources(
   }
 }
 
-/** Runs a use case on the database of the environment, with or without a running service. */
+/** Runs a use case on the environment's database, with or without a running service. */
 export const withServices = (
   useCase: (app: INestApplicationContext) => Promise<void>,
   needs = NO_PROVIDER,

@@ -24,10 +24,10 @@ import { PaymentRecords } from './records/payment-records';
 import { DepositRefunds } from './staff/deposit-refunds';
 import { UnmatchedPayments } from './staff/unmatched-payments';
 
-/** Days in which the provider can refund a payment. Afterwards, the address is not needed. */
+/** Days in which the provider can refund a payment. The address is not needed afterwards. */
 const REFUNDABLE_DAYS = 3 * 366;
 
-/** Provides deposits. Only an application that accepts payments imports this module. */
+/** Provides deposits. Imported only if the application accepts payments. */
 @Module({
   imports: [
     AuthModule,
@@ -71,7 +71,7 @@ export class PaymentsModule {
       removal: `UPDATE deposits SET receipt_email = NULL, request = NULL
                  WHERE id = ANY (ARRAY(SELECT id FROM old)) AND request IS NOT NULL`,
     });
-    // Deposits with a payment are accounting data, and are kept.
+    // Deposits with a payment are accounting data and are kept.
     retention.addOldRows({
       name: 'unpaid_deposits',
       table: 'deposits',

@@ -7,20 +7,19 @@ import type { LeasedRun } from '../jobs';
 const BATCH_SIZE = 10_000;
 
 /**
- * SQL conditions for wrong flags, each found by a partial index. The sweep keeps the flags of withdrawn
+ * SQL conditions for wrong flags, each with a partial index. The sweep maintains the flags of withdrawn
  * proxies.
  */
 const WRONG = {
-  /** Flags to clear, because the rental has ended. */
   ended: 'active AND date_end <= now()',
-  /** Flags to set, because the rental has not ended. The clock went back, or the row was edited. */
+  /** The clock went back, or the row was edited. */
   restored: 'NOT active AND withdrawn_at IS NULL AND date_end > now()',
 } as const;
 
 /**
- * Keeps the `active` flags of proxies current for staff, reminders and renewals. Responses to customers
- * compare the end itself. Only this service clears the flag of an ended rental, so that each end is announced
- * exactly once (`proxy.expired`, by `record_proxy_changes.sql`).
+ * Keeps the `active` flags current for staff, reminders and renewals. Responses to customers compare
+ * `date_end` itself. Only this service clears an ended rental's flag, so `record_proxy_changes.sql` announces
+ * each expiry exactly once.
  */
 @Injectable()
 export class ActiveFlagsService {
@@ -43,8 +42,8 @@ export class ActiveFlagsService {
   }
 
   /**
-   * Corrects a batch of flags. Rows that another transaction is changing wait until the next run. The ids are
-   * an array, because the planner expects many wrong rows and would scan the whole table for a join.
+   * Corrects a batch of flags, except in rows that another transaction is changing. The ids are an array,
+   * because for a join the planner would scan the whole table.
    */
   private async correctBatch(wrong: string): Promise<number> {
     const { count } = await queryRow<{ count: number }>(

@@ -6,32 +6,29 @@ import type { Caller } from '../auth';
 import { Clock } from '../common';
 import { batchedLookup, preparedRows } from '../database';
 
-/**
- * Version of a user's list of proxies. A response made from a revision is valid as long as the revision is.
- */
+/** Version of a user's proxy list. A response made from a revision is valid as long as the revision. */
 export interface ListRevision {
   readonly userId: number;
-  /** Number that grows with every change in the database that the user can see. */
+  /** Number that grows with every visible change in the database. */
   readonly revision: number;
   /**
-   * Start of validity, in milliseconds since 1970. No rental ends from `fromMs` until just before `untilMs`.
+   * Start of validity, in milliseconds since 1970. No rental expires from `fromMs` until just before
+   * `untilMs`.
    */
   readonly fromMs: number;
   readonly untilMs: number;
-  /** Number of proxies that the user had when the revision was looked up. */
+  /** Number of the user's proxies when the revision was looked up. */
   readonly proxyCount: number;
 }
 
-/** Returns a weak entity tag for a text that names everything on which a response depends. */
+/** Returns a weak entity tag for everything on which a response depends. */
 export function weakTag(source: string): string {
   return `W/"${createHash('sha256').update(source).digest('base64url').slice(0, 22)}"`;
 }
 
 /**
  * Returns the entity tag of a response made from a list. It is weak because the response may be newer than
- * the revision in the tag; the response is never older.
- *
- * @param variant everything else on which the response depends, e.g. its format
+ * the tag's revision, but never older. @param variant everything else on which the response depends
  */
 export function entityTag({ userId, revision, untilMs }: ListRevision, variant: string): string {
   return weakTag(`${userId} ${revision} ${untilMs} ${variant}`);
@@ -39,7 +36,7 @@ export function entityTag({ userId, revision, untilMs }: ListRevision, variant: 
 
 const MAX_USERS = 20_000;
 
-/** Finds the current list revision of each caller, usually from the lookup of the caller's token alone. */
+/** Finds callers' list revisions, usually from the token's lookup alone. */
 @Injectable()
 export class ListRevisionService {
   private readonly revisions = new LRUCache<number, ListRevision>({ max: MAX_USERS });
@@ -49,7 +46,7 @@ export class ListRevisionService {
     private readonly clock: Clock,
   ) {}
 
-  /** Returns a caller's list revision, as the same object while the revision does not change. */
+  /** Returns a caller's list revision, the same object while the revision stays the same. */
   async get({
     userId,
     proxiesRevision: revision,
@@ -72,7 +69,7 @@ export class ListRevisionService {
     return known?.revision === revision && known.fromMs <= nowMs && nowMs < known.untilMs ? known : undefined;
   }
 
-  /** Finds the time span until the next rental of a user ends, and the number of the user's proxies. */
+  /** Finds the time until a user's next rental expires, and the number of the user's proxies. */
   private readonly lookUpSpan = batchedLookup(async (userIds: readonly number[]) => {
     const fromMs = this.clock.now().getTime();
     const spans = await preparedRows<{ userId: number; proxyCount: number; end: Date | null }>(

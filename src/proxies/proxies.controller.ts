@@ -78,10 +78,7 @@ last page is read is on one of the pages.`,
     });
   }
 
-  /**
-   * Sends a page. Its entity tag depends only on the page, so that changes elsewhere in a long list do not
-   * affect it.
-   */
+  /** Sends a page. Its entity tag depends only on the page, not on other proxies of a long list. */
   private async sendPage(
     userId: number,
     page: ProxyPageRequest,

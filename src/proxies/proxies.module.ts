@@ -23,15 +23,12 @@ import { ProxyPingsController } from './pings/proxy-pings.controller';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
 
-/** Interval for refreshing flags. They only copy `date_end` for lists, so a minute's delay is harmless. */
+/** Refresh interval of the flags. They only copy `date_end` for lists, so a minute's delay is harmless. */
 const REFRESH_FLAGS_SECONDS = 60;
 const REMIND_SECONDS = 60;
 /** Maximum delay of `last_used_at` and `uses` of links. */
 const WRITE_USES_MS = 5000;
-/**
- * Days for which checks are kept. Results matter only while a proxy is rented, and many proxies are checked
- * every few minutes.
- */
+/** Days for which checks are kept. Results matter only while a proxy is rented. */
 const PROXY_CHECK_DAYS = 30;
 
 @Module({

@@ -12,8 +12,8 @@ import { type Proxy, PROXY_COLUMNS } from './proxy';
 import { PING_TIMEOUT_MS, tcpPing } from './tcp-ping';
 
 /**
- * Maximum number of proxies that are read for a filtered page. If the user has more, a page may contain fewer
- * proxies than its limit although there is a next page.
+ * Maximum number of proxies read for a filtered page. For a user with more, a page may be short although
+ * there is a next page.
  */
 export const MAX_FILTERED = 10_000;
 
@@ -29,7 +29,7 @@ export class ProxiesService {
     private readonly clock: Clock,
   ) {}
 
-  /** @throws ProxyNotFound if the user has no proxy with this id, even if the id is not a number */
+  /** @throws ProxyNotFound if the user has no proxy with this id, even for an id that is not a number */
   async get(userId: number, proxyId: string): Promise<Proxy> {
     if (!isId(proxyId)) throw new ProxyNotFound();
     const [proxy] = await preparedRows<Proxy>(
@@ -42,8 +42,8 @@ export class ProxiesService {
   }
 
   /**
-   * Returns a page of a user's proxies as a JSON array, ordered by id, and the cursor of the next page. The
-   * duration does not grow with the number of proxies.
+   * Returns a page of a user's proxies as JSON, ordered by id, and the next cursor. The duration does not
+   * grow with the number of proxies.
    */
   async readPage(
     userId: number,
@@ -51,7 +51,7 @@ export class ProxiesService {
   ): Promise<{ readonly json: string; readonly next: number | null }> {
     const parameters: unknown[] = [this.clock.now(), userId, cursor ?? 0, limit];
     const condition = proxyFilterSql(filter, (value) => `$${parameters.push(value)}`, '$1');
-    // Unfiltered pages need no bound. The proxies of an order need none either, because an index finds them.
+    // Unfiltered pages and an order's proxies need no bound: an index finds exactly these rows.
     const isBounded = filter.orderId === null && !isUnfiltered(filter);
     const page = await queryRow<{ text: string | null; last: number; found: number; end: number | null }>(
       this.dataSource,
@@ -73,7 +73,7 @@ export class ProxiesService {
     return { json: `[${page.text ?? ''}]`, next: page.found > limit ? page.last : page.end };
   }
 
-  /** Returns the current state of the proxies that an order bought, or of the proxy that it prolonged. */
+  /** Returns the current state of the proxies that an order bought or prolonged. */
   async ofOrder(order: { id: number; proxyId: number | null }): Promise<ProxyOut[]> {
     const proxies = await (order.proxyId === null
       ? this.lookUpByOrder(order.id)
@@ -82,10 +82,7 @@ export class ProxiesService {
     return (proxies ?? []).map((proxy) => toProxyOut(proxy, now));
   }
 
-  /**
-   * Finds proxies by order. Lookups are batched, because the requests of a batch of orders return at the same
-   * time.
-   */
+  /** Batched, because the requests of a batch of orders return at the same time. */
   private readonly lookUpByOrder = batchedLookup(async (orderIds: readonly number[]) => {
     const rows = await preparedRows<Proxy>(
       this.dataSource,
@@ -106,7 +103,7 @@ export class ProxiesService {
     return new Map(rows.map((row) => [row.id, [row]]));
   });
 
-  /** Returns the user's first proxy that works now; null if there is none. */
+  /** Returns the user's first working proxy; null if there is none. */
   async findActive(userId: number): Promise<Proxy | null> {
     const [proxy] = await queryRows<Proxy>(
       this.dataSource,
@@ -117,7 +114,7 @@ export class ProxiesService {
     return proxy ?? null;
   }
 
-  /** Returns the times at which proxies were found withdrawn, by proxy id. Other proxies are omitted. */
+  /** Returns when proxies were found withdrawn, by proxy id. Other proxies are omitted. */
   async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
     const withdrawn = await preparedRows<{ id: number; withdrawnAt: Date }>(
       this.dataSource,
@@ -129,7 +126,7 @@ export class ProxiesService {
   }
 
   /**
-   * Returns the milliseconds until a TCP connection is open; null if the proxy cannot be reached. @throws
+   * Returns the milliseconds until a TCP connection opens; null if the proxy cannot be reached. @throws
    * ProxyNotFound
    */
   async ping(userId: number, proxyId: string): Promise<number | null> {

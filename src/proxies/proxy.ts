@@ -1,6 +1,6 @@
 import { selectList } from '../database';
 
-/** Fields of a proxy for its customer. */
+/** Proxy fields that the customer sees. */
 export interface ProxyFields {
   readonly id: number;
   readonly host: string;
@@ -12,23 +12,17 @@ export interface ProxyFields {
   readonly version: string;
   readonly dateStart: Date | null;
   readonly dateEnd: Date | null;
-  /**
-   * Time when the proxy was found withdrawn, regardless of its end. It becomes null if the proxy is listed
-   * again.
-   */
+  /** Time when the proxy was found withdrawn; null again once it is listed. */
   readonly withdrawnAt: Date | null;
-  /**
-   * Customer's own label, which is never sent to the provider. It is `descr` in responses.
-   */
+  /** Customer's own label, never sent to the provider. It is `descr` in responses. */
   readonly label: string | null;
 }
 
-/** Proxy that a user has rented. */
 export interface Proxy extends ProxyFields {
   readonly userId: number;
   /** Purchase that delivered the proxy. */
   readonly orderId: number;
-  /** Time when the proxy was refunded because it did not work. Such a proxy is withdrawn for good. */
+  /** Time of the refund because the proxy did not work. The proxy stays withdrawn. */
   readonly refundedAt: Date | null;
   /** Customer's own tags, as `normalTags()` returns them. */
   readonly tags: readonly string[];
@@ -38,5 +32,5 @@ const FIELDS =
   'id host port login password proxyType country version dateStart dateEnd withdrawnAt label ' +
   'userId orderId refundedAt tags';
 
-/** SQL columns of a {@link Proxy} in the table `proxies`. */
+/** SQL columns of a {@link Proxy}. */
 export const PROXY_COLUMNS = selectList(FIELDS.split(' '));

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { TimeLimit } from '../common';
 
-/** Maximum time to open a connection. A proxy that takes longer is unusable. */
+/** Maximum time to open a connection. A slower proxy is unusable. */
 export const PING_TIMEOUT_MS = 3000;
 
 const FAULTS_OF_PEER: readonly (string | undefined)[] = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT'];
 
 /**
- * Returns whether the peer is at fault for a connection that did not open. Other errors, such as ENOTFOUND,
- * EAI_AGAIN, ENETUNREACH, EADDRNOTAVAIL or EMFILE, may be faults of this machine or its network.
+ * Whether the peer caused a connection failure. Other errors, such as ENOTFOUND, EAI_AGAIN, ENETUNREACH,
+ * EADDRNOTAVAIL or EMFILE, may come from this machine or its network.
  */
 export function isFaultOfPeer(error: unknown): boolean {
   // An AggregateError contains the errors of all addresses of a host.
@@ -18,8 +18,7 @@ export function isFaultOfPeer(error: unknown): boolean {
 }
 
 /**
- * Opens a TCP connection and closes it. Returns the milliseconds it took, rounded up, or null on failure.
- *
+ * Opens and closes a TCP connection. Returns the milliseconds it took, rounded up; null on failure.
  * @throws an error that is not the peer's fault
  * @param end ends the attempt early
  */

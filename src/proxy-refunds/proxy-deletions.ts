@@ -6,13 +6,13 @@ import { Jobs, type LeasedRun, Retries } from '../jobs';
 import { ProviderError, ProviderRefused, ProxyProvider } from '../provider';
 
 const EVERY_SECONDS = 15;
-/** Maximum number of proxies that are deleted in 24 hours, however wrong anything else is. */
+/** Safety cap: deletions per 24 hours. */
 const MOST_IN_A_DAY = 200;
 const CLAIMED_AT_ONCE = 20;
 
 /**
- * Deletes refunded proxies at the provider, whose credentials cannot be changed: otherwise a customer could
- * still use a proxy that works again. This is the only caller of `deleteProxy`, and its claim admits only
+ * Deletes refunded proxies at the provider. Credentials cannot be changed there, so a customer could
+ * otherwise use a proxy that works again. Only this class calls `deleteProxy`, and its claim admits only
  * refunded proxies.
  */
 @Injectable()
@@ -56,7 +56,7 @@ export class ProxyDeletions {
     }
   }
 
-  /** Records proxies that two complete listings omit, which also proves that they are gone. */
+  /** Records as deleted the proxies that two complete listings omit. */
   private async recordUnlisted(): Promise<number> {
     const gone = await queryRows(
       this.dataSource,
@@ -70,7 +70,7 @@ export class ProxyDeletions {
   }
 
   /**
-   * Claims refunded proxies, and schedules the next deletion of each: deletions repeat until the provider no
+   * Claims refunded proxies and schedules their next deletion. Deletions continue until the provider no
    * longer finds the proxy.
    */
   private claim(): Promise<{ readonly id: number; readonly providerProxyId: string }[]> {

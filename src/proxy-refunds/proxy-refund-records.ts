@@ -21,11 +21,11 @@ export interface ProxyRefundRow {
   readonly failed_checks: number;
   readonly requested_at: Date;
   readonly closed_at: Date | null;
-  /** Whether the refund still counts. A refusal counts for an hour; after that, a request begins anew. */
+  /** Whether the refund still counts. A refusal counts for an hour; a later request begins anew. */
   readonly stands: boolean;
 }
 
-/** Facts on which a refund of a proxy depends, in addition to the rule. */
+/** Facts for a proxy's refund, in addition to the rule. */
 export interface ProxyRefundFacts {
   readonly is_in_period: boolean;
   readonly amount: string;
@@ -34,7 +34,7 @@ export interface ProxyRefundFacts {
   readonly waits: boolean;
 }
 
-/** A refund that is due for a look, with its proxy. */
+/** A refund that is due for processing, with its proxy. */
 export interface DueProxyRefund extends ProxyToCheck {
   readonly id: number;
   readonly proxyId: number;
@@ -46,11 +46,11 @@ export interface DueProxyRefund extends ProxyToCheck {
   readonly isWithdrawn: boolean;
   /** Whether no checks have decided the refund in a day, or the rental has ended. */
   readonly isLate: boolean;
-  /** Whether a listing has confirmed host, port, login and type, and nothing changes them. */
+  /** Whether a listing has confirmed host, port, login and type, and nothing is changing them. */
   readonly isConfirmed: boolean;
 }
 
-/** Reason why a requested refund was not made: a limit of the rule, or an obstacle of `refund_proxy.sql`. */
+/** Why a refund was not made: a limit of the rule, or an obstacle of `refund_proxy.sql`. */
 export type ProxyRefundObstacle =
   | 'rule-disabled'
   | 'refund-quota-used'
@@ -62,13 +62,13 @@ export type ProxyRefundObstacle =
   | 'withdrawn'
   | 'prolonged';
 
-/** Minutes after the delivery in which failures may be those of a proxy that is not set up yet. */
+/** Minutes after delivery during which a failing proxy may not be set up yet. */
 const MINUTES_AFTER_DELIVERY = 10;
-/** Longest pause between two checks. */
+/** SQL for the longest pause between two checks. */
 const LONGEST_PAUSE = `(SELECT make_interval(mins => greatest(${MINUTES_AFTER_DELIVERY}, 2 * minutes_between))
                           FROM refund_rule)`;
 
-/** Reads and changes refunds. Each statement is guarded by the state that it starts from. */
+/** Reads and changes refunds. Each statement checks the state that it starts from. */
 @Injectable()
 export class ProxyRefundRecords {
   readonly awaited: RowWaiters<{ readonly id: number; readonly state: ProxyRefundState }>;
@@ -78,7 +78,7 @@ export class ProxyRefundRecords {
     notifier: Notifier,
     retries: Retries,
   ) {
-    // Checks keep their distance after a pause, because failures in one moment prove nothing.
+    // Checks stay apart after a pause: simultaneous failures prove nothing.
     retries.add({
       table: 'proxy_refunds',
       column: 'next_check_at',
@@ -91,7 +91,7 @@ export class ProxyRefundRecords {
     );
   }
 
-  /** Finds the last refund of a proxy. */
+  /** Finds a proxy's last refund. */
   async find(proxyId: number): Promise<ProxyRefundRow | null> {
     const [row] = await queryRows<ProxyRefundRow>(
       this.dataSource,
@@ -105,8 +105,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Reads the facts of a proxy's refund. A request that follows one refused as `prolonged` counts as made
-   * with it.
+   * Reads the facts of a proxy's refund. After a refusal as `prolonged`, the new request counts as made with
+   * the first.
    */
   facts({ id, userId }: Proxy): Promise<ProxyRefundFacts> {
     return queryRow(
@@ -125,10 +125,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Begins a refund, unless one that was not refused exists. Simultaneous requests of one user occupy at most
-   * one connection.
-   *
-   * @returns the refusal; `null` if the refund began or exists
+   * Begins a refund unless one exists that was not refused. A user's simultaneous requests occupy at most one
+   * connection. @returns the refusal; `null` if the refund began or exists
    */
   begin({ id, userId }: Proxy): Promise<'open' | 'refund-quota-used' | null> {
     return inQueueOf(userId, async () => {
@@ -161,8 +159,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Finds proxies of other customers to compare with, of the same version and at other hosts. One proxy of
-   * each customer comes before a second one of any, because all proxies of a customer may be dead.
+   * Finds other customers' proxies to compare with, of the same version at other hosts. Takes one proxy of
+   * each customer before a second, because all of a customer's proxies may be dead.
    */
   findControls({ version, userId, host }: DueProxyRefund, count: number): Promise<ProxyToCheck[]> {
     return queryRows(
@@ -202,10 +200,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Refunds what the rule allows. The decision locks the rule, so that it counts all earlier decisions and
-   * follows each confirmed change of the rule.
-   *
-   * @returns the obstacle because of which nothing was changed
+   * Refunds what the rule allows. Locks the rule, so that the decision counts all earlier ones and follows
+   * each confirmed change of the rule. @returns the obstacle that prevented the refund
    */
   async refundByRule(id: number): Promise<ProxyRefundObstacle | null> {
     const obstacle = await inTransaction(this.dataSource, async (manager) => {
@@ -217,7 +213,7 @@ export class ProxyRefundRecords {
     return obstacle;
   }
 
-  /** Returns the limit of the rule that a refund would exceed. */
+  /** Returns the rule's limit that a refund would exceed. */
   private async limitOf(id: number, manager: EntityManager): Promise<ProxyRefundObstacle | null> {
     const { limit } = await queryRow<{ limit: ProxyRefundObstacle | null }>(
       manager,
@@ -246,8 +242,7 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Refunds a proxy, unless an obstacle prevents it. @param queryable a transaction that has locked the
-   * refund
+   * Refunds a proxy unless there is an obstacle. @param queryable a transaction that has locked the refund
    */
   async refund(id: number, byRule: boolean, queryable: Queryable): Promise<ProxyRefundObstacle | null> {
     const { obstacle, amount } = await queryRow<{

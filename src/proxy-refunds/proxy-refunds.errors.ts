@@ -1,6 +1,6 @@
 import { domainError } from '../common';
 
-/** `Retry-After` while an order or a change of type is open; they usually end soon. */
+/** `Retry-After` while an order or a change of type is open. */
 const RETRY_AFTER_SECONDS = 5;
 
 export class RefundWaits extends domainError(
@@ -11,7 +11,5 @@ export class RefundWaits extends domainError(
 
 export class ProxyRefundNotFound extends domainError('not-found', 'Refund not found') {}
 
-/**
- * Thrown when staff decide about a refund that the rule does not leave to them, or a colleague was faster.
- */
+/** Thrown if the rule does not leave the refund to staff, or a colleague was faster. */
 export class RefundNotForStaff extends domainError('conflict', 'The refund is not left to staff') {}

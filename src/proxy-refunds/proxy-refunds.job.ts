@@ -16,25 +16,24 @@ import { type DueProxyRefund, ProxyRefundRecords } from './proxy-refund-records'
 import { type RefundRule, RefundRules } from './refund-rules';
 
 const EVERY_SECONDS = 15;
-/** Maximum number of simultaneous checks of this job, apart from those that customers request. */
+/** Maximum number of this job's simultaneous checks. Customers' checks do not count. */
 const CHECKS_AT_ONCE = 20;
 const CONTROLS = 3;
-/** Minimum number of working controls. With fewer, the round says nothing about the proxy. */
+/** Minimum number of working controls for a round to say anything about the proxy. */
 const WORKING_CONTROLS = 2;
-/** Pause before the next look at a refund that cannot be checked or decided now. */
+/** Delay, in seconds, before the next attempt at a refund that cannot be checked or decided now. */
 const POSTPONED_SECONDS = 60;
 /**
- * Maximum time over which random pauses spread the checks of a refund, in minutes. A refund that is undecided
- * after a day goes to staff, so longer pauses add nothing.
+ * Maximum minutes over which random pauses spread a refund's checks. After a day, an undecided refund goes to
+ * staff.
  */
 const MOST_MINUTES_OF_CHECKS = 20 * 60;
 
-/** Failures that only the proxy itself can cause. Others may be those of a target, or of the service. */
+/** Failures that only the proxy can cause. The target or the service may cause others. */
 const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 'closed'];
 
 /**
- * Checks the proxies whose refund was requested, and decides. One replica at a time decides one refund after
- * the other.
+ * Checks the proxies of requested refunds, and decides. One replica at a time decides the refunds one by one.
  */
 @Injectable()
 export class ProxyRefundsJob {
@@ -73,11 +72,11 @@ export class ProxyRefundsJob {
           if (await this.isProven(refund, rule)) toDecide.push(refund);
         }),
       );
-      // Checks end in any order, so sorting gives the rest of a quota to the earliest requests.
+      // Checks end in any order. Sorting gives the remaining quota to the earliest requests.
       for (const refund of toDecide.sort((one, other) => one.id - other.id)) {
         await run.renew(report);
         await this.decide(refund).catch(async (error: unknown) => {
-          // A failed decision does not stop the other decisions.
+          // A failed decision does not stop the others.
           this.logger.error(`refund ${refund.id} could not be decided: ${messageOf(error)}`);
           await this.records.postpone(refund.id, POSTPONED_SECONDS);
         });
@@ -87,7 +86,7 @@ export class ProxyRefundsJob {
     }
   }
 
-  /** Looks at a refund. @returns whether as many checks have failed as the rule requires */
+  /** Advances a refund. @returns whether as many checks have failed as the rule requires */
   private async isProven(refund: DueProxyRefund, rule: RefundRule): Promise<boolean> {
     const { id, isWithdrawn, isLate, isConfirmed, failures } = refund;
     if (!rule.enabled) await this.leaveToStaff(id, 'rule-disabled');
@@ -99,7 +98,7 @@ export class ProxyRefundsJob {
     return false;
   }
 
-  /** Runs a round of checks: the proxy, and, if it fails, others to compare with. */
+  /** Checks the proxy and, if it fails, others to compare with. */
   private async check(refund: DueProxyRefund, rule: RefundRule): Promise<void> {
     const { id, failures } = refund;
     const found = await this.probe(refund);
@@ -122,8 +121,8 @@ export class ProxyRefundsJob {
   }
 
   /**
-   * Whether this service may have closed the connection between the proxy and the echo endpoint, at a limit.
-   * Anybody can fill the limit of a network, and a customer can fill that of their proxy's own exit.
+   * Whether this service may itself have closed the connection between the proxy and the echo endpoint, at a
+   * limit. Anyone can fill a network's limit, and a customer the limit of their proxy's exit.
    */
   private async mayBeOurs({ reason, isAccepted }: ProxyProbe): Promise<boolean> {
     const closed = await this.limits.closedConnections();
@@ -140,9 +139,7 @@ export class ProxyRefundsJob {
     return this.turns.run('check', () => this.checks.probe(proxy));
   }
 
-  /**
-   * Decides a refund. The provider's own check has the last word: it must say that the proxy does not work.
-   */
+  /** Decides a refund. The provider's own check must confirm that the proxy does not work. */
   private async decide(refund: DueProxyRefund): Promise<void> {
     const { id } = refund;
     let works: boolean;
@@ -172,7 +169,7 @@ export class ProxyRefundsJob {
   }
 }
 
-/** Returns a random pause, because a customer could make a check fail at a known moment. */
+/** Returns a random pause. At a known moment, a customer could make a check fail. */
 function secondsBetween({ minutes_between: least, failed_checks: checks }: RefundRule): number {
   const most = Math.max(least, Math.min(2 * least, MOST_MINUTES_OF_CHECKS / checks));
   return randomInt(60 * least, 60 * most + 1);

@@ -11,7 +11,6 @@ import { ProxyRefundsService } from './proxy-refunds.service';
 import { RefundRules } from './refund-rules';
 import { StaffRefunds } from './staff-refunds';
 
-/** Refunds proxies that do not work. */
 @Module({
   imports: [AuthModule, OrdersModule, ProviderModule, ProxiesModule],
   controllers: [ProxyRefundsController],

@@ -10,7 +10,7 @@ import { type ProxyRefundFacts, ProxyRefundRecords, type ProxyRefundRow } from '
 import { RefundWaits } from './proxy-refunds.errors';
 import { fulfilmentOf, RefundRules } from './refund-rules';
 
-/** Refunds proxies that do not work, as their customers request it. */
+/** Refunds proxies that do not work, at their customers' request. */
 @Injectable()
 export class ProxyRefundsService {
   constructor(
@@ -46,8 +46,7 @@ export class ProxyRefundsService {
   }
 
   /**
-   * Shows the refund of a proxy, or the refund that could be requested today.
-   *
+   * Shows a proxy's refund, or the refund that could be requested today.
    * @throws ProxyNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
    */
   async read(userId: number, proxyId: string, wait: RequestWait): Promise<ProxyRefundOut> {
@@ -109,7 +108,7 @@ function toRefundOut(row: ProxyRefundRow, rule: RefundRuleOut): ProxyRefundOut {
   const { state, amount, requested_at, closed_at } = row;
   const refusal = PROXY_REFUND_REFUSALS.find((code) => code === row.reason) ?? 'not-refundable';
   const code = state === 'refused' ? refusal : null;
-  // The number stays hidden, because a customer who saw a check could make the next one fail.
+  // Hidden, because a customer who saw a check could make the next one fail.
   const failedChecks = state === 'checking' ? 0 : row.failed_checks;
   return { state, ...toCode(code, rule), amount, failed_checks: failedChecks, requested_at, closed_at };
 }

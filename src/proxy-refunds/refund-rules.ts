@@ -28,7 +28,7 @@ export class RefundRules {
     return queryRow(queryable, `SELECT ${ALL} FROM refund_rule FOR UPDATE`);
   }
 
-  /** Changes the rule. A `quota_sum` of `null` keeps the stored one. */
+  /** Changes the rule. A `null` `quota_sum` keeps the stored one. */
   set(rule: NewRefundRule, queryable: Queryable): Promise<RefundRule> {
     return queryRow(
       queryable,

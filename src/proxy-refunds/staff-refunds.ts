@@ -40,7 +40,6 @@ export class StaffRefunds {
     private readonly records: ProxyRefundRecords,
   ) {}
 
-  /** Lists refunds, newest first. */
   list(
     { state, user_id: userId, from, to }: StaffRefundFilter,
     page: PageRequest,
@@ -55,8 +54,7 @@ export class StaffRefunds {
   }
 
   /**
-   * Sums up what the rule refunded since a day (UTC): in total, and to the customers with the largest sums.
-   *
+   * Sums up what the rule refunded since a day (UTC), in total and for the customers with the largest sums.
    * @param paid roubles that all customers paid since then
    * @param userId the only customer to show
    */
@@ -106,7 +104,7 @@ export class StaffRefunds {
     return refund;
   }
 
-  /** Refunds a proxy by a decision of staff. @throws RefundWaits */
+  /** Refunds a proxy by staff's decision. @throws RefundWaits */
   async refund(id: number, manager: EntityManager): Promise<void> {
     const obstacle = await this.records.refund(id, false, manager);
     if (obstacle !== null) throw new RefundWaits();

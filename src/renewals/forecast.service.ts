@@ -11,7 +11,7 @@ import { ruleOfProxySql } from './rule-of-proxy';
 
 const DAY_MS = 86_400_000;
 
-/** User's funds as read from the database. Amounts are in roubles. */
+/** Amounts are decimal strings in roubles. */
 interface FoundFunds {
   readonly available: string;
   readonly monthlyBudget: string | null;
@@ -23,7 +23,7 @@ interface FoundFunds {
 /** Rentals that share a rule, country, version and state. */
 interface FoundRentals {
   readonly ids: readonly number[];
-  /** Ends of the rentals of `ids`, in milliseconds since the epoch. */
+  /** Expiries of `ids`, in milliseconds since the epoch. */
   readonly ends: readonly number[];
   readonly country: string;
   readonly version: string;
@@ -41,7 +41,7 @@ interface Sums {
   notRenewed: number;
 }
 
-/** Parameters: `$1` is the user, `$2` the current time, `$3` the beginning of its month. */
+/** Parameters: user, current time, start of its month. */
 const READ_FUNDS = `
   SELECT available, (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS "monthlyBudget",
          renewals_spent($1, $3) AS spent, (renewal_obstacles_of_user($1))[1] AS obstacle,
@@ -50,9 +50,8 @@ const READ_FUNDS = `
     FROM accounts WHERE user_id = $1`;
 
 /**
- * Reads rentals in groups of equal ones, so that the rule is looked up once for each group. Assumes that open
- * prolongations succeed: their money is held, and their outcome is unknown. Parameters: `$1` is the user,
- * `$2` the current time.
+ * Groups equal rentals, so that the rule is looked up once per group. Assumes that open prolongations
+ * succeed, because their money is held. Parameters: user, current time.
  */
 const READ_RENTALS = `
   SELECT ids, ends, alike.country, version, is_withdrawn AS "isWithdrawn", has_refund AS "hasOpenRefund",
@@ -173,7 +172,7 @@ export class ForecastService {
     return { found, funds: toFunds(found, now), rentals };
   }
 
-  /** Returns the price list, after it has requested quotes for periods without a price. */
+  /** Returns the price list, after requesting quotes for periods without a price. */
   private async pricesFor(userId: number, rows: readonly FoundRentals[]): Promise<PriceList> {
     const prices = await this.catalog.priceList(userId);
     const unknown = new Map<string, { version: IpVersion; period: number; count: number }>();
@@ -192,7 +191,7 @@ export class ForecastService {
   }
 }
 
-/** Returns a key for one renewal of a rental, made of the proxy and the end before the renewal. */
+/** Returns a key for one renewal: the proxy and the expiry before it. */
 export const rentalKey = ({ proxyId, dateEnd }: Pick<Rental, 'proxyId' | 'dateEnd'>): string =>
   `${proxyId} ${dateEnd.getTime()}`;
 

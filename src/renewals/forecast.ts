@@ -14,10 +14,9 @@ import {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Number of items processed before other requests get a turn. They take some milliseconds. */
+/** Number of items processed before yielding to other requests, which takes some milliseconds. */
 export const ITEMS_AT_ONCE = 1000;
 
-/** A rental with the rule that applies to it, and its price. */
 export type Rental = RenewalCandidate & {
   readonly ruleId: number;
   /** Period of each renewal, in days. */
@@ -26,13 +25,13 @@ export type Rental = RenewalCandidate & {
 };
 
 export interface ForecastFunds extends Omit<RenewalFunds, 'budgetLeft'> {
-  /** Monthly budget and its rest; `null` without a budget. */
+  /** Monthly budget and its remainder; `null` without a budget. */
   readonly budget: { readonly monthly: Money; readonly left: Money } | null;
 }
 
-/** Final decisions of one simulated hour. */
+/** Decisions of one simulated hour. */
 export interface ForecastHour {
-  /** Beginning of the hour, or the current time for the first hour. */
+  /** Start of the hour; the current time for the first hour. */
   readonly at: Date;
   /** Decisions in the announced order. */
   readonly decisions: readonly RenewalDecision<Rental>[];
@@ -40,7 +39,7 @@ export interface ForecastHour {
   readonly available: Money;
 }
 
-/** Copies each field by name, because a spread copy would double the time of a forecast. */
+/** Copies each field by name. A spread would double a forecast's time. */
 const renewed = ({
   proxyId,
   dateEnd,
@@ -65,15 +64,12 @@ const nextMonthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + 1, 1));
 
 /**
- * Simulates the next days hour by hour. {@link decideRenewals} selects the rentals to renew, as in the job.
- * Renewed rentals become due again. A rental that the budget does not cover is tried again next month, if the
- * next month begins before the rental and the forecast end. Other obstacles are assumed to stay.
- *
- * Assumes that prices, rules, tags and labels stay the same, nothing is bought or credited, and no call
- * fails.
- *
- * @param onHour is called with the decisions of each hour, in chronological order
- * @returns the earliest rental end that the balance cannot pay for; `null` if it pays for all
+ * Simulates the next days hour by hour with {@link decideRenewals}, as the job does. Renewed rentals become
+ * due again. A rental that the budget does not cover is tried again next month, if the rental and the
+ * forecast last until then. Assumes that other obstacles, prices, rules, tags and labels stay the same,
+ * nothing is bought or credited, and no call fails.
+ * @param onHour called with each hour's decisions, in chronological order
+ * @returns the earliest expiry that the balance cannot pay for; `null` if it pays for all
  */
 export async function runForecast(
   { now, obstacle, budget, available: left }: ForecastFunds,
@@ -135,9 +131,9 @@ export async function runForecast(
 /** Number of days, from today, for which payments from a balance are simulated. */
 export const BALANCE_DAYS = 365;
 
-/** Rentals that end on the same day and are renewed for the same period. */
+/** Rentals that expire on the same day and are renewed for the same period. */
 export interface EndingRentals {
-  /** Day on which the rentals end, in days from today. */
+  /** Day of expiry, in days from today. */
   readonly day: number;
   /** Period of each renewal, in days. */
   readonly period: number;
@@ -146,11 +142,9 @@ export interface EndingRentals {
 }
 
 /**
- * Returns the first day whose renewals a balance cannot pay, in days from today. Returns `null` if it can pay
- * for all of {@link BALANCE_DAYS}. Every rental is renewed each time it ends.
- *
- * Rentals with the same end day and period are simulated as one rental with the sum of their prices, so that
- * the time does not grow with the number of rentals.
+ * Returns the first day, counted from today, whose renewals a balance cannot pay; `null` if it pays for all
+ * of {@link BALANCE_DAYS}. Every rental is renewed each time it expires. Rentals with the same expiry day and
+ * period are simulated as one, so that the time does not grow with their number.
  */
 export async function firstUnpaidDay(
   available: Money,
@@ -160,7 +154,7 @@ export async function firstUnpaidDay(
   for (const { day, period, cost } of rentals) {
     const key = `${day} ${period}`;
     const price = (together.get(key)?.price ?? Money.zero).plus(cost);
-    // Ends at noon, because an end at midnight would be too late for today's renewals.
+    // Noon, because an expiry at midnight would be too late for today's renewals.
     const dateEnd = new Date(day * DAY_MS + DAY_MS / 2);
     together.set(key, { ...ONE_RENTAL, dateEnd, period, price });
   }

@@ -1,13 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import { queryRow, queryRows } from '../database';
 
-/** Pause of all users' renewals. Its fields are `null` when renewals are not paused. */
+/** Pause of all users' renewals, with null fields while there is none. */
 export interface PauseOfAll {
   readonly paused_at: Date | null;
   readonly paused_reason: string | null;
 }
 
-/** Pauses or resumes a user's renewals. Pausing again keeps the original time and updates the reason. */
+/** Pauses or resumes a user's renewals. A second pause keeps the original time and updates the reason. */
 export async function pauseRenewalsOf(
   manager: EntityManager,
   userId: number,
@@ -25,7 +25,7 @@ export async function pauseRenewalsOf(
   );
 }
 
-/** Pauses or resumes the renewals of all users. @returns the state before and after */
+/** @returns the state before and after */
 export async function pauseAllRenewals(
   manager: EntityManager,
   isPaused: boolean,

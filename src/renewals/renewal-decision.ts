@@ -2,18 +2,18 @@ import type { Money } from '../common';
 
 const HOUR_MS = 3_600_000;
 
-/** Minimum time before the end of a rental at which its renewal is still tried. */
+/** Minimum time before expiry at which a rental's renewal is still tried. */
 export const LAST_TRY_MS = HOUR_MS;
 /** {@link LAST_TRY_MS} as an SQL interval. */
 export const LAST_TRY_BEFORE_END = `interval '${LAST_TRY_MS} milliseconds'`;
 
 /**
- * Maximum hours between the time at which a renewal becomes due and the end of its rental. The maximum is a
- * week, plus one hour because due times are rounded down to full hours.
+ * Maximum hours between a renewal's due time and the rental's expiry: a week, plus the hour lost when due
+ * times are rounded down.
  */
 export const MAX_HOURS_AHEAD = 7 * 24 + 1;
 
-/** Reasons why no proxy of a user is renewed now. */
+/** Reasons why none of a user's proxies is renewed now. */
 export const COMMON_OBSTACLES = [
   'paused',
   'user-blocked',
@@ -21,7 +21,7 @@ export const COMMON_OBSTACLES = [
   'provider-unavailable',
 ] as const;
 
-/** Reasons why a single proxy is not renewed now, regardless of money. */
+/** Reasons, other than money, why a single proxy is not renewed now. */
 export const PROXY_OBSTACLES = [
   'proxy-withdrawn',
   'refund-open',
@@ -30,7 +30,6 @@ export const PROXY_OBSTACLES = [
   'no-price',
 ] as const;
 
-/** All reasons why a proxy with a rule is not renewed. */
 export const RENEWAL_OBSTACLES = [
   'too-late',
   ...COMMON_OBSTACLES,
@@ -41,32 +40,31 @@ export const RENEWAL_OBSTACLES = [
 ] as const;
 export type RenewalObstacle = (typeof RENEWAL_OBSTACLES)[number];
 
-/** Returns the first of `obstacles` that is in `found`; `null` if none is. */
+/** Returns the first of `obstacles` that `found` contains; `null` if none. */
 export const firstObstacle = (
   obstacles: readonly RenewalObstacle[],
   found: readonly string[],
 ): RenewalObstacle | null => obstacles.find((obstacle) => found.includes(obstacle)) ?? null;
 
-/** Money and obstacles that apply to all renewals of a user that are decided together. */
+/** Money and obstacles for all of a user's renewals that are decided together. */
 export interface RenewalFunds {
   readonly now: Date;
   /** Available balance, without held money. */
   readonly available: Money;
-  /** Rest of the budget for the month (UTC) of `now`; `null` without a budget. */
+  /** Remaining budget for the month (UTC) of `now`; `null` without a budget. */
   readonly budgetLeft: Money | null;
   readonly obstacle: RenewalObstacle | null;
 }
 
-/** A proxy whose renewal is due. */
 export interface RenewalCandidate {
   readonly proxyId: number;
-  /** End of the rental before this renewal. */
+  /** Expiry before this renewal. */
   readonly dateEnd: Date;
-  /** Maximum price that the rule accepts; `null` accepts any price. */
+  /** Maximum price that the rule accepts; `null` for any price. */
   readonly maxPrice: Money | null;
-  /** Customer's price today for one proxy and the rule's period; `null` if no price is known. */
+  /** Customer's current price of one proxy for the rule's period; `null` if unknown. */
   readonly price: Money | null;
-  /** RenewalObstacle that concerns this proxy alone. */
+  /** Obstacle of this proxy alone. */
   readonly obstacle: RenewalObstacle | null;
 }
 
@@ -75,8 +73,8 @@ export type RenewalDecision<One extends RenewalCandidate = RenewalCandidate> =
   | { readonly candidate: One; readonly renew: false; readonly reason: RenewalObstacle };
 
 /**
- * Returns when the renewal of a rental becomes due, rounded down to a full hour. Renewals that become due in
- * the same hour are decided together, in the announced order.
+ * Returns when a rental's renewal becomes due, rounded down to a full hour. Renewals of the same hour are
+ * decided together, in the announced order.
  */
 export function renewalDueAt(dateEnd: Date, hoursBefore: number): Date {
   return new Date(Math.floor(dateEnd.getTime() / HOUR_MS - hoursBefore) * HOUR_MS);
@@ -91,20 +89,18 @@ export const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime
 /** Returns the last moment at which a rental can be renewed. */
 export const lastTryAt = (dateEnd: Date): Date => new Date(dateEnd.getTime() - LAST_TRY_MS);
 
-/** Returns the beginning of the month (UTC) that contains a moment. Budgets apply to these months. */
+/** Returns the start of a moment's month (UTC). Budgets apply to these months. */
 export const monthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth(), 1));
 
-/** Compares in the announced order: by the end of the rental, then by id. */
+/** Compares by expiry, then by id: the announced order. */
 export const inAnnouncedOrder = (one: RenewalCandidate, other: RenewalCandidate): number =>
   one.dateEnd.getTime() - other.dateEnd.getTime() || one.proxyId - other.proxyId;
 
 /**
- * Decides which of a user's due renewals are executed now. The job and the forecast both use it.
- *
- * Money is spent in the announced order. If the money does not cover a renewal, that renewal is skipped and
- * the next ones are still tried, so one expensive proxy does not block the rest.
- *
+ * Decides which of a user's due renewals are executed now, in the job and in the forecast. Money is spent in
+ * the announced order. A renewal that the money does not cover is skipped, so that an expensive proxy does
+ * not block the next ones.
  * @param candidates all of one user, in any order
  * @returns a decision for each candidate, in the announced order
  */

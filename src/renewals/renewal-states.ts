@@ -1,11 +1,7 @@
 /**
- * States of a renewal:
- * - `planned`: it becomes due in the future.
- * - `placed`: its order is open.
- * - `done`: it was renewed and charged.
- * - `skipped`: it was due and was not renewed. It is retried at `next_try_at`; if that is null, it is no
- *   longer needed.
- * - `failed`: it was not renewed, and is not retried.
+ * `planned`: due in the future. `placed`: its order is open. `done`: renewed and charged. `skipped`: was due
+ * and is retried at `next_try_at`, or is no longer needed if that is null. `failed`: neither renewed nor
+ * retried.
  */
 export const RENEWAL_STATES = ['planned', 'placed', 'done', 'skipped', 'failed'] as const;
 export type RenewalState = (typeof RENEWAL_STATES)[number];

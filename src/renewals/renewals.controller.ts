@@ -25,7 +25,7 @@ import {
 import { RulesService } from './rules.service';
 import { RenewalRecords } from './running/renewal-records';
 
-/** Routes for renewals. The service checks for more than `proxies:read` if a change could cost more. */
+/** The service requires more than `proxies:read` for a change that could cost more. */
 @ApiTags('Renewals')
 @Controller('renewals')
 export class RenewalsController {

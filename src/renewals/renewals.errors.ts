@@ -2,7 +2,7 @@ import { domainError } from '../common';
 
 export class RenewalRuleNotFound extends domainError('not-found', 'Renewal rule not found') {}
 
-/** Thrown because the service itself orders renewals, which a token's daily limit does not count. */
+/** A token's daily limit does not count renewals, because the service itself orders them. */
 export class LimitedTokenCannotRenew extends domainError(
   'forbidden',
   'A token with a daily limit cannot enable renewals',
@@ -13,7 +13,7 @@ export class TooManyRenewalRules extends domainError(
   (most: number) => `There are ${most} rules with a filter already: disable some first`,
 ) {}
 
-/** Also rejects a `null` filter, so that a mistake in a script does not enable renewals of all proxies. */
+/** Rejects even a `null` filter, so that a script's mistake does not enable renewals of all proxies. */
 export class TargetMismatch extends domainError(
   'bad-request',
   'Target proxy requires proxy_id, target filter a filter that is not empty, and target all neither',

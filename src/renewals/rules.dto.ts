@@ -19,9 +19,7 @@ import {
 } from '../http';
 import { CountryFilterField, LabelFilterField, TagFilterField } from '../proxies';
 
-/**
- * Maximum `hours_before`. The shortest period lasts 72 hours, so a renewed rental is not due again at once.
- */
+/** Maximum `hours_before`. The shortest period is 72 hours, so a renewed rental is not due again at once. */
 const MAX_HOURS_BEFORE = 72;
 const MIN_HOURS_BEFORE = 2;
 const DEFAULT_HOURS_BEFORE = 24;
@@ -29,7 +27,6 @@ const DEFAULT_HOURS_BEFORE = 24;
 export const RULE_TARGETS = ['proxy', 'filter', 'all'] as const;
 export type RuleTarget = (typeof RULE_TARGETS)[number];
 
-/** Selects the proxies of a rule by attributes that customers can see. */
 @StrictRequest()
 export class RenewalFilterBody {
   @CountryFilterField()

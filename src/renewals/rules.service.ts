@@ -21,10 +21,9 @@ import type {
   RuleTarget,
 } from './rules.dto';
 
-/** Filter with the fields of `ProxyFilter`. */
+/** Filter with the field names of `ProxyFilter`. */
 type RuleFilter = Pick<RenewalFilterBody, 'country' | 'label' | 'tag'>;
 
-/** A rule before it is stored. */
 interface NewRule extends RuleFilter {
   readonly proxyId: number | null;
   readonly period: number | null;
@@ -32,7 +31,7 @@ interface NewRule extends RuleFilter {
   readonly hoursBefore: number;
 }
 
-/** Maximum number of a user's rules with a filter, because each proxy is compared with all of them. */
+/** Maximum number of a user's rules with a filter. Each proxy is compared with all of them. */
 const MAX_FILTERS = 100;
 
 const EXCLUSION = { country: null, label: null, tag: null, period: null, maxPrice: null, hoursBefore: 24 };
@@ -47,8 +46,8 @@ const SHOWN = `
          '{}') AS filter`;
 
 /**
- * Enables and disables a user's renewals. A token with a daily limit can only make changes that lead to fewer
- * or cheaper renewals. Changes of one user's rules and budget run one after the other.
+ * Enables and disables a user's renewals, one change at a time. A token with a daily limit can only make
+ * renewals fewer or cheaper.
  */
 @Injectable()
 export class RulesService {
@@ -59,10 +58,9 @@ export class RulesService {
   ) {}
 
   /**
-   * Enables a rule. It replaces the enabled rule with the same target.
-   *
+   * Enables a rule in place of the enabled rule with the same target.
    * @throws TargetMismatch, ProxyNotFound, PeriodTooShort, UnsupportedPeriod, LimitedTokenCannotRenew,
-   *   TooManyRenewalRules
+   * TooManyRenewalRules
    */
   async enable(caller: Caller, request: NewRenewalRuleRequest): Promise<RenewalRuleOut> {
     const { proxy_id: id, period, max_price: maxPrice, hours_before: hoursBefore } = request;
@@ -94,13 +92,13 @@ export class RulesService {
     );
   }
 
-  /** Disables a rule. @throws RenewalRuleNotFound, LimitedTokenCannotRenew */
+  /** @throws RenewalRuleNotFound, LimitedTokenCannotRenew */
   async disable(caller: Caller, id: number): Promise<void> {
     const { userId } = caller;
     await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
-        // A rule for a proxy is followed by any filter or `all`; a filter, by an older filter or `all`.
+        // Any filter or `all` takes over from a rule for a proxy; an older filter or `all` from a filter.
         `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
                 OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
                      SELECT FROM renewal_rules AS wider
@@ -121,7 +119,7 @@ export class RulesService {
     });
   }
 
-  /** Disables every rule that renews, and keeps exclusions. @returns the number of disabled rules */
+  /** Disables every rule that renews, but keeps exclusions. @returns the number of disabled rules */
   async disableAll(userId: number): Promise<number> {
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const rules = await queryRows(
@@ -205,7 +203,7 @@ async function assertFewFilters(manager: EntityManager, userId: number): Promise
   if (count >= MAX_FILTERS) throw new TooManyRenewalRules(MAX_FILTERS);
 }
 
-/** Reads a user's budget. If it was lowered below the spent amount, nothing is left of it. */
+/** Reads a user's budget. Nothing remains of a budget lowered below the spent amount. */
 const readBudget = (queryable: Queryable, userId: number, now: Date): Promise<BudgetOut> =>
   queryRow(
     queryable,
@@ -222,7 +220,7 @@ function assertUnlimited({ dailyLimit }: Caller): void {
   if (dailyLimit !== null) throw new LimitedTokenCannotRenew();
 }
 
-/** Returns the target that the request's fields imply; `null` if they imply two targets. */
+/** Returns the target that the request's fields imply; `null` if they imply two. */
 function targetOf(proxyId: string | null, filter: RenewalFilterBody | null): RuleTarget | null {
   if (proxyId !== null) return filter === null ? 'proxy' : null;
   return filter === null ? 'all' : 'filter';

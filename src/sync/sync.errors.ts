@@ -1,6 +1,6 @@
 import { domainError } from '../common';
 
-/** Thrown because staff's decision applies only to the number of proxies that they saw. */
+/** Staff's decision applies only to the number of proxies that they saw. */
 export class MissingProxiesChanged extends domainError(
   'conflict',
   'The number of missing proxies has changed',
@@ -8,13 +8,13 @@ export class MissingProxiesChanged extends domainError(
 
 export class NotInMaintenance extends domainError('conflict', 'The service is not closed for maintenance') {}
 
-/** Thrown when staff, who know of the restore, began the maintenance. */
+/** Thrown if staff, who know of the restore, began the maintenance. */
 export class DatabaseWasRestored extends domainError(
   'conflict',
   'The database was restored: maintenance ends when everything is decided, without nothing_was_lost',
 ) {}
 
-/** Thrown when orders sold after the restored moment may not be found or decided yet. */
+/** Thrown while orders sold after the restored moment may not be found or decided yet. */
 export class MaintenanceNotOver extends domainError(
   'conflict',
   (toBeDone: readonly string[]) => `The service stays closed for maintenance: ${toBeDone.join('; ')}`,
@@ -25,13 +25,13 @@ export class TooFewUnmatchedProxies extends domainError(
   'Fewer unmatched proxies of this order reference are undecided than requested',
 ) {}
 
-/** Thrown when the listing lacks the country or the version. */
+/** Thrown if the listing lacks the country or the version. */
 export class UnmatchedProxiesIncomplete extends domainError(
   'conflict',
   'The provider does not report the country or the version of this proxy',
 ) {}
 
-/** Thrown because the order id in the reference is reserved for the user in the reference. */
+/** The order id in the reference is reserved for the user in the reference. */
 export class NamedUserFirst extends domainError(
   'conflict',
   'Deliver to the user of the order reference first',
@@ -51,7 +51,7 @@ export class UnmatchedProxyAssigned extends domainError(
   'The unmatched proxy is already assigned to an order',
 ) {}
 
-/** Thrown because a prolongation delivers no proxies, and an open order may still account for the proxy. */
+/** A prolongation delivers no proxies, and an open order may still account for the proxy. */
 export class OrderNotAssignable extends domainError(
   'conflict',
   'Unmatched proxies can be assigned only to closed purchases',
@@ -71,19 +71,19 @@ export class TypeChangeRefused extends domainError(
   'The provider does not change the type of this proxy',
 ) {}
 
-/** Thrown because changes of one proxy run one after the other. */
+/** Changes of one proxy run one after the other. */
 export class TypeChangeInProgress extends domainError('conflict', 'The type of this proxy is being changed', {
   retryAfterSeconds: RETRY_AFTER_SECONDS,
 }) {}
 
-/** Thrown when the provider may have changed the type, or may still change it. A retry shows the outcome. */
+/** Thrown if the provider may have changed the type, or may still change it. A retry shows the outcome. */
 export class TypeChangeUncertain extends domainError(
   'unavailable',
   'Service temporarily unavailable: whether the type has changed is not known yet',
   { retryAfterSeconds: RETRY_AFTER_SECONDS },
 ) {}
 
-/** Thrown when certainly nothing was changed. The log contains the reason, for staff. */
+/** Thrown if certainly nothing was changed. The log contains the reason, for staff. */
 export class TypeChangesUnavailable extends domainError(
   'unavailable',
   'Service temporarily unavailable: types cannot be changed at present',

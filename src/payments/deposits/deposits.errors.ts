@@ -11,8 +11,8 @@ export class DepositOutOfBounds extends domainError(
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Refusal while the outcome at the provider is unknown. A retry with the same key shows it; the customer pays
- * once in any case.
+ * Thrown while the outcome at the provider is unknown. A retry with the same key shows it; the customer pays
+ * only once.
  */
 export class DepositBeingPrepared extends domainError(
   'unavailable',
@@ -23,7 +23,7 @@ export class DepositBeingPrepared extends domainError(
   }),
 ) {}
 
-/** Refusal by the provider. It is not a 503, because a retry with the same key is refused again. */
+/** Thrown if the provider refused. Not a 503, because a retry with the same key is refused again. */
 export class PaymentsRefused extends domainError(
   'conflict',
   'The payment provider refused the payment. Nothing was charged, and a retry with this key cannot succeed',

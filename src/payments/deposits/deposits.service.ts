@@ -39,10 +39,9 @@ export class DepositsService {
   }
 
   /**
-   * Creates a deposit with its payment page, once for each key.
-   *
+   * Creates a deposit with its payment page, once per key.
    * @throws DepositOutOfBounds, TooManyDeposits, TooManyUnderWay, IdempotencyKeyMissing,
-   *   IdempotencyKeyInvalid, IdempotencyKeyReused, DepositBeingPrepared, PaymentsRefused
+   * IdempotencyKeyInvalid, IdempotencyKeyReused, DepositBeingPrepared, PaymentsRefused
    */
   async create(
     userId: number,
@@ -56,7 +55,7 @@ export class DepositsService {
     return this.underWay.run('deposit', userId, async () => {
       const wanted = { amount: amount.toString(), receiptEmail, hasReceipt: this.hasReceipt };
       const earlier = await this.records.findByKey(userId, wanted, idempotency);
-      // A retry returns its deposit, even if the bounds have changed since.
+      // A retry returns its deposit even if the bounds have changed.
       if (!earlier) this.assertWithinBounds(amount);
       const placed =
         earlier ?? (await this.records.place(userId, this.paymentProvider.name, wanted, idempotency));
@@ -74,8 +73,7 @@ export class DepositsService {
   }
 
   /**
-   * Returns a deposit of the user. While the deposit is pending, waits for its end.
-   *
+   * Returns a user's deposit, after waiting while it is pending.
    * @throws DepositNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
    */
   async read(userId: number, depositId: string, wait: RequestWait): Promise<DepositOut> {

@@ -24,9 +24,8 @@ export class PaymentSync {
   }
 
   /**
-   * Creates a deposit's payment, or retries the same request under the same key if a response was lost.
-   *
-   * @throws PaymentError
+   * Creates a deposit's payment. After a lost response, sends the same request under the same key. @throws
+   * PaymentError
    */
   async create(wanted: WantedPayment): Promise<void> {
     const { returnUrl } = this;
@@ -48,13 +47,13 @@ export class PaymentSync {
     await this.takeOver(payment);
   }
 
-  /** Reads a payment from the provider, and applies its state. @throws PaymentError */
+  /** Reads a payment from the provider and applies its state. @throws PaymentError */
   async read(paymentId: string): Promise<void> {
     const payment = await this.paymentProvider.read(paymentId);
     if (payment) await this.takeOver(payment);
   }
 
-  /** Applies the provider's payment state, and wakes the requests that wait for the deposit. */
+  /** Applies the provider's payment state and wakes the requests that wait for the deposit. */
   async takeOver(payment: ProviderPayment): Promise<SettledPayment> {
     const { name, isForTests } = this.paymentProvider;
     const settled = await this.payments.settle(name, payment, isForTests);

@@ -5,17 +5,14 @@ import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords, type DueDeposit } from '../records/deposit-records';
 
 const LOOK_EVERY_MS = 1000;
-/**
- * Maximum number of concurrent readings. It is enough for a storm of notifications, because the provider
- * responds within some tenths of a second.
- */
+/** Maximum number of concurrent readings, enough for a storm of notifications. */
 const AT_ONCE = 10;
-/** Time for which an unconfirmed creation is retried. The provider remembers its key for far longer. */
+/** Time for which an unconfirmed creation is retried. The provider remembers its key far longer. */
 const CREATED_FOR_SECONDS = 3600;
 
 /**
- * Reads the payments of pending deposits until they end, soon after a notification and otherwise with growing
- * pauses. A claim sets the time of the next reading, so that a crash costs only a pause.
+ * Reads pending deposits' payments until they end: soon after a notification, otherwise with growing pauses.
+ * A claim sets the time of the next reading, so a crash costs only a pause.
  */
 @Injectable()
 export class DepositReadings {
@@ -51,7 +48,7 @@ export class DepositReadings {
       else if (deposit.ageSeconds < CREATED_FOR_SECONDS) await this.following.create(deposit);
       else await this.records.expireUnseen(deposit.depositId);
     } catch (error) {
-      // The call has counted the error, and the time of the next reading is already set.
+      // The call has counted the error, and the next reading is already scheduled.
       if (!(error instanceof PaymentError)) throw error;
     }
   }

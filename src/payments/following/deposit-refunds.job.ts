@@ -14,17 +14,17 @@ import { PaymentRecords } from '../records/payment-records';
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
 /**
- * Maximum time from the start of a try to its call. A process that was frozen for longer does not make the
- * call, because others already look for its effect.
+ * Maximum time from an attempt's start to its call. A process that was frozen for longer makes no call:
+ * others already look for its effect.
  */
 const SENT_WITHIN_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Requests refunds from the provider, and applies their states. A refund fails if its first call is refused.
+ * Requests refunds from the provider and applies their states. A refund fails if its first call is refused.
  * After any other outcome, the same request is retried under the same key while the payment's list of refunds
- * lacks the refund. A refund that may not be sent again fails when a complete list, a day after the last
- * call, lacks it.
+ * lacks the refund. A refund that may not be sent again fails if a complete list, a day after the last call,
+ * lacks it.
  */
 @Injectable()
 export class DepositRefundsJob {
@@ -59,7 +59,7 @@ export class DepositRefundsJob {
   /** Applies a refund that the provider lists. @returns whether it is new */
   async takeOver(refund: ProviderRefund): Promise<boolean> {
     await this.settle(refund);
-    // A refund of ours that was made after we had failed it is treated like a refund made elsewhere.
+    // Our refund that succeeded after we had failed it is treated like a refund made elsewhere.
     if (refund.state !== 'succeeded') return false;
     const isNew = await this.records.find(this.paymentProvider.name, refund);
     await this.payments.recordReceipt('refund', this.paymentProvider.name, refund);
@@ -92,8 +92,8 @@ export class DepositRefundsJob {
       else if (this.isListedByNow(refund)) await this.fail(refund.refundKey, 'not listed', refund.nextTry);
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
-      // Even a refusal does not end the refund, because an earlier call may have been executed and the list
-      // may be late.
+      // Even a refusal does not end the refund: an earlier call may have been executed, and the list may be
+      // late.
       const reason = reasonOf(error);
       if (reason !== null) await this.records.recordRefusal(refund, reason, false);
     }
@@ -118,7 +118,7 @@ export class DepositRefundsJob {
     await this.settle(await this.paymentProvider.refund(refund.refundKey, request));
   }
 
-  /** Returns whether the last call is a day ago by both clocks, so that every list contains its effect. */
+  /** Whether the last call is a day ago by both clocks, so that every list contains its effect. */
   private isListedByNow({ isListedByNow, sentAt }: DueDepositRefund): boolean {
     const time = this.paymentProvider.time();
     return (
@@ -136,7 +136,7 @@ export class DepositRefundsJob {
     if (state === 'canceled') await this.fail(refundKey, reason);
   }
 
-  /** @param nextTry time that the claim has set; the refund fails only if no replica has claimed it since */
+  /** @param nextTry time set by the claim; the refund fails only if no replica has claimed it since */
   private async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<void> {
     if (await this.records.fail(refundKey, reason, nextTry)) this.logger.warn(`a refund failed: ${reason}`);
   }

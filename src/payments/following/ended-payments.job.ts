@@ -4,14 +4,14 @@ import { PaymentSync } from '../deposits/payment-sync';
 import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
-/** Time between readings. It does not depend on the number of notifications, because they prove nothing. */
+/** Interval of readings, fixed because notifications prove nothing. */
 const READ_EVERY_MS = 1000;
-/** Maximum number of payments that wait. The comparison finds the others. */
+/** Maximum number of waiting payments. The comparison finds the others. */
 const MOST_WAITING = 600;
 
 /**
- * Reads the payments of ended deposits, with their refunds, after a notification. A canceled payment may be
- * paid after all, and a refund may have been made in the merchant profile.
+ * Reads ended deposits' payments and refunds after a notification. A canceled payment may be paid after all,
+ * and the merchant profile may have made a refund.
  */
 @Injectable()
 export class EndedPaymentsJob {
@@ -41,7 +41,7 @@ export class EndedPaymentsJob {
     }
   }
 
-  /** Reads a payment and its refunds from the provider, and applies their states. @throws PaymentError */
+  /** Reads a payment and its refunds from the provider and applies their states. @throws PaymentError */
   async read(paymentId: string): Promise<void> {
     await this.following.read(paymentId);
     for await (const { rows } of this.paymentProvider.refundsOf(paymentId)) {

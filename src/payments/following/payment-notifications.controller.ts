@@ -8,15 +8,11 @@ import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
 import { PaymentNotifications } from './payment-notifications';
 
-/**
- * Maximum size of a body, above the provider's longest notification. A larger body gets 200 unread, because
- * it cannot come from the provider.
- */
+/** Maximum body size. A larger body cannot come from the provider and gets 200 unread. */
 const MAX_BODY_BYTES = 16 * 1024;
 
 /**
- * Receives the provider's notifications. The API description omits this route, because customers never call
- * it.
+ * Receives the provider's notifications. Hidden from the API description, because customers never call it.
  */
 @Controller('payments')
 export class PaymentNotificationsController {

@@ -10,29 +10,27 @@ import { EndedPaymentsJob } from './ended-payments.job';
 /** Maximum number of ids that wait for the next lookup. Due readings find the other payments. */
 const MOST_WAITING = 100;
 /**
- * Maximum number of readings of a payment per minute that notifications cause. The provider sends one or two
- * notifications. A customer who repeats them for all pending deposits must not use up the provider's limit,
- * which all customers share.
+ * Maximum readings of a payment per minute that notifications cause. The provider sends one or two
+ * notifications. A customer's forged ones must not use up the provider's limit, which all customers share.
  */
 const READS_PER_MINUTE = 5;
 /** Maximum number of counted payments, more than can be read in a minute. */
 const MAX_COUNTED = 10_000;
-/** Time between lookups, which notifications share. It allows at most ten lookups per second. */
+/** Time between lookups, which notifications share: at most ten lookups per second. */
 const LOOK_AFTER_MS = 100;
 /** Delay of the first lookup after a pause. */
 const LOOK_AT_ONCE_MS = 5;
 
 /**
- * Receives notifications from any sender. They are not signed and prove nothing, so only the payment's id is
- * used, and its state is read from the provider. All ids share at most ten lookups per second, which limits
- * the cost of unknown ids.
+ * Receives notifications from any sender. They are unsigned and prove nothing, so only the payment's id is
+ * used, and the provider is read. At most ten lookups per second limit the cost of unknown ids.
  */
 @Injectable()
 export class PaymentNotifications {
   private waiting = new Set<string>();
   private looking: NodeJS.Timeout | undefined;
   private lookedAtMs = -Infinity;
-  /** Counter of readings. It contains only our payments, so that unknown ids displace none. */
+  /** Counter of our payments' readings. Unknown ids displace none. */
   private readonly reads = new RequestCounter<string>('payment', READS_PER_MINUTE, MAX_COUNTED);
 
   constructor(
@@ -73,8 +71,7 @@ export class PaymentNotifications {
       this.count('unknown', ids.length - known.length);
       if (pending.length > 0) this.readings.wake();
     } catch {
-      // Notifications are dropped while the database fails, because every pending deposit is read regularly
-      // anyway.
+      // Notifications are dropped while the database fails. Pending deposits are read regularly anyway.
       this.count('ignored', ids.length);
     }
   }

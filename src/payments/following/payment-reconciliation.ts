@@ -13,18 +13,15 @@ import { DepositRefundsJob } from './deposit-refunds.job';
 interface ComparedSpan {
   readonly since: Date;
   /**
-   * Start of the listed refunds. It is earlier if staff have matched a payment, because a refund may have
-   * been listed before the payment's deposit was stored.
+   * Start of the listed refunds. It is earlier if staff have matched a payment whose refund may have been
+   * listed before the deposit existed.
    */
   readonly refundsSince: Date;
   /** Database time before the comparison. */
   readonly now: Date;
 }
 
-/**
- * Overlap of comparisons. It covers late entries in the provider's lists, and differences between its clock
- * and ours.
- */
+/** Overlap of comparisons, for late list entries and differences between the clocks. */
 const OVERLAP = `interval '1 hour'`;
 /** Period of the first comparison. Earlier payments do not belong to this service. */
 const FIRST = `interval '1 day'`;
@@ -38,8 +35,8 @@ const firstPendingReceipt = (table: string): string => `
     WHERE provider = $1 AND receipt_registration = 'pending' AND closed_at > now() - ${RECEIPT_WITHIN})`;
 
 /**
- * Compares the provider's payments since the last complete pass with the database. A payment is thus credited
- * even if its notification and the response to its creation were lost.
+ * Compares the provider's payments since the last complete pass with the database. This credits a payment
+ * even if its notification and the creation's response were lost.
  */
 @Injectable()
 export class PaymentReconciliation {
@@ -59,9 +56,7 @@ export class PaymentReconciliation {
     });
   }
 
-  /**
-   * Applies each payment as soon as it is listed. Only a complete pass advances the start of the next pass.
-   */
+  /** Applies each payment once listed. Only a complete pass advances the start of the next one. */
   private async compare(run: LeasedRun): Promise<object> {
     const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0, unusable: 0 };
     await run.renew(report);
@@ -79,7 +74,7 @@ export class PaymentReconciliation {
           try {
             await takeOver(row);
           } catch (error) {
-            // The pass continues, because the next rows belong to other customers.
+            // The pass continues with other customers' rows.
             if (!isRefusedData(error)) throw error;
             report.unusable += 1;
             this.unusable.report(list, row, 'the database refused it');
@@ -92,7 +87,7 @@ export class PaymentReconciliation {
       if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
     };
     await apply('payments', this.paymentProvider.paymentsSince(since), takeOver);
-    // Older payments may have been paid since, some days after their creation or after they were canceled.
+    // Older payments may have been paid since, even days after their creation or cancellation.
     await apply('payments', this.paymentProvider.paymentsSince(since, 'captured_at'), async (payment) => {
       if (payment.createdAt < since) await takeOver(payment);
     });
@@ -115,7 +110,7 @@ export class PaymentReconciliation {
                              WHERE provider = $1 AND state = 'credited' AND action_id IS NOT NULL
                                AND closed_at >= since)) AS "refundsSince"
          FROM coalesce((SELECT compared_to - ${OVERLAP} FROM payment_comparisons
-                         -- One from the future dates from before the database's clock was set back.
+                         -- A time from the future dates from before the database's clock was set back.
                          WHERE provider = $1 AND compared_to <= now() + interval '1 minute'),
                        (SELECT min(created_at) - ${OVERLAP} FROM deposits WHERE provider = $1),
                        now() - ${FIRST}) AS since`,

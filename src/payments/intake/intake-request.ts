@@ -8,10 +8,10 @@ const amount = z
   .pipe(z.string().regex(/^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$/))
   .transform((text) => Money.parse(text).toString());
 
-/** Id of a user. Integers in a body arrive as BigInt, because other routes accept any integer. */
+/** Id of a user. Integers in a body arrive as BigInt. */
 const id = z.union([z.bigint().transform(Number), z.number()]).pipe(z.int().positive());
 
-/** Text that the database can store. Replaces NULs, and characters that a program may have cut in half. */
+/** Text that the database can store. Replaces NULs and characters that a program cut in half. */
 const storable = z.string().transform((text) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD'));
 const name = z.string().min(1).max(100).pipe(storable);
 
@@ -20,13 +20,9 @@ const moment = z.iso
   .transform((text) => new Date(text))
   .refine((time) => time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999);
 
-/**
- * Schema of a reported payment. It reads equal payments as equal, however they are written, because the hash
- * is computed from the result.
- */
+/** Parses equal payments to equal values, however they are written. The hash is computed from the result. */
 const schema = z.strictObject({
-  // No spaces are allowed, because a second payment under the same reference is stored as the reference, a
-  // space and a hash.
+  // No spaces: a second payment under the same reference is stored as the reference, a space and a hash.
   reference: z.string().regex(/^[!-~]{1,200}$/),
   user: z.union([z.strictObject({ id }), z.strictObject({ tg_id: id }), z.strictObject({ username: name })]),
   amount,

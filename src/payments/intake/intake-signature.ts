@@ -1,13 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Maximum difference between the time of a request and ours. */
+/** Maximum difference between a request's time and ours. */
 const TOLERANCE_SECONDS = 300;
 const SECRET_PREFIX = 'whsec_';
 
 export interface SignedRequest {
   readonly id: string | undefined;
   readonly timestamp: string | undefined;
-  /** One or several signatures, separated by spaces. */
+  /** One or more signatures, separated by spaces. */
   readonly signatures: string | undefined;
   readonly body: Buffer;
 }

@@ -11,7 +11,6 @@ import { type IntakeRequest, readIntake } from './intake-request';
 import { isSigned, type SignedRequest } from './intake-signature';
 import { IntakeNotSigned, ReferenceReused, UnknownSource } from './intake.errors';
 
-/** Response to a source. */
 export interface IntakePayment {
   readonly id: number;
   readonly reference: string;
@@ -21,7 +20,6 @@ export interface IntakePayment {
 
 type StoredPayment = IntakePayment & { readonly isSame: boolean };
 
-/** Payment as its source reported it. */
 interface Report {
   readonly provider: string;
   readonly request: IntakeRequest;
@@ -31,8 +29,8 @@ interface Report {
 const COLUMNS = `id, payment_id AS reference, state, paid_amount::numeric(14,2) AS amount`;
 
 /**
- * Takes payments that arrive elsewhere, for example through a bot or a bank import. A payment is signed with
- * its source's secret, and each reference is credited once.
+ * Accepts payments that arrive elsewhere, such as through a bot or a bank import. Each is signed with its
+ * source's secret and credited once per reference.
  */
 @Injectable()
 export class IntakeService {
@@ -49,8 +47,7 @@ export class IntakeService {
   }
 
   /**
-   * Credits a payment of a source, or leaves it to staff; once for each reference.
-   *
+   * Credits a source's payment or leaves it to staff, once per reference.
    * @throws UnknownSource, IntakeNotSigned, RequestInvalid, ReferenceReused
    */
   async take(name: string, signed: SignedRequest, body: unknown): Promise<IntakePayment> {
@@ -62,7 +59,7 @@ export class IntakeService {
     const hash = createHash('sha256').update(JSON.stringify(request)).digest();
     const report = { provider, request, hash };
     const { payment, isNew } = await inTransaction(this.dataSource, async (manager) => {
-      // A source's payments are stored one after the other, because they share a daily limit.
+      // Stored one after the other, because a source's payments share a daily limit.
       await queryRows(manager, 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [provider]);
       const earlier = await this.find(report, manager);
       if (earlier?.isSame) return { payment: earlier, isNew: false };
@@ -122,9 +119,7 @@ export class IntakeService {
     return payment ?? null;
   }
 
-  /**
-   * Finds the user that a payment names. Returns null if there is none, or if several users have the name.
-   */
+  /** Finds the user that a payment names; null if none or several match. */
   private async findUser(user: IntakeRequest['user'], manager: EntityManager): Promise<number | null> {
     const [condition, value] =
       'id' in user

@@ -3,7 +3,7 @@ export interface PaidAmount {
   readonly currency: string;
 }
 
-/** Metadata that we attach to a payment. It identifies the payment even if all other data was lost. */
+/** Metadata that we attach to a payment. It identifies the payment even if all other data is lost. */
 export interface PaymentMark {
   readonly depositId: number;
   /** Key under which the payment is created. */
@@ -19,20 +19,20 @@ export interface NewPayment extends PaymentMark {
   /** Amount in roubles, with two decimals. */
   readonly amount: string;
   readonly returnUrl: string;
-  /** Address that gets the receipt. If null, the operator's address gets the receipt, if any. */
+  /** Address for the receipt; `null` for the operator's address, if any. */
   readonly receiptEmail: string | null;
 }
 
-/** State of a fiscal receipt; null if there is no receipt. */
+/** State of a fiscal receipt; null without one. */
 export type ReceiptState = 'pending' | 'succeeded' | 'canceled' | null;
 
-/** State of a receipt as read from the provider; `unknown` if this version does not know the state. */
+/** State of a receipt as read from the provider; `unknown` if this version does not know it. */
 export type ProviderReceiptState = ReceiptState | 'unknown';
 
 export interface ProviderPayment {
   readonly id: string;
   readonly state: 'pending' | 'succeeded' | 'canceled' | 'expired';
-  /** Received amount, if the payment succeeded. */
+  /** Received amount of a succeeded payment. */
   readonly amount: PaidAmount;
   /** Metadata that we attached; null if the payment has none. */
   readonly mark: PaymentMark | null;
@@ -54,7 +54,7 @@ export interface NewRefund {
   readonly amount: string;
   /** Amount of the whole payment, in roubles. */
   readonly paidAmount: string;
-  /** Body of the request that created the payment; null if it is not known. */
+  /** Body of the request that created the payment; null if unknown. */
   readonly paymentRequest: string | null;
 }
 
@@ -77,10 +77,10 @@ export interface ProviderPage<Row> {
   readonly unreadable: number;
 }
 
-/** Failure of a call to the payment provider. Messages never contain a URL, a key or an address. */
+/** Failed call to the payment provider. Messages never contain a URL, a key or an address. */
 export abstract class PaymentError extends Error {}
 
-/** Refusal of a call. The provider has certainly done nothing, and a retry would be refused again. */
+/** The provider has certainly done nothing, and would refuse a retry. */
 export class PaymentRefused extends PaymentError {
   /** @param reason the provider's reason, for staff */
   constructor(
@@ -92,10 +92,10 @@ export class PaymentRefused extends PaymentError {
   }
 }
 
-/** Failure after which the provider has certainly done nothing. A retry may succeed. */
+/** The provider has certainly done nothing. A retry may succeed. */
 export class PaymentsUnavailable extends PaymentError {}
 
-/** Refusal of the shop or its key. A retry may succeed after the operator has corrected them. */
+/** The provider refused the shop or its key. A retry may succeed after the operator has corrected them. */
 export class PaymentsForbidden extends PaymentsUnavailable {
   /** @param reason the provider's reason, for staff */
   constructor(
@@ -107,9 +107,7 @@ export class PaymentsForbidden extends PaymentsUnavailable {
   }
 }
 
-/**
- * Failure after which the provider may have executed the call. Only the provider's list shows the outcome.
- */
+/** The provider may have executed the call. Only its list shows the outcome. */
 export class PaymentOutcomeUnknown extends PaymentError {}
 
 /** Time for which the provider executes a key once, and the time within which a call is sent again. */
@@ -117,21 +115,21 @@ export const KEY_MEMORY_SQL = "interval '24 hours'";
 export const RETRY_WITHIN_SQL = "interval '23 hours'";
 
 /**
- * Port to a payment provider. It is never called inside a transaction. Creations and refunds are sent with a
- * key. The provider executes them once for each key while it remembers the key.
+ * Port to a payment provider, never called inside a transaction. Creations and refunds have a key. The
+ * provider executes each key once while it remembers the key.
  */
 export abstract class PaymentProvider {
-  /** Name that is stored with all data from the provider. */
+  /** Name stored with all data from the provider. */
   abstract readonly name: string;
   /** Whether test payments are credited like others. */
   abstract readonly isForTests: boolean;
 
-  /** Returns the provider's time in its last response; null if it is not known, or older than a minute. */
+  /** Returns the provider's time in its last response; null if unknown or older than a minute. */
   abstract time(): Date | null;
 
   /**
-   * Returns the body of a request that creates a payment. It is stored before the first call and sent again
-   * by each retry, because the provider refuses a different request with the same key.
+   * Returns the body of a request that creates a payment. It is stored before the first call and resent by
+   * each retry, because the provider refuses a different request with the same key.
    */
   abstract paymentRequest(payment: NewPayment): string;
 
@@ -150,7 +148,7 @@ export abstract class PaymentProvider {
     by?: 'created_at' | 'captured_at',
   ): AsyncGenerator<ProviderPage<ProviderPayment>>;
 
-  /** Returns the body of a request that refunds a payment. It is stored like the body of a creation. */
+  /** Returns the body of a request that refunds a payment. It is stored like a creation's. */
   abstract refundRequest(refund: NewRefund): string;
 
   /** @throws PaymentError */
@@ -159,6 +157,6 @@ export abstract class PaymentProvider {
   /** Returns the refunds created since a moment, in pages, newest first. @throws PaymentError */
   abstract refundsSince(moment: Date): AsyncGenerator<ProviderPage<ProviderRefund>>;
 
-  /** Returns the refunds of a payment, in pages. @throws PaymentError */
+  /** Returns a payment's refunds, in pages. @throws PaymentError */
   abstract refundsOf(paymentId: string): AsyncGenerator<ProviderPage<ProviderRefund>>;
 }

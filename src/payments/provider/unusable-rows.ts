@@ -2,12 +2,10 @@ import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Metrics } from '../../metrics';
 
-/**
- * Maximum number of remembered messages. Comparisons overlap by an hour, so they list the same rows again.
- */
+/** Maximum number of remembered messages. Comparisons overlap by an hour and list the same rows again. */
 const MOST_REMEMBERED = 10_000;
 
-/** Reports rows of the provider's lists that cannot be used. Counts every report, and logs each row once. */
+/** Reports rows of the provider's lists that cannot be used. Counts every report; logs each row once. */
 @Injectable()
 export class UnusableRows {
   private readonly logger = new Logger('Payments');

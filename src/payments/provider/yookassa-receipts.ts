@@ -8,10 +8,9 @@ export interface Receipt {
   readonly items: readonly [object];
 }
 
-/** Measure of an item. Cash registers of the fiscal format 1.2 require a measure; others ignore it. */
+/** Measure of an item, required by cash registers of the fiscal format 1.2 and ignored by others. */
 const MEASURE = { measure: 'piece' };
 
-/** Returns the receipt for a deposit. */
 export const receiptOf = (
   email: string,
   amount: PaidAmount,
@@ -34,9 +33,7 @@ export const receiptOf = (
   ],
 });
 
-/**
- * Returns a receipt of the same item for a part of the payment. Adds the measure, which older receipts lack.
- */
+/** Returns a receipt of the same item for a partial amount. Adds the measure, which older receipts lack. */
 export const partOf = ({ items: [item], ...receipt }: Receipt, amount: PaidAmount): Receipt => ({
   ...receipt,
   items: [{ ...MEASURE, ...item, amount }],

@@ -3,10 +3,10 @@ import { isId, readRows } from '../../common';
 import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-provider';
 
 /*
- * Fields of YooKassa's API v3 that this service uses. Unknown fields are ignored, because the provider adds
- * fields without a new version. A response, or a row of a list, is unusable if a field that decides about
- * money (id, status, paid, amount, test, created_at, metadata) cannot be read or contradicts another field.
- * The other fields are only shown, and count as absent if they cannot be read.
+ * Fields of YooKassa's API v3 that this service uses. Unknown fields are ignored: the provider adds fields
+ * without a new version. A row is unusable if a field that decides about money (id, status, paid, amount,
+ * test, created_at, metadata) is unreadable or contradicts another. The other fields are only shown, and
+ * count as absent if unreadable.
  */
 
 const amount = z.object({
@@ -30,14 +30,14 @@ const moment = z.string().transform((read, { issues }) => {
   return z.NEVER;
 });
 
-/** Metadata of a payment or a refund. Other programs of the shop may write metadata of their own. */
+/** Metadata of a payment or a refund. The shop's other programs may write their own. */
 const metadata = z.record(z.string(), z.unknown()).nullish();
 
 const shown = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(null);
 
 const MOST_OF_REASON = 300;
 
-/** Returns the reason in one line, and masks the customer's address, which a reason may quote. */
+/** Returns the reason in one line, with any customer address masked. */
 const toReason = (given: string): string =>
   given
     .replace(/[^\s@]*@[^\s@]*/g, '[address]')
@@ -95,7 +95,7 @@ const mark = z
     idempotencyKey: read.idempotency_key ?? null,
   }));
 
-/** Returns a payment's metadata, which consists of texts of at most 512 characters. */
+/** Returns a payment's metadata: texts of at most 512 characters. */
 export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> => ({
   deposit_id: String(of.depositId),
   deposit_key: of.paymentKey,
@@ -104,9 +104,7 @@ export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> =>
   ...(of.idempotencyKey !== null && { idempotency_key: of.idempotencyKey }),
 });
 
-/**
- * Cancellation reasons of payments that were not confirmed in time. Their deposits are reported as expired.
- */
+/** Cancellation reasons of payments not confirmed in time. Their deposits are reported as expired. */
 const EXPIRED = new Set(['expired_on_confirmation', 'expired_on_capture']);
 
 const stateOf = ({ status, cancellation_details: details }: z.output<typeof payment>) => {
@@ -138,7 +136,6 @@ export const refundResponse = refund.transform((read): ProviderRefund => ({
   refundKey: z.uuid().safeParse(read.metadata?.['refund_key']).data ?? null,
 }));
 
-/** Body of a response that refuses a request. */
 export const errorResponse = z.object({
   code: z.string().optional(),
   parameter: z.string().optional(),
@@ -152,7 +149,7 @@ export const reasonOf = ({ code, parameter, description }: z.output<typeof error
 /** Maximum number of rows on a page of the provider's lists. */
 export const LISTED_AT_ONCE = 100;
 
-/** Returns the schema of a list's page, which reads each row separately. */
+/** Returns the schema of a list's page. Each row is parsed separately. */
 export const listOf = <Item extends z.ZodType>(item: Item) =>
   z
     .object({ items: z.unknown(), next_cursor: z.string().nullish() })

@@ -32,20 +32,17 @@ import {
   toMetadata,
 } from './yookassa-responses';
 
-/** Maximum duration of a call. A customer waits this long for the URL of a payment. */
+/** Maximum duration of a call. A customer waits this long for a payment's URL. */
 const TIMEOUT_MS = 15_000;
-/** Pause after a 429, in which nothing is sent. */
+/** Pause of all calls after a 429. */
 const PAUSE_MS = 2000;
 const TIME_COUNTS_FOR_MS = 60_000;
-/** Documented statuses of refusals. A gateway that has forwarded the request may return any other status. */
+/** Documented statuses of refusals. Any other status may come from a gateway that forwarded the request. */
 const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
 /** Receipt settings of shops that have not configured their cash register. */
 const ADVANCE: CashRegister = { mode: 'advance', subject: 'payment' };
-/**
- * Maximum number of requests for a page, with pauses between them. A single 429 must not cut a long list
- * short.
- */
+/** Maximum number of attempts per page, with pauses. A single 429 must not cut a long list short. */
 const PAGE_ATTEMPTS = 5;
 
 const METHODS = ['create', 'read', 'list', 'refund', 'refunds'] as const;
@@ -65,7 +62,7 @@ const PAYMENT_ID = /^[\w-]{1,64}$/;
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-/** Calls YooKassa's API v3. Decision 69 lists the facts about this API, with their sources. */
+/** Calls YooKassa's API v3. Decision 69 lists the facts about it, with sources. */
 @Injectable()
 export class YooKassaProvider extends PaymentProvider {
   readonly name: string;
@@ -75,7 +72,7 @@ export class YooKassaProvider extends PaymentProvider {
   private readonly warn = atMostEachMinute((message) => this.logger.error(message));
   private pausedUntilMs = -Infinity;
   private readonly clock = new SystemClock();
-  /** `Date` header of the last response, and the local moment when the response arrived. */
+  /** `Date` header of the last response, and the local moment of its arrival. */
   private dated: { readonly date: Date; readonly arrived: Moment } | undefined;
 
   constructor(
@@ -150,7 +147,7 @@ export class YooKassaProvider extends PaymentProvider {
       amount,
       description: `Refund ${refundId}`,
       metadata: { refund_key: refundKey },
-      // For a whole payment, the provider uses the payment's receipt.
+      // For a full refund, the provider reuses the payment's receipt.
       ...(of.amount !== of.paidAmount && receipt && { receipt: partOf(receipt, amount) }),
     });
   }
@@ -167,7 +164,7 @@ export class YooKassaProvider extends PaymentProvider {
     yield* this.list('refunds', 'refunds', { payment_id: paymentId }, refundResponse);
   }
 
-  /** Returns the receipt for the customer's address, or for the operator's address if there is none. */
+  /** Returns the receipt for the customer's address, or else the operator's. */
   private receipt(amount: PaidAmount, email: string | null): Receipt | undefined {
     const { receipt, receiptItem, register = ADVANCE } = this.config.payments;
     return receipt && receiptOf(email ?? receipt.email, amount, receiptItem, receipt.vatCode, register);
@@ -193,7 +190,7 @@ export class YooKassaProvider extends PaymentProvider {
       yield { rows: page.rows, unreadable: page.odd.length };
       cursor = page.next_cursor ?? undefined;
       if (cursor === undefined) return;
-      // A repeated cursor would make the list endless, and the job that reads it.
+      // A cursor that appears twice would make the list endless.
       if (followed.has(cursor)) throw new PaymentOutcomeUnknown(`${method} returned a cursor twice`);
       followed.add(cursor);
     }

@@ -23,14 +23,14 @@ export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE} AS state, amount, 'RUB' AS cu
   CASE WHEN state = 'pending' THEN payment_url END AS payment_url, refunded, created_at, expires_at,
   closed_at`;
 
-/** Columns for the customer, including those that staff do not see. */
+/** Columns for the customer. Staff do not see the address. */
 const OWN_COLUMNS = `${DEPOSIT_COLUMNS}, receipt_email`;
 
 export interface NewDeposit {
   readonly amount: string;
-  /** Address for the receipt. If null, the customer's last address is used, if any. */
+  /** Address for the receipt; `null` for the customer's last address, if any. */
   readonly receiptEmail: string | null;
-  /** Whether payments have receipts. Without receipts, no address is stored. */
+  /** Whether payments have receipts. Otherwise, no address is stored. */
   readonly hasReceipt: boolean;
 }
 
@@ -53,20 +53,20 @@ const WANTED_COLUMNS = `id AS "depositId", payment_key AS "paymentKey", user_id 
   request, receipt_email AS "receiptEmail", (SELECT environment FROM installation) AS environment,
   idempotency_key AS "idempotencyKey"`;
 
-/** Deposit whose payment must now be read at the provider, or created if its creation is unconfirmed. */
+/** Deposit whose payment must be read now, or created if its creation is unconfirmed. */
 export interface DueDeposit extends WantedPayment {
-  /** Id of the payment; null if its creation has not been confirmed. */
+  /** Id of the payment; null if its creation is unconfirmed. */
   readonly paymentId: string | null;
   readonly ageSeconds: number;
 }
 
-/** Maximum number of pending deposits of a customer. */
+/** Maximum number of a customer's pending deposits. */
 export const MAX_PENDING_DEPOSITS = 20;
-/** Time for which the page of a card payment can usually be used. The provider's state decides. */
+/** Usual lifetime of a card payment's page. The provider's state decides. */
 const PAYABLE_MINUTES = 60;
 /**
- * Time until a new deposit is read first. It is short, because a notification may arrive before the payment
- * is known.
+ * Time until a new deposit's first reading. Short, because a notification may arrive before the payment is
+ * known.
  */
 const FIRST_CHECK_SECONDS = 3;
 /** Shortest pause between readings. A pause is a quarter of the deposit's age, within these bounds. */
@@ -82,7 +82,7 @@ const EXPIRES_UNSEEN_MINUTES = 120;
 /** Runs the statements for deposits that do not move money. */
 @Injectable()
 export class DepositRecords {
-  /** Deposits that requests of this process wait for. */
+  /** Deposits that this process's requests wait for. */
   readonly awaited: RowWaiters<{ readonly id: number; readonly state: DepositOut['state'] }>;
 
   constructor(
@@ -118,7 +118,7 @@ export class DepositRecords {
     return earlier ? { ...earlier, isNew: false } : null;
   }
 
-  /** Stores a deposit, once for each key. @returns null if the customer has too many pending deposits */
+  /** Stores a deposit, once per key. @returns null if the customer has too many pending deposits */
   place(
     userId: number,
     provider: string,
@@ -127,8 +127,7 @@ export class DepositRecords {
   ): Promise<PlacedDeposit | null> {
     const { amount, receiptEmail, hasReceipt } = wanted;
     const { key, requestHash } = idempotency;
-    // The lock is taken first, because a statement that waits for a lock does not see deposits stored
-    // meanwhile.
+    // Lock first: a statement that waits for a lock does not see deposits stored meanwhile.
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const [placed] = await queryRows<{ id: number }>(
         manager,
@@ -194,7 +193,7 @@ export class DepositRecords {
     return stored.request;
   }
 
-  /** Claims deposits whose reading is due, and sets the time of their next reading. */
+  /** Claims deposits whose reading is due, and schedules their next reading. */
   claimDue(provider: string, capacity: number): Promise<DueDeposit[]> {
     return preparedRows<DueDeposit>(
       this.dataSource,
@@ -211,10 +210,8 @@ export class DepositRecords {
   }
 
   /**
-   * Makes those payments due whose deposits are ours and pending. They count as being as late as the latest
-   * reading, up to a minute, so that they are read first when many customers pay at once.
-   *
-   * @returns the ids of these payments
+   * Makes the payments of our pending deposits due. They count as as late as the latest reading, up to a
+   * minute, so that they are read first when many customers pay at once. @returns the ids of these payments
    */
   async bringForward(provider: string, paymentIds: readonly string[]): Promise<string[]> {
     const found = await queryRows<{ paymentId: string }>(
@@ -269,8 +266,7 @@ export class DepositRecords {
 }
 
 /**
- * Returns SQL that ends pending deposits with the state `$1`, and writes their events.
- *
+ * Returns SQL that ends pending deposits with the state `$1` and writes their events.
  * @param which SQL condition for the deposits
  * @param reason SQL for the provider's reason
  */

@@ -11,24 +11,25 @@ import {
 import { SHOWN_STATE } from './deposit-records';
 import { roublesOf } from './payment-records';
 
-/** Due refund, to be requested from the provider or to be looked up there. */
+/** Refund whose request to the provider, or lookup there, is due. */
 export interface DueDepositRefund extends NewRefund {
   /** Whether a call may have had an effect. */
   readonly mayBeMade: boolean;
-  /** Whether it may be sent, because staff have not ended it and the provider remembers its key. */
+  /** Whether it may be sent: staff have not ended it, and the provider remembers its key. */
   readonly isSendable: boolean;
-  /** Whether, by the database's clock, the last call is old enough for every list to contain its effect. */
+  /** Whether, by the database's clock, every list contains the last call's effect. */
   readonly isListedByNow: boolean;
   /** Provider's time at the last call; null before the first call. */
   readonly sentAt: Date | null;
-  /** Time of the next try, as the claim has set it. */
+  /** Time of the next attempt, set by the claim. */
   readonly nextTry: string;
   /** Body of the call; null before the first call. */
   readonly request: string | null;
 }
 
 /**
- * Shortest pause between tries. A pause is a quarter of the time since the first call, within these bounds.
+ * Shortest pause between attempts. A pause is a quarter of the time since the first call, within these
+ * bounds.
  */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
@@ -42,8 +43,8 @@ const IS_SENDABLE = `refund.end_action_id IS NULL
   AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - ${RETRY_WITHIN_SQL})`;
 
 /**
- * Runs the refund job's statements, each of which checks the stored state first. The money was held before,
- * by a statement for staff.
+ * Runs the refund job's statements, each of which checks the stored state first. A statement for staff has
+ * held the money before.
  */
 @Injectable()
 export class DepositRefundRecords {
@@ -59,7 +60,7 @@ export class DepositRefundRecords {
     });
   }
 
-  /** Claims due refunds, which the job then requests or looks up. */
+  /** Claims due refunds, for a request or a lookup. */
   claimDue(provider: string, capacity: number): Promise<DueDepositRefund[]> {
     return preparedRows<DueDepositRefund>(
       this.dataSource,
@@ -86,10 +87,9 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores, before the call, that a refund is being sent, and its request. A refund is sent again only while
-   * the provider remembers its key by both clocks, because the database's clock may have been set.
-   *
-   * @param at the provider's time; null if it is not known
+   * Stores a refund's request before the call. It is sent again only while the provider remembers its key by
+   * both clocks, because the database's clock may have been set.
+   * @param at the provider's time; null if unknown
    * @returns the request stored first; null if the refund must not be sent, or was claimed again
    */
   async recordSending(
@@ -111,9 +111,8 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Records why the provider refused a call.
-   *
-   * @param isUnmade whether this call and all before it certainly had no effect
+   * Records why the provider refused a call. @param isUnmade whether no call so far had an effect, for
+   * certain
    */
   async recordRefusal(
     { refundKey, nextTry }: DueDepositRefund,
@@ -130,9 +129,8 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Captures the held money of a refund that the provider lists as succeeded. Releases the hold instead if
-   * the refund is already stored as found, because its key could not be read at first. Staff then decide the
-   * found refund.
+   * Captures the held money of a refund listed as succeeded. If the refund is already stored as found,
+   * because its key was unreadable at first, releases the hold and lets staff decide the found refund.
    */
   async succeed(provider: string, refund: ProviderRefund & { readonly refundKey: string }): Promise<void> {
     try {
@@ -173,9 +171,8 @@ export class DepositRefundRecords {
 
   /**
    * Releases the held money of a refund that has certainly failed.
-   *
    * @param reason the provider's reason
-   * @param nextTry time that the claim has set; needed if a later claim could mean another call
+   * @param nextTry time set by the claim; needed if a later claim could mean another call
    * @returns whether the money was held
    */
   async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<boolean> {
@@ -196,11 +193,9 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores, once, a refund that was made at the provider without this service. Staff decide it, because only
-   * staff may reduce a balance. A refund in another currency, or with a fraction of a kopeck, is stored as
-   * the same share of the deposit as of the payment.
-   *
-   * @returns whether it is new
+   * Stores, once, a refund made at the provider without this service. Only staff may reduce a balance, so
+   * they decide it. In another currency, or with a fraction of a kopeck, it is stored as the same share of
+   * the deposit as of the payment. @returns whether it is new
    */
   async find(provider: string, { id, paymentId, amount }: ProviderRefund): Promise<boolean> {
     const found = await queryRows(

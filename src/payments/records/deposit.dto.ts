@@ -10,7 +10,7 @@ import {
 } from '../../http';
 import type { ReceiptState } from '../provider/payment-provider';
 
-/** Public states. A deposit is `refunded` if its whole amount, or even more, was returned. */
+/** Public states. `refunded` means that at least the whole amount was returned. */
 export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
 export type DepositState = (typeof DEPOSIT_STATES)[number];
 

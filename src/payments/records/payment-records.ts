@@ -8,7 +8,7 @@ import { UnusableRows } from '../provider/unusable-rows';
 import { endStatement } from './deposit-records';
 import type { PaymentObstacle } from './payment.dto';
 
-/** Prefix of `provider` for payments that another source reported. No provider lists these payments. */
+/** Prefix of `provider` for payments from other sources. No provider lists them. */
 export const INTAKE_PREFIX = 'intake:';
 
 export interface SettledPayment {
@@ -21,7 +21,7 @@ export interface SettledPayment {
 /** Constraints that refuse to credit a payment that is already recorded. */
 const LEFT_TO_STAFF = ['payments_provider_payment_id_key', 'payments_deposit_id_key'];
 
-/** Tables whose rows have receipts, each with the column for the provider's id. */
+/** Tables whose rows have receipts, and the column for the provider's id. */
 const RECEIPTS = {
   deposit: ['deposits', 'provider_payment_id'],
   refund: ['deposit_refunds', 'provider_refund_id'],
@@ -30,21 +30,17 @@ const RECEIPTS = {
 const NONE: SettledPayment = { outcome: 'none' };
 
 /**
- * Returns SQL that posts the credit of a payment, which the CTE `credited (id, user_id, amount)` has stored.
- * The foreign key of the entry ensures that the entry has the payment's user and amount. The index of
- * `payment_id` ensures that a payment has one entry. `ledger_entries` is written here because a payment and
- * its entry are stored by one statement.
- *
- * @param origin SQL expressions for the reason, the reference and the id of the staff action
+ * Returns SQL that posts the credit of a payment stored by the CTE `credited (id, user_id, amount)`. The
+ * entry's foreign key ensures the payment's user and amount; the index of `payment_id` ensures one entry per
+ * payment. Written here because one statement stores a payment and its entry.
+ * @param origin SQL for the reason, the reference and the id of the staff action
  */
 export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `
   INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, payment_id, reason, reference,
                               action_id)
   SELECT user_id, 'topup', amount, 0, id, ${origin} FROM credited`;
 
-/**
- * Returns an amount in roubles; null if it is in another currency, has a fraction of a kopeck, or is zero.
- */
+/** Returns an amount in roubles; null in another currency, with a fraction of a kopeck, or for zero. */
 export function roublesOf({ value, currency }: PaidAmount): Money | null {
   // The provider writes amounts with up to eight decimals.
   if (currency !== 'RUB' || !/^\d+(\.\d\d?0*)?$/.test(value)) return null;
@@ -52,9 +48,7 @@ export function roublesOf({ value, currency }: PaidAmount): Money | null {
   return amount.isPositive() ? amount : null;
 }
 
-/**
- * Applies the provider's payment states. Each statement checks the stored state before it changes anything.
- */
+/** Applies the provider's payment states. Each statement checks the stored state first. */
 @Injectable()
 export class PaymentRecords {
   private readonly logger = new Logger('Payments');
@@ -84,10 +78,9 @@ export class PaymentRecords {
   }
 
   /**
-   * Stores the payment's id in a deposit whose creation was not confirmed, or recreates a deposit that a
-   * restored database lacks. The mark can be trusted, because only we know the shop's key.
-   *
-   * @returns whether the payment has a deposit
+   * Stores the payment's id in a deposit with an unconfirmed creation, or recreates a deposit that a restored
+   * database lacks. The mark can be trusted, because only we know the shop's key. @returns whether the
+   * payment has a deposit
    */
   private async attach(provider: string, { id, mark, ...payment }: ProviderPayment): Promise<boolean> {
     if (mark === null) return false;
@@ -130,10 +123,7 @@ export class PaymentRecords {
     return found.length > 0;
   }
 
-  /**
-   * Records a receipt's registration, if the provider shows it. An unknown state never replaces a stored
-   * state.
-   */
+  /** Records a receipt's registration, if shown. An unknown state never replaces a stored one. */
   async recordReceipt(
     of: 'deposit' | 'refund',
     provider: string,
@@ -165,7 +155,7 @@ export class PaymentRecords {
     return ended ? { outcome: 'ended', depositId: ended.id } : NONE;
   }
 
-  /** Credits a payment: writes the payment, its deposit's state, the entry and the event in one statement. */
+  /** Credits a payment: one statement writes the payment, its deposit's state, the entry and the event. */
   private async credit(provider: string, payment: ProviderPayment): Promise<number | 'above-limit' | null> {
     try {
       const credit = () =>
@@ -190,7 +180,7 @@ export class PaymentRecords {
       const [credited] = await refusedBy(OVERFLOW, credit);
       return credited?.id ?? null;
     } catch (error) {
-      // The payment is already left to staff, who may have decided it in the meantime.
+      // The payment is already left to staff, who may have decided it meanwhile.
       if (LEFT_TO_STAFF.includes(violatedConstraint(error) ?? '')) return null;
       if (error instanceof BalanceTooLarge) return 'above-limit';
       throw error;

@@ -4,7 +4,7 @@ import { ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '../../http';
 export const PAYMENT_STATES = ['unmatched', 'credited', 'rejected'] as const;
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
-/** Obstacles that leave a payment to staff instead of crediting it automatically. */
+/** Obstacles that leave a payment to staff. */
 export const PAYMENT_OBSTACLES = [
   'test-payment',
   'other-currency',

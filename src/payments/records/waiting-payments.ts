@@ -2,12 +2,9 @@ import { PAYMENT_OBSTACLES } from './payment.dto';
 
 export const UNDECIDED_REASONS = [...PAYMENT_OBSTACLES, 'found-refund', 'receipt'] as const;
 
-/** Time within which the provider registers a receipt, if it does so at all. */
+/** Time within which the provider registers a receipt, or never. */
 export const RECEIPT_WITHIN = `interval '3 days'`;
-/**
- * Time for which operators see that a receipt was not registered. No decision in this service ends it
- * earlier.
- */
+/** Time for which operators see that a receipt was not registered. No decision ends it earlier. */
 const RECEIPT_SHOWN_FOR = `interval '7 days'`;
 
 const failedReceipts = (table: string): string => `

@@ -32,7 +32,7 @@ export class DepositChargedBack extends domainError(
     `For a chargeback of the deposit, ${amount.toString()} was debited: set despite_chargeback to refund it`,
 ) {}
 
-/** A field that is `null` does not filter. */
+/** Null fields do not filter. */
 export interface DepositFilter {
   readonly user_id: number | null;
   readonly state: DepositState | null;
@@ -108,8 +108,7 @@ export class DepositRefunds {
 
   /** Locks a deposit against concurrent refunds. @throws DepositNotFound, DepositNotPaid */
   async lockPaid(depositId: number, manager: EntityManager): Promise<Refundable> {
-    // The lock is taken first, because a statement that waits for a lock does not see a refund stored
-    // meanwhile.
+    // Lock first: a statement that waits for a lock does not see a refund stored meanwhile.
     await queryRows(manager, 'SELECT FROM deposits WHERE id = $1 FOR UPDATE', [depositId]);
     const [deposit] = await queryRows<Refundable>(
       manager,
@@ -155,8 +154,7 @@ export class DepositRefunds {
 
   /**
    * Returns the amount to be refunded.
-   *
-   * @param amount null for the rest of the deposit
+   * @param amount null for the whole remaining amount
    * @throws DepositRefundTooLarge, DepositChargedBack
    */
   amountOf(deposit: Refundable, amount: Money | null, despiteChargeback: boolean): Money {
@@ -168,12 +166,11 @@ export class DepositRefunds {
     return returned;
   }
 
-  /** Wakes the job that requests refunds. */
   requestSoon(): void {
     this.refunds.wake();
   }
 
-  /** Returns the refund of a staff action, so that a retry gets the same response; null if there is none. */
+  /** Returns a staff action's refund, so that a retry gets the same response; null if there is none. */
   async ofAction(actionId: number): Promise<DepositRefundOut | null> {
     const [refund] = await queryRows<DepositRefundOut>(
       this.dataSource,
@@ -195,7 +192,7 @@ export class DepositRefunds {
   }
 
   /**
-   * Stops sending a held refund. The job fails the refund when the provider's list proves that it was not
+   * Stops sending a held refund. The job fails the refund once the provider's list proves that it was not
    * made.
    */
   async end({ id }: DepositRefundOut, actionId: number, manager: EntityManager): Promise<DepositRefundOut> {

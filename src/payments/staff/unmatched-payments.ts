@@ -100,8 +100,7 @@ export class UnmatchedPayments {
 
   /**
    * Returns a payment's value in roubles.
-   *
-   * @param named the value that staff set; null if the payment is in roubles and kopecks
+   * @param named value set by staff; null if the payment is in roubles and kopecks
    * @throws AmountNeeded, AmountKnown, AmountTooLarge
    */
   roublesOf({ currency, paid_amount: value }: StaffPaymentOut, named: Money | null): Money {
@@ -114,10 +113,8 @@ export class UnmatchedPayments {
   }
 
   /**
-   * Credits a payment to a user. Its deposit succeeds with the credited amount. A payment at the provider
-   * gets a deposit if it lacks one, so that a refund in the merchant profile is found.
-   *
-   * @throws PaymentOfAnother, BalanceTooLarge
+   * Credits a payment to a user. Its deposit succeeds with this amount. A payment without a deposit gets one,
+   * so that a refund in the merchant profile is found. @throws PaymentOfAnother, BalanceTooLarge
    */
   async match(
     payment: StaffPaymentOut,
@@ -158,7 +155,7 @@ export class UnmatchedPayments {
     if (matched.length === 0) throw new PaymentOfAnother();
   }
 
-  /** Rejects a payment, and cancels its deposit, if any, because the deposit has no other payment. */
+  /** Rejects a payment and cancels its deposit, which has no other payment. */
   async reject(payment: StaffPaymentOut, actionId: number, manager: EntityManager): Promise<void> {
     await queryRows(
       manager,

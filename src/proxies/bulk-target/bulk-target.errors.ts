@@ -4,7 +4,6 @@ import { MAX_TARGETS } from './bulk-target.dto';
 
 export class TooManyTargets extends domainError(
   'bad-request',
-  /** @param matching how many proxies the filter matches */
   (matching: number) => `The filter matches ${matching} proxies, and a request takes at most ${MAX_TARGETS}`,
 ) {}
 

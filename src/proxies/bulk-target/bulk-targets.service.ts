@@ -7,7 +7,7 @@ import { toProxyFilter } from '../filter/proxy-filter.query';
 import { MAX_TARGETS, type BulkTargetRequest } from './bulk-target.dto';
 import { TargetMissing, TwoTargets, TooManyTargets } from './bulk-target.errors';
 
-/** Bulk target of a request, as ids in the given order without duplicates, or as a filter. */
+/** Distinct ids in the given order, or a filter. */
 export type BulkTarget = { readonly ids: readonly string[] } | { readonly filter: ProxyFilter };
 
 export interface TargetProxy {
@@ -19,7 +19,7 @@ export interface TargetProxy {
   readonly version: IpVersion;
 }
 
-/** Id of a target and its proxy, which is null if the user has no proxy with this id. */
+/** Id of a target, and its proxy; null if the user has no proxy with this id. */
 export interface Target {
   readonly proxyId: string;
   readonly proxy: TargetProxy | null;
@@ -38,12 +38,7 @@ export function readBulkTarget({ proxy_ids: ids, filter }: BulkTargetRequest): B
 export class BulkTargetsService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /**
-   * Finds the proxies of a target. Ids stay in their given order, and the proxies of a filter are ordered by
-   * id.
-   *
-   * @throws TooManyTargets
-   */
+  /** Finds a target's proxies: ids in their given order, a filter's proxies by id. @throws TooManyTargets */
   async find(userId: number, target: BulkTarget): Promise<Target[]> {
     if ('filter' in target) {
       const matching = await this.match(userId, target.filter);

@@ -6,29 +6,24 @@ import { jsonOrUndefined } from '../../common';
 import { AppConfig } from '../../config';
 import { hostOf } from './request-through-proxy';
 
-/** Maximum duration of a direct request to the echo endpoint, which needs no other work. */
+/** Maximum duration of a direct request to the echo endpoint. */
 const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
 
-/**
- * Time for which a proxy that reached the echo endpoint shows that other proxies of its family can reach it.
- */
+/** Time for which one proxy's success shows that proxies of its address family can reach the endpoint. */
 const REACHED_FOR_MS = 5 * 60_000;
 
 type Family = 4 | 6;
 
-/**
- * Schema of the echo endpoint's response. It contains the address from which the request came, and whether a
- * header revealed the client of the proxy.
- */
+/** Echo endpoint's response: the address of the request, and whether a header revealed the proxy's client. */
 const verdict = z.object({
   nonce: z.string(),
   address: z.union([z.ipv4(), z.ipv6()]),
   forwarded_for: z.boolean(),
 });
 
-/** Calls the echo endpoint for checks. The endpoint is a route of this service at its public address. */
+/** Calls the echo endpoint, a route of this service at its public address. */
 @Injectable()
 export class EchoEndpoint {
   private readonly logger = new Logger(EchoEndpoint.name);
@@ -42,27 +37,25 @@ export class EchoEndpoint {
     return this.config.proxyChecks.echoUrl;
   }
 
-  /** Returns a URL for one request. The response contains the URL's nonce, which no cache can know. */
+  /** Returns a URL with a nonce that the response must contain and no cache can know. */
   question(url: string): { readonly url: URL; readonly nonce: string } {
     const nonce = randomBytes(16).toString('hex');
     return { url: new URL(`?nonce=${nonce}`, url), nonce };
   }
 
-  /**
-   * Reads a response; returns null unless it is the echo endpoint's response to the request with this nonce.
-   */
+  /** Reads a response; null unless it is the echo endpoint's, with this nonce. */
   read(text: string, nonce: string): z.output<typeof verdict> | null {
     const { data } = verdict.safeParse(jsonOrUndefined(text));
     return data?.nonce === nonce ? data : null;
   }
 
-  /** Records that a proxy reached the echo endpoint over a family of addresses. */
+  /** Records that a proxy reached the echo endpoint over an address family. */
   recordReached(family: Family): void {
     this.reachedAtMs.set(family, performance.now());
     this.recordReachable(family, true);
   }
 
-  /** Logs when checks stop returning results, and when they return results again. */
+  /** Logs when checks stop returning results, and when they resume. */
   recordReachable(family: Family, isReachable: boolean): void {
     if (this.down.has(family) !== isReachable) return;
     if (isReachable) {
@@ -77,9 +70,8 @@ export class EchoEndpoint {
   }
 
   /**
-   * Returns whether the echo endpoint responds without a proxy over a family of addresses. A response over
-   * the other family is enough if a proxy of this family reached the endpoint within the last minutes. Never
-   * rejects.
+   * Returns whether the echo endpoint responds without a proxy over an address family. The other family's
+   * response is enough if a proxy of this family reached the endpoint recently. Never rejects.
    */
   async isReachable(url: string, family: Family): Promise<boolean> {
     const [isDirect, isUp] = await Promise.all([
@@ -94,12 +86,12 @@ export class EchoEndpoint {
     const question = this.question(url);
     const text = await this.fetch(question.url, family).catch(() => '');
     const seen = this.read(text, question.nonce);
-    // NAT64 connects over IPv6 to an endpoint that has only IPv4. The endpoint then sees an IPv4 address.
+    // NAT64 connects over IPv6 to an IPv4-only endpoint, which then sees an IPv4 address.
     return seen !== null && (family === 4 || isIPv6(seen.address));
   }
 
   private async fetch(url: URL, family: Family): Promise<string> {
-    // Node ignores the family for a host that is an address.
+    // Node ignores the family if the host is an address.
     if (![0, family].includes(isIP(hostOf(url)))) return '';
     const { Client, request } = await import('undici');
     // A kept-alive connection would not show whether new ones are accepted.

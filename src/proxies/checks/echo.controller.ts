@@ -12,10 +12,9 @@ const NONCE = /^[0-9a-f]{1,64}$/;
 const REVEALING_HEADERS = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip'];
 
 /**
- * Returns whether a proxy before our own load balancers revealed its client.
- *
- * @param request.ips addresses of X-Forwarded-For up to the first that is not our load balancer's; empty if
- * the request did not come from a load balancer
+ * Whether a proxy in front of our load balancers revealed its client.
+ * @param request.ips addresses of X-Forwarded-For up to the first that is not our load balancer's; empty for
+ * a request without a load balancer
  */
 export function isForwarded({ ips, headers }: Pick<Request, 'ips' | 'headers'>): boolean {
   const forwardedFor = [headers['x-forwarded-for'] ?? []].flat().flatMap((list) => list.split(','));
@@ -25,8 +24,8 @@ export function isForwarded({ ips, headers }: Pick<Request, 'ips' | 'headers'>):
 }
 
 /**
- * Returns the address from which a request came, and nothing else, without using the database. It serves
- * requests through a customer's proxy, so the API description omits it.
+ * Returns the address of a request that came through a customer's proxy, without using the database. The API
+ * description omits the route.
  */
 @ApiExcludeController()
 @Controller('echo')

@@ -18,7 +18,7 @@ const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, checked_a
 
 /**
  * Maximum duration of a request through a proxy. Clients give up after ten seconds, and the echo endpoint is
- * checked directly before and after.
+ * checked before and after.
  */
 const CHECK_TIMEOUT_MS = 7000;
 
@@ -32,8 +32,8 @@ export interface ProxyProbe {
 }
 
 /**
- * Checks whether a customer's proxy works, by a request through the proxy to the echo endpoint. A proxy is
- * reported dead only if the echo endpoint was reachable before and after.
+ * Checks a customer's proxy by a request through it to the echo endpoint. Reports a proxy dead only if the
+ * endpoint was reachable before and after.
  */
 @Injectable()
 export class ProxyChecksService {
@@ -56,7 +56,7 @@ export class ProxyChecksService {
     );
   }
 
-  /** Lists the checks of a proxy, newest first. @throws ProxyNotFound */
+  /** Lists a proxy's checks, newest first. @throws ProxyNotFound */
   async list(userId: number, proxyId: string, page: PageRequest): Promise<Page<ProxyCheckOut>> {
     const { id } = await this.proxies.get(userId, proxyId);
     const { items, next_cursor } = await readPage(page, ({ cursor, limit }) =>
@@ -89,8 +89,8 @@ export class ProxyChecksService {
   }
 
   /**
-   * Checks a proxy without storing the result. Does not prove that the echo endpoint works, because the
-   * caller compares other proxies. Does not count as a customer's request. Never rejects.
+   * Checks a proxy without storing the result or proving that the echo endpoint works: the caller compares
+   * other proxies. Does not count as a customer's request. Never rejects.
    */
   async probe(proxy: ProxyToCheck): Promise<ProxyProbe> {
     const { url } = this.echo;
@@ -112,8 +112,8 @@ export class ProxyChecksService {
   }
 
   /**
-   * Stores the result of a check. Compares the exit address of a working proxy with that of its previous
-   * check that reached the echo endpoint.
+   * Stores a check's result. A working proxy's exit address is compared with that of its previous check that
+   * reached the echo endpoint.
    */
   private async store(proxy: Proxy, result: Result): Promise<ProxyCheckOut> {
     return queryRow<ProxyCheckOut>(

@@ -9,7 +9,7 @@ import type { Proxy } from '../proxy';
 import { isFaultOfPeer } from '../tcp-ping';
 import type { ProxyCheckReason } from './verdict';
 
-/** Reasons for a failed request through a proxy. The excluded reasons do not concern the proxy's own work. */
+/** Reasons for a failed request through a proxy. The excluded reasons need more than one request. */
 export type ProxiedRequestFailure = Exclude<
   ProxyCheckReason,
   'leaks-forwarded-for' | 'exit-differs' | 'echo-down'
@@ -17,20 +17,18 @@ export type ProxiedRequestFailure = Exclude<
 
 export type ProxyToCheck = Pick<Proxy, 'proxyType' | 'host' | 'port' | 'login' | 'password'>;
 
-/** Progress of a request through a proxy. Times are milliseconds since the start of the request. */
+/** Progress of a request through a proxy. Times are milliseconds since the request's start. */
 export interface ProxiedRequest {
-  /** Time when the TCP connection to the proxy was open. */
+  /** Time when the TCP connection to the proxy opened. */
   readonly connectMs: number | null;
   /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
   readonly isAccepted: boolean;
-  /** Time when the first byte of a response arrived, from the target or the proxy. */
+  /** Time of the response's first byte, from the target or the proxy. */
   readonly firstByteMs: number | null;
   readonly result: { readonly text: string } | { readonly failure: ProxiedRequestFailure };
 }
 
-/**
- * Maximum time to look up the proxy's host. A slower resolver is at fault itself. Addresses need no lookup.
- */
+/** Maximum time to look up the proxy's host. A slower resolver is at fault itself. */
 const LOOKUP_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
@@ -45,20 +43,20 @@ class ProxyFailure extends Error {
   }
 }
 
-/** Returns the host of a URL, without the brackets of an IPv6 address. */
+/** Returns a URL's host without the brackets of an IPv6 address. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
 /**
- * Makes a GET request through a proxy, without following redirects, and closes the connection. Like browsers,
- * it sends an HTTP proxy a plain request for an http URL, and CONNECT for https. A SOCKS proxy resolves the
- * name of the target itself. Never rejects.
+ * Makes one GET request through a proxy without following redirects. Like browsers, sends an HTTP proxy a
+ * plain request for http and CONNECT for https. A SOCKS proxy resolves the target's name itself. Never
+ * rejects.
  */
 export async function requestThroughProxy(
   proxy: ProxyToCheck,
   url: URL,
   timeoutMs: number,
 ): Promise<ProxiedRequest> {
-  // undici is loaded on first use, because it takes 20 MB.
+  // Loaded on first use, because undici takes 20 MB.
   const { buildConnector, Client } = await import('undici');
   const startedAt = performance.now();
   const sinceStart = () => Math.ceil(performance.now() - startedAt);
@@ -165,7 +163,8 @@ async function openSocks(
 }
 
 /**
- * Patterns of error texts. The packages report a proxy's responses only in these texts, which tests check.
+ * Patterns of error texts, the only place where the packages report a proxy's responses. Tests check the
+ * texts.
  */
 const FAILURE_PATTERNS: readonly (readonly [RegExp, ProxiedRequestFailure])[] = [
   [/Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],

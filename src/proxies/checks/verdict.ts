@@ -1,6 +1,4 @@
-/**
- * Verdict for each reason. `false` means that the proxy is at fault, and `null` that the fault is in doubt.
- */
+/** Verdict by reason. `false` blames the proxy; `null` leaves the fault in doubt. */
 const WORKS = {
   refused: false,
   'wrong-login': false,

@@ -10,7 +10,7 @@ import {
   StringField,
 } from '../../http';
 
-/** Kinds of changes of a proxy after its purchase, as `record_proxy_changes()` notes them. */
+/** Changes of a proxy after its purchase that `record_proxy_changes()` notes. */
 export const PROXY_CHANGES = [
   'moved',
   'credentials_changed',

@@ -5,24 +5,21 @@ import { type PageRequest, readPageBy } from '../../http';
 import type { ProxyEvent, ProxyHistoryPage } from './proxy-history.dto';
 
 interface PlacedEvent extends ProxyEvent {
-  /**
-   * Cursor of the event, which consists of its microseconds since 1970 and the id of its note, or 0 without a
-   * note.
-   */
+  /** Cursor of the event: its microseconds since 1970 and its note's id, or 0 without a note. */
   readonly cursor: string;
 }
 
 /**
- * Reads the history of a proxy. Its orders show its purchase and prolongations. A trigger notes all other
- * changes, and the ends of prolongations, since the trigger was installed.
+ * Reads a proxy's history. Its orders show the purchase and prolongations; a trigger has noted all other
+ * changes, and prolongations' new expiries, since its installation.
  */
 @Injectable()
 export class ProxyHistoryService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns the events of a proxy, newest first. A prolongation and the note of its new end have the same
-   * time, because they share a transaction.
+   * Returns a proxy's events, newest first. A prolongation and the note of its new expiry share a transaction
+   * and thus a time.
    */
   async read(userId: number, proxyId: number, page: PageRequest<string>): Promise<ProxyHistoryPage> {
     const find = ({ cursor, limit }: PageRequest<string>): Promise<PlacedEvent[]> => {

@@ -3,10 +3,7 @@ import { ProxyFilterQuery } from '../filter/proxy-filter.query';
 
 export const MAX_PAGE = 1000;
 
-/**
- * Query of the list. It ignores unknown parameters, because the first version of the list ignored all of
- * them.
- */
+/** Ignores unknown parameters, as the first version of the list did. */
 export class ListProxiesQuery extends ProxyFilterQuery {
   @IntegerField({
     description:

@@ -57,8 +57,8 @@ export class ProxyOut {
 }
 
 /**
- * Returns a function that formats times in UTC, to the second, because the provider's times are whole
- * seconds. The function reuses its last text, because the proxies of a purchase have the same times.
+ * Returns a formatter of times in UTC, to the second like the provider's. It reuses its last text, because a
+ * purchase's proxies share their times.
  */
 function secondsWriter(): (date: Date | null) => string | null {
   let last = { ms: NaN, text: '' };

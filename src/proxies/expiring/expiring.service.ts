@@ -8,9 +8,9 @@ import type { LeasedRun } from '../../jobs';
 const BATCH_SIZE = 1000;
 
 /**
- * Reminds customers, one stage at a time, that their proxies will end. One statement marks the stage in the
- * proxy's row and writes the event, so that crashes and concurrent runs send one reminder for each stage of
- * each end. The shortest stage comes first, so that missed longer stages are skipped.
+ * Reminds customers in stages that their proxies will expire. One statement marks the stage in the proxy's
+ * row and writes the event, so crashes and concurrent runs send one reminder per stage and expiry. The
+ * shortest stage comes first, so that missed longer stages are skipped.
  */
 @Injectable()
 export class ExpiringService {
@@ -21,7 +21,7 @@ export class ExpiringService {
     private readonly config: AppConfig,
   ) {}
 
-  /** @returns the number of sent reminders, by the hours of the stage */
+  /** @returns the number of sent reminders by the stage's hours */
   async remind(run: LeasedRun): Promise<Record<string, number>> {
     const report: Record<string, number> = {};
     for (const hours of [...this.config.proxies.expiringHours].sort((one, other) => one - other)) {
@@ -36,8 +36,8 @@ export class ExpiringService {
   }
 
   /**
-   * Sends a batch of reminders. Rows that another transaction is changing wait until the next run, because
-   * their end may be about to move.
+   * Sends a batch of reminders, except for rows that another transaction is changing: their expiry may be
+   * about to move.
    */
   private async remindBatch(hours: number): Promise<number> {
     const { count } = await queryRow<{ count: number }>(

@@ -8,13 +8,13 @@ import { type ExportOptions, type ProxyExportService, variantOf } from './proxy-
 interface ConditionalResponse {
   readonly tag: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Returns the body. Called only if the caller does not have the response already. */
+  /** Returns the body. Called only if the caller lacks the response. */
   readonly write: (closed: AbortSignal) => Promise<Buffer | AsyncGenerator<Buffer>>;
 }
 
 /**
- * Sends a response, or 304 if the caller has it already. Only the caller may cache the response, and has to
- * revalidate it before each use.
+ * Sends a response, or 304 if the caller already has it. Only the caller may cache it, and must revalidate it
+ * before each use.
  */
 export async function sendConditionally(
   request: Request,
@@ -33,7 +33,7 @@ export async function sendConditionally(
   if (!stream) response.send(body);
   else if (request.method !== 'HEAD') await pipeline(stream, response);
   else {
-    // Node discards the body of a HEAD response, so it is useless to generate the pieces.
+    // Node discards the body of a HEAD response.
     stream.destroy();
     response.flushHeaders();
     response.end();
@@ -41,10 +41,8 @@ export async function sendConditionally(
 }
 
 /**
- * Sends an export as a file, or 304 if the caller has it already.
- *
- * @param place the route or link of the export; each place has its own entity tags, which reveal nothing
- * about others
+ * Sends an export as a file, or 304 if the caller already has it.
+ * @param place the export's route or link. Each has its own entity tags, which reveal nothing about others
  */
 export function sendExport(
   request: Request,

@@ -11,7 +11,7 @@ export const ETAG_HEADER = {
   },
 };
 
-/** Describes a route that returns 304 if the client has the response already. */
+/** Describes a route that returns 304 if the client already has the response. */
 export const Conditional = () =>
   applyDecorators(
     ApiHeader({

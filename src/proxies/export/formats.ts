@@ -9,16 +9,13 @@ import { clashObject, proxyName, playwrightObject, singBoxObject, toYaml } from 
 export interface ExportFormat {
   readonly contentType: string;
   readonly fileName: string;
-  /**
-   * Text before the first proxy. `separator` is the text between two proxies, and `end` the text after the
-   * last.
-   */
+  /** Text before the first proxy; `separator` is between two proxies, `end` after the last. */
   readonly start: string;
   readonly separator: string;
   readonly end: string;
-  /** Text of an export without proxies, if it is not `start` and `end`. */
+  /** Text of an export without proxies. Default: `start` and `end`. */
   readonly empty?: string;
-  /** Writes one proxy. PostgreSQL writes `json` and `lines`, which is several times as fast. */
+  /** Writes one proxy. PostgreSQL writes `json` and `lines`, several times as fast. */
   readonly write: 'json' | 'lines' | ((proxy: ProxyOut) => string);
 }
 
@@ -52,7 +49,7 @@ const NO_PROXY: ProxyOut = {
   descr: null,
 };
 
-/** Returns a format for one file only, because each line depends on the lines before it. */
+/** Returns a format for one file only, because each line depends on the previous ones. */
 function curlFormat(): ExportFormat {
   let isChosen = false;
   const line = (proxy: ProxyOut): string => `proxy = "${urlOf(proxy)}"\n`;
@@ -77,11 +74,10 @@ function curlFormat(): ExportFormat {
 }
 
 /**
- * Maximum number of proxies in a group. A person can choose from so many, and they take little memory while a
- * slow reader is served.
+ * Maximum number of proxies in a group: few enough to choose from, and to keep in memory for a slow reader.
  */
 const MAX_IN_GROUP = 1000;
-/** Name of the group in profiles. It differs from the names of proxies, which contain an id. */
+/** Name of the group in profiles. Proxies' names contain an id. */
 const GROUP = 'rented';
 
 interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
@@ -90,7 +86,7 @@ interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
 }
 
 /**
- * Returns a format for one file only. It ends with a group of the active proxies, or of one that refuses
+ * Returns a format for one file only, which ends with a group of the active proxies, or of one that refuses
  * connections.
  */
 function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
@@ -120,8 +116,8 @@ const clashFormat = (): ExportFormat =>
     write: (proxy) => `  - ${clashObject(proxy)}\n`,
     endWith: (proxies) =>
       `proxy-groups:\n  - ${toYaml({ name: GROUP, type: 'select', proxies })}\n` +
-      // The first rule does not apply to UDP that its proxy cannot carry. Without the second rule, such UDP
-      // would go out directly.
+      // The first rule skips UDP that its proxy cannot carry. Without the second rule, such UDP would go out
+      // directly.
       `rules:\n  - MATCH,${GROUP}\n  - MATCH,REJECT\n`,
   });
 
@@ -191,9 +187,9 @@ export const FORMAT_NAMES = Object.keys(FORMATS).filter((name) => name !== 'exce
 
 export interface ExportLayout {
   readonly format: AnyFormat;
-  /** Valid template, which replaces the format. */
+  /** Valid template that replaces the format. */
   readonly template: string | null;
-  /** For `url` and templates. `socks5h` by default. */
+  /** Scheme for `url` and templates. Default: `socks5h`. */
   readonly socks?: SocksScheme | undefined;
 }
 

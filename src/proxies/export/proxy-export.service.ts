@@ -19,21 +19,21 @@ interface Wanted {
   readonly format: ExportFormat;
 }
 
-/** Identifies everything that the text of an export depends on, except for the list revision. */
+/** Returns everything, except the list revision, on which an export's text depends. */
 export const variantOf = ({ format, template, socks, filter }: ExportOptions): string =>
   `${format} ${socks ?? 'socks5h'} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
 
 /**
- * Returns whether a filter is usual. Usual filters are few enough for the cache and for prepared statements.
- * Other filters contain values that customers choose.
+ * Whether a filter is usual. Usual filters are few enough for the cache and prepared statements; others
+ * contain values that customers choose.
  */
 const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>
   isUnfiltered(others);
 
-/** Returns whether PostgreSQL writes a format. The thread that serves all requests writes other formats. */
+/** Whether PostgreSQL writes a format. The thread that serves all requests writes other formats. */
 const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
 
-/** Returns whether an export is specified. Specified exports are never refused. */
+/** Whether an export is specified. Specified exports are never refused. */
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
 /** Size of the cache, enough for the lists of 100,000 proxies. */
@@ -44,13 +44,11 @@ const ENTRY_BYTES = 512;
  * Maximum number of proxies in a cached export, about 2 MB as JSON. A larger export would evict many others.
  */
 const MAX_CACHED_PROXIES = 8000;
-/**
- * Maximum number of proxies in a cached export by template, which may write some kilobytes for each proxy.
- */
+/** Maximum for a cached export by template, which may write some kilobytes per proxy. */
 const MAX_CACHED_BY_TEMPLATE = 1000;
 
 /**
- * Maximum number of proxies in a batch. Smaller batches need more statements, and larger ones delay the first
+ * Maximum number of proxies in a batch. Smaller batches need more statements; larger ones delay the first
  * byte.
  */
 const MAX_BATCH = 1000;
@@ -62,11 +60,11 @@ const READS_OF_A_USER = 2;
 /** Number of proxies read at a time for all readers together. Readers who stop reading occupy memory. */
 const PROXIES_TOGETHER = 5000;
 
-/** Returns SQL for a time in UTC, to the second, because the provider's times are whole seconds. */
+/** Returns SQL for a time in UTC, to the second like the provider's. */
 const isoSeconds = (column: string): string =>
   `replace(left(${column}::text, 19), ' ', 'T') || 'Z' AS ${column}`;
 
-/** SQL that selects the fields of `ProxyOut`, in order, from a row of `proxies`. `$1` is the current time. */
+/** Selects the fields of `ProxyOut`, in order, from a row of `proxies`. `$1` is the current time. */
 export const EXPORTED_COLUMNS = `
   SELECT id::text, host, port, login, password, proxy_type, country, version,
          ${isoSeconds('date_start')}, ${isoSeconds('date_end')},
@@ -82,28 +80,28 @@ const readLines = (selected: string): string => `
     FROM (SELECT id, format(E'%s:%s:%s:%s\\n', host, port, login, password) AS part ${selected}) AS parts`;
 
 interface Batch {
-  /** Content of the proxies; null if there are no more proxies. */
+  /** Content; null if there are no more proxies. */
   readonly text: string | null;
   readonly last: number;
   readonly hasMore: boolean;
 }
 
 interface Piece extends Pick<Batch, 'last' | 'hasMore'> {
-  /** Content of the proxies; null if there are no more proxies. */
+  /** Content; null if there are no more proxies. */
   readonly bytes: Buffer | null;
 }
 
 /** Writes a user's proxies, ordered by id, as the text of lists and exports. */
 @Injectable()
 export class ProxyExportService {
-  /** Cache of exports. Concurrent requests share an export that is being written. */
+  /** Cached exports. Concurrent requests share an export that is being written. */
   private readonly cache = new LRUCache<string, Buffer, Wanted>({
     maxSize: CACHE_BYTES,
     sizeCalculation: ({ length }, key) => ENTRY_BYTES + key.length + length,
     fetchMethod: (_key, _old, { context }) => this.writeForAll(context),
     ignoreFetchAbort: true,
   });
-  /** Number of exports that are being sent in pieces. */
+  /** Number of exports being sent in pieces. */
   private open = 0;
   private readonly turns = new ConcurrencyLimit<number>(READS_AT_ONCE, READS_OF_A_USER);
 
@@ -113,12 +111,10 @@ export class ProxyExportService {
   ) {}
 
   /**
-   * Returns the text of an export in UTF-8. With usual filters, the text is written once for a revision and
-   * cached. The text of very many proxies is generated in pieces, so that a reader who stops occupies little
-   * memory.
-   *
+   * Returns an export's text in UTF-8. With usual filters, it is written once per revision and cached. Very
+   * long texts are generated in pieces, so that a reader who stops occupies little memory.
    * @param closed aborts when the text was sent, or the reader left
-   * @throws TooManyUnderWay, including when the first piece is read; the reason of `closed`
+   * @throws TooManyUnderWay, even when the first piece is read; the reason of `closed`
    */
   async get(
     revision: ListRevision,
@@ -134,7 +130,7 @@ export class ProxyExportService {
     return this.cache.forceFetch(key, { context: wanted });
   }
 
-  /** Writes an export to its end even if a reader leaves, because other requests may wait for it. */
+  /** Writes a whole export even if a reader leaves, because other requests may wait for it. */
   private async writeForAll(wanted: Wanted): Promise<Buffer> {
     const leave = this.enter(wanted);
     return this.writeWhole(wanted).finally(leave);
@@ -149,8 +145,8 @@ export class ProxyExportService {
   }
 
   /**
-   * Writes an export in pieces. Between pieces, no connection is occupied, so that slow readers do not
-   * exhaust the pool.
+   * Writes an export in pieces. Between them, no connection is occupied, so that slow readers do not exhaust
+   * the pool.
    */
   private async *writePieces(wanted: Wanted, closed: AbortSignal): AsyncGenerator<Buffer> {
     const leave = this.enter(wanted);
@@ -172,15 +168,14 @@ export class ProxyExportService {
   private async writeWhole(wanted: Wanted, closed?: AbortSignal): Promise<Buffer> {
     const pieces: Buffer[] = [];
     for await (const bytes of this.writeBytes(wanted, () => Infinity, closed)) pieces.push(bytes);
-    // A small pooled buffer of Node would retain the memory that it shares with other buffers.
+    // A small pooled buffer of Node would retain the memory that it shares with others.
     const whole = Buffer.alloc(pieces.reduce((sum, { length }) => sum + length, 0));
     pieces.reduce((at, piece) => at + piece.copy(whole, at), 0);
     return whole;
   }
 
   /**
-   * Yields the bytes of an export, and reads one batch ahead of the reader.
-   *
+   * Yields an export's bytes and reads one batch ahead of the reader.
    * @param size returns the maximum number of proxies in a batch
    */
   private async *writeBytes(
@@ -192,14 +187,14 @@ export class ProxyExportService {
     const readAfter = (last: number): Promise<Piece> => {
       const limit = isByDatabase(wanted.format) ? size() : Math.min(size(), MAX_BATCH);
       const before = last === 0 ? start : separator;
-      // Text that waits for a slow reader is kept as bytes, outside the heap, which is slow to shrink.
+      // Text for a slow reader is kept as bytes, outside the heap, which is slow to shrink.
       const batch = this.turns
         .run(wanted.revision.userId, () => this.read(wanted, last, limit), closed)
         .then(({ text, ...rest }): Piece => ({
           ...rest,
           bytes: text === null ? null : Buffer.from(before + text),
         }));
-      // If the reader leaves before the batch is awaited, its failure is ignored.
+      // Ignores the failure of a batch whose reader has left.
       batch.catch(() => undefined);
       return batch;
     };
@@ -222,7 +217,7 @@ export class ProxyExportService {
     const most = limit === Infinity ? null : limit;
     const values: unknown[] = [new Date(revision.fromMs), revision.userId, after, most];
     const condition = proxyFilterSql(filter, (value) => `$${values.push(value)}`, '$1');
-    // Each statement uses the time, even if it needs none, because PostgreSQL has to know the type of `$1`.
+    // Each statement uses the time, because PostgreSQL has to know the type of `$1`.
     const selected = `
       FROM proxies
      WHERE user_id = $2 AND id > $3 AND $1::timestamptz IS NOT NULL AND ${condition}

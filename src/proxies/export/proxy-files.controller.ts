@@ -92,8 +92,5 @@ function fileController(format: FormatName): Type {
   return ProxyFileController;
 }
 
-/**
- * Controllers of `GET /proxies/lists/{format}`. Each format has its own path, so that it is described with
- * one media type.
- */
+/** Controllers of `GET /proxies/lists/{format}`: one path per format, each described with one media type. */
 export const PROXY_FILE_CONTROLLERS = [...FORMAT_NAMES.map(fileController), TemplateFileController];

@@ -3,7 +3,7 @@ import { authorityOf, percentEncode, schemeOf, type SocksScheme, urlOf } from '.
 
 /** Maximum length of a template, in code points. */
 export const MAX_TEMPLATE_LENGTH = 500;
-/** Maximum number of placeholders. Together with MAX_TEMPLATE_LENGTH, it limits the length of a line. */
+/** Maximum number of placeholders. It limits the length of a line, together with MAX_TEMPLATE_LENGTH. */
 const MAX_PLACEHOLDERS = 20;
 
 type Value = (proxy: ProxyOut, socks: SocksScheme) => string;
@@ -30,12 +30,9 @@ const VALUES = {
 
 export const PLACEHOLDERS = Object.keys(VALUES) as readonly (keyof typeof VALUES)[];
 
-/** Matches literal characters, an escape, a doubled brace, a placeholder, or otherwise one character. */
+/** Matches literal characters, an escape, a doubled brace, a placeholder, or any other character. */
 const PARTS = /[^\\{}]+|\\[nt\\]|\{\{|\}\}|\{(?<name>[^{}]*)\}|[^]/g;
-/**
- * Texts of escapes and doubled braces. They are in a map because an object has inherited names such as
- * `constructor`, which a customer could write.
- */
+/** Texts of escapes and doubled braces. A map, because an object inherits names such as `constructor`. */
 const LITERALS: ReadonlyMap<string, string> = new Map([
   ['\\n', '\n'],
   ['\\t', '\t'],
@@ -53,7 +50,7 @@ export class TemplateMistake extends Error {}
 
 const isPlaceholder = (name: string): name is keyof typeof VALUES => Object.hasOwn(VALUES, name);
 
-/** Before `://`, a type is the scheme that every client knows. */
+/** Before `://`, the placeholder is replaced with the scheme that every client knows. */
 const schemeOfType: Value = (proxy) => schemeOf(proxy, 'socks5');
 
 function readPart({ 0: text, 1: name, index, input }: RegExpExecArray): Part {
@@ -79,7 +76,7 @@ function readTemplate(template: string): readonly Part[] {
   return parts;
 }
 
-/** Returns why a text is not a template; undefined if it is a template. */
+/** Returns why a text is not a template; undefined if it is one. */
 export function findTemplateMistake(template: string): string | undefined {
   try {
     readTemplate(template);

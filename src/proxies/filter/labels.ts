@@ -1,17 +1,12 @@
-/** Maximum length of a customer's label, in code points. MAX_TAG_LENGTH is the maximum for a tag. */
+/** Maximum length of a customer's label, in code points. */
 export const MAX_LABEL_LENGTH = 100;
 export const MAX_TAG_LENGTH = 50;
 export const MAX_TAGS = 20;
 
-/**
- * Normalizes a label to one Unicode form without surrounding blanks, so that labels that look the same are
- * equal.
- */
+/** Normalizes a label to NFC without surrounding blanks, so that labels that look the same are equal. */
 export const normalLabel = (text: string): string => text.normalize('NFC').trim();
 
-/**
- * Returns a tag in its stored form, which is a normalized label in lower case. Searches use the same form.
- */
+/** Returns a tag in its stored form: normalized, in lower case. Searches use the same form. */
 export const normalTag = (text: string): string => normalLabel(text).toLowerCase();
 
 /** Returns tags in their stored form, sorted and without duplicates. */

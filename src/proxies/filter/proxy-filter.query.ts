@@ -11,7 +11,6 @@ import {
 import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, normalLabel, normalTag } from './labels';
 import type { ProxyFilter } from './proxy-filter';
 
-/** Validates a country to filter by. Renewal rules use the same field. */
 export const CountryFilterField = (): PropertyDecorator =>
   StringField({
     description: 'Only proxies of this country, e.g. `ru`, case-insensitive',
@@ -38,7 +37,7 @@ export const TagFilterField = (): PropertyDecorator =>
     pattern: PRINTABLE,
   });
 
-/** Filter of a request, without the proxy type, for which `GET /proxies/export` has its own field. */
+/** Filter of a request, without the proxy type: `GET /proxies/export` has its own field for it. */
 export class ProxyFilterFields {
   @CountryFilterField()
   readonly country!: string | null;
@@ -83,11 +82,10 @@ export class ProxyFilterQuery extends ProxyFilterFields {
   readonly proxy_type!: ProxyType | null;
 }
 
-/** Filter in a request's body, as the JSON object `filter`. */
 @StrictRequest()
 export class ProxyFilterBody extends ProxyFilterQuery {}
 
-/** Converts the filter of a request. Omitted fields become null. */
+/** Converts a request's filter. Omitted fields become null. */
 export function toProxyFilter({
   country,
   version = null,

@@ -1,6 +1,6 @@
 import type { IpVersion, ProxyType } from '../../common';
 
-/** Filter of a user's proxies. A field that is null does not restrict them. */
+/** Filter of a user's proxies. Null fields do not restrict them. */
 export interface ProxyFilter {
   /** Country code in lower case, as stored. */
   readonly country: string | null;
@@ -8,11 +8,11 @@ export interface ProxyFilter {
   readonly proxyType: ProxyType | null;
   /** Whether the rental lasts and the provider has not withdrawn the proxy. */
   readonly active: boolean | null;
-  /** Customer's own label, matched as a whole. It is `descr` in JSON. */
+  /** Customer's own label (`descr` in JSON), matched as a whole. */
   readonly label: string | null;
   /** One of the customer's own tags, as `normalTag()` returns it. */
   readonly tag: string | null;
-  /** Time before which the rental ends. Rentals without an end do not match. */
+  /** Time before which the rental expires. Rentals without an expiry do not match. */
   readonly endsBefore: Date | null;
   /** Purchase that delivered the proxy. */
   readonly orderId: number | null;
@@ -22,11 +22,10 @@ export const isUnfiltered = (filter: Partial<ProxyFilter>): boolean =>
   Object.values(filter).every((value) => value === null);
 
 /**
- * Returns a filter's SQL condition on the table `proxies`, in parentheses. The caller's WHERE must name the
- * user as well.
- *
+ * Returns a filter's SQL condition on the table `proxies`, in parentheses. The caller's WHERE must also name
+ * the user.
  * @param given adds a parameter to the statement and returns its place, e.g. `$3`
- * @param now an expression for the current time, e.g. `$1` or `now()`
+ * @param now SQL for the current time, e.g. `$1` or `now()`
  */
 export function proxyFilterSql(filter: ProxyFilter, given: (value: unknown) => string, now: string): string {
   const { country, version, proxyType, active, label, tag, endsBefore, orderId } = filter;

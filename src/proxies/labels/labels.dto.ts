@@ -37,7 +37,6 @@ const TAGS =
   `Your tags, which replace the current ones: up to ${MAX_TAGS} of ${MAX_TAG_LENGTH} characters at ` +
   'most. They are stored in lower case, each once. `null` clears them; if omitted, they stay';
 
-/** Label and tags of one proxy. */
 @StrictRequest()
 export class LabelProxyRequest {
   @LabelField({ description: DESCR, example: 'scraper 1' })
@@ -47,7 +46,6 @@ export class LabelProxyRequest {
   readonly tags!: readonly string[] | null | undefined;
 }
 
-/** Label and tags of many proxies at once. */
 export class LabelProxiesRequest extends BulkTargetRequest {
   @LabelField({ description: DESCR, example: 'scraper 1' })
   readonly descr!: string | null | undefined;

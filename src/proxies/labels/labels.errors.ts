@@ -1,15 +1,15 @@
 import { domainError } from '../../common';
 import { MAX_TAGS } from '../filter/labels';
 
-/** Refusal of the whole request, after which none of its proxies is changed. */
+/** Refuses the whole request. */
 export class TooManyTags extends domainError(
   'bad-request',
   `A proxy has at most ${MAX_TAGS} tags; nothing was changed`,
 ) {}
 
 /**
- * Refusal of a token with a daily limit. Renewal rules select proxies by labels and tags, and renewals by
- * rules do not count against a token's limit.
+ * Refuses a token with a daily limit. Renewal rules select proxies by labels and tags, and a token's limit
+ * does not count renewals by rules.
  */
 export class LimitedTokenCannotMoveRules extends domainError(
   'forbidden',

@@ -7,7 +7,7 @@ import { MAX_TAGS, normalLabel, normalTags } from '../filter/labels';
 import type { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from './labels.dto';
 import { LimitedTokenCannotMoveRules, TooManyTags } from './labels.errors';
 
-/** Change of a label and tags. Undefined keeps the current value, and null clears it. */
+/** Undefined keeps the current value; null clears it. */
 type LabelChange = LabelProxyRequest & Partial<Pick<LabelProxiesRequest, 'add_tags' | 'remove_tags'>>;
 
 interface Labelled {
@@ -18,7 +18,7 @@ interface Labelled {
   readonly isMoved: boolean;
 }
 
-/** Writes the labels and tags of customers, which are never sent to the provider. */
+/** Writes customers' labels and tags, which are never sent to the provider. */
 @Injectable()
 export class LabelsService {
   constructor(
@@ -48,10 +48,8 @@ export class LabelsService {
   }
 
   /**
-   * Asserts that the caller may give an order a label. A token with a daily limit may not, if the label would
-   * bring the order's proxies under another renewal rule.
-   *
-   * @throws LimitedTokenCannotMoveRules
+   * Asserts that the caller may give an order a label. A token with a daily limit may not bring the order's
+   * proxies under another renewal rule. @throws LimitedTokenCannotMoveRules
    */
   async assertMayLabel({ userId, dailyLimit }: Caller, country: string, label: string): Promise<void> {
     if (dailyLimit === null) return;
@@ -65,9 +63,8 @@ export class LabelsService {
   }
 
   /**
-   * Changes the labels and tags of all these proxies, or of none. Locks the rows first, in the order of their
-   * ids, so that concurrently added tags are all kept, and requests do not deadlock.
-   *
+   * Changes the labels and tags of all these proxies, or of none. Locks the rows first, in id order, so that
+   * concurrently added tags are kept and requests do not deadlock.
    * @throws TooManyTags, LimitedTokenCannotMoveRules
    */
   async change(

@@ -9,8 +9,8 @@ interface Uses {
 }
 
 /**
- * Counts how often links are fetched. The counts are written together at intervals, so that no request waits
- * for a statement. If a replica crashes, its unwritten counts are lost.
+ * Counts link fetches. Counts are written together at intervals, so that no request waits for a statement. A
+ * crash loses a replica's unwritten counts.
  */
 @Injectable()
 export class LinkUses implements OnModuleDestroy {
@@ -31,7 +31,7 @@ export class LinkUses implements OnModuleDestroy {
     const taken = [...this.counted];
     this.counted = new Map();
     try {
-      // The rows are locked in order, so that replicas do not deadlock.
+      // Rows are locked in order, so that replicas do not deadlock.
       await queryRows(
         this.dataSource,
         `WITH locked AS (SELECT id FROM export_links WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)
@@ -48,7 +48,6 @@ export class LinkUses implements OnModuleDestroy {
     }
   }
 
-  /** Writes the last counts, before the connections to the database end. */
   async onModuleDestroy(): Promise<void> {
     await this.write();
   }

@@ -4,8 +4,7 @@ import { InputMistake, RequestInvalid } from '../../http';
 export class LinkNotFound extends domainError('not-found', 'Link not found') {}
 
 /**
- * Refusal of a secret that is unknown, expired, revoked, or restricted to other addresses. The response does
- * not say which.
+ * Refuses a secret that is unknown, expired, revoked, or restricted to other addresses, without saying which.
  */
 export class SecretLinkNotFound extends domainError('not-found', 'Link not found', {
   // By default, caches store a 404.
@@ -19,10 +18,7 @@ export class TooManyLinks extends domainError(
   (most: number) => `There are ${most} links already: delete some first`,
 ) {}
 
-/**
- * Refusal of a format together with a template. Clients may send the default of `format`, which does not
- * contradict a template.
- */
+/** Refuses a format together with a template. Clients may send the default of `format` with a template. */
 export class FormatBesideTemplate extends RequestInvalid {
   constructor(template: string) {
     const error = 'send either format or template, not both';
@@ -37,7 +33,7 @@ export class LinkExpiryInPast extends domainError('bad-request', 'expires_at mus
 /** A link inherits the restrictions of the token that creates it. */
 export class LinkWiderThanToken extends domainError(
   'forbidden',
-  /** @param fields names of the request's wider fields */
+  /** @param fields the request's wider fields */
   (fields: readonly string[]) =>
     `A link cannot be wider than the token that creates it: ${fields.join(', ')}`,
 ) {}

@@ -44,23 +44,17 @@ interface FoundLink extends Omit<OpenLink, 'options'> {
   readonly hash: string;
 }
 
-/** Filter of the request, in JSON and without its nulls. */
+/** Filter as requested, in JSON without nulls. */
 type StoredFilter = Partial<Omit<ProxyFilterBody, 'ends_before'> & { readonly ends_before: string }>;
 
 /** Maximum number of remembered pairs of a link and an address that opened it; about 200 bytes each. */
 const MAX_KNOWN = 20_000;
 
 const DAY_MS = 24 * 3600 * 1000;
-/**
- * Days for which expired links are kept, long enough for a list to show which expired link a program still
- * fetched.
- */
+/** Days for which expired links are kept, so that a list shows which expired link a program still fetches. */
 const EXPIRED_LINK_DAYS = 30;
 
-/**
- * SQL for the end of a link, which is its expiry or its token's revocation, whichever is earlier; null
- * without either.
- */
+/** SQL for a link's expiry or its token's revocation, whichever is earlier; null without either. */
 const EXPIRED_AT = 'least(link.expires_at, token.revoked_at)';
 
 /** SQL columns of a LinkOut. `$1` is the current time. */
@@ -70,7 +64,7 @@ const SHOWN = `
        WHEN link.expires_at <= $1 THEN 'expired' ELSE 'active' END AS state,
   link.created_at, link.expires_at, link.last_used_at, link.uses`;
 
-/** Creates, shows and deletes links of a user, and opens links by their secrets. */
+/** Creates, shows and deletes a user's links, and opens links by their secrets. */
 @Injectable()
 export class LinksService {
   private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN });
@@ -83,8 +77,7 @@ export class LinksService {
 
   /**
    * Creates a link. Only the result contains its secret. The link is never wider than the token that creates
-   * it. If its end or its networks are omitted, the token's are used.
-   *
+   * it, whose expiry and networks are the defaults.
    * @throws FormatBesideTemplate, LinksDisabled, LinkExpiryInPast, LinkWiderThanToken, TooManyLinks,
    * InvalidToken
    */
@@ -96,7 +89,7 @@ export class LinksService {
     const now = this.clock.now();
     if (link.expires_at && link.expires_at <= now) throw new LinkExpiryInPast();
     const secret = generateSecret('link');
-    // The lock of the user keeps concurrent requests within the limit.
+    // The user's lock keeps concurrent requests within the limit.
     const created = await changeOfUser(this.dataSource, caller.userId, async (manager) => {
       const bounds = await this.withinToken(caller.tokenId, link, manager);
       await this.makeRoom(caller.userId, maxPerUser, manager);
@@ -129,8 +122,7 @@ export class LinksService {
   }
 
   /**
-   * Returns the bounds of a link, which are the requested bounds or else the token's.
-   *
+   * Returns the requested bounds of a link, or else the token's.
    * @throws LinkWiderThanToken, or InvalidToken if the token was revoked after the request began
    */
   private async withinToken(
@@ -175,7 +167,7 @@ export class LinksService {
 
   /**
    * Removes links that expired long ago. Walks through all links by id, so that each step reads the same
-   * number of rows, however many links have expired.
+   * number of rows.
    */
   forgetExpired(after: number): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(
@@ -192,7 +184,7 @@ export class LinksService {
     );
   }
 
-  /** Lists the links of a user, oldest first. */
+  /** Lists a user's links, oldest first. */
   list(userId: number, page: PageRequest): Promise<Page<LinkOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<LinkOut>(
@@ -216,7 +208,7 @@ export class LinksService {
     return link;
   }
 
-  /** Deletes a link, which takes effect at once on every replica. @throws LinkNotFound */
+  /** Deletes a link, at once on every replica. @throws LinkNotFound */
   async delete(userId: number, id: number): Promise<void> {
     const deleted = await queryRows(
       this.dataSource,
@@ -227,10 +219,8 @@ export class LinksService {
   }
 
   /**
-   * Finds the link that a secret opens from an address. Each call reads the database, so that the end of a
-   * link applies to the next request.
-   *
-   * @throws SecretLinkNotFound
+   * Finds the link that a secret opens from an address. Always reads the database, so that a link's expiry
+   * applies to the next request. @throws SecretLinkNotFound
    */
   async open(secret: string, address: string | null): Promise<OpenLink> {
     if (this.config.links.maxPerUser === 0 || !isWellFormedSecret('link', secret)) {
@@ -248,8 +238,8 @@ export class LinksService {
   }
 
   /**
-   * Returns whether a secret opened a link at its last use from this address. The result grants nothing. It
-   * shows which secrets are worth a lookup if their address has sent too many unknown secrets.
+   * Whether a secret opened a link at its last use from this address. This grants nothing. It shows which
+   * secrets are worth a lookup after the address has sent too many unknown ones.
    */
   opened(secret: string, address: string | null): boolean {
     return isWellFormedSecret('link', secret) && this.known.has(`${hexHashOf(secret)} ${address}`);

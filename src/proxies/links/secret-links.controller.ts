@@ -13,7 +13,7 @@ import { LinkUses } from './link-uses';
 import { SecretLinkNotFound } from './links.errors';
 import { LinksService, type OpenLink } from './links.service';
 
-/** Serves requests with the secret of a link. Tokens are not accepted as secrets. */
+/** Serves requests with a link's secret. Tokens are not accepted. */
 @ApiTags('Links')
 @Controller('l')
 export class SecretLinksController {
@@ -32,7 +32,7 @@ export class SecretLinksController {
     description:
       'Returns the export of a link. It requires the secret only: a token and other queries are ignored. ' +
       'An unknown or expired secret returns 404, without the reason. No log contains the secret.',
-    // The format is not part of the path, so the description cannot know the media type.
+    // The path does not show the format, so the description cannot state the media type.
     response: fileResponse({ '*/*': { schema: {} } }),
     errors: {
       404: [

@@ -7,15 +7,12 @@ import { ProxyNotFound } from '../proxies.errors';
 import { PING_TIMEOUT_MS, tcpPing } from '../tcp-ping';
 import type { PingedProxy } from './ping-proxies.dto';
 
-/** Maximum number of concurrent pings of a replica, for all requests together. */
+/** Maximum number of a replica's concurrent pings. */
 const PINGS_AT_ONCE = 1000;
-/** Maximum number of concurrent pings of a user. A thousand proxies that do not respond take three rounds. */
+/** Maximum number of a user's concurrent pings. A thousand dead proxies take three rounds. */
 const PINGS_OF_A_USER = 400;
 
-/**
- * Time after which pings end. A response is promised within ten seconds; the rest is for reading the proxies
- * and sending it.
- */
+/** Time after which pings end. A response is promised within ten seconds. */
 const PINGS_END_AFTER_MS = 9500;
 
 /** Number of sockets opened before yielding to other requests, which takes a few milliseconds. */
@@ -35,8 +32,7 @@ export class ProxyPings {
   ) {}
 
   /**
-   * Pings the proxies of a target. Ends after ten seconds, with the results until then.
-   *
+   * Pings a target's proxies. Ends within ten seconds, with the results until then.
    * @param hangUp ends the pings at once
    * @throws TooManyTargets, TooManyUnderWay
    */

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IP_VERSIONS, type IpVersion } from '../../common';
 import { ApiBoolean, ApiInteger, ApiRoubles } from '../../http';
 
-/** The shop's conditions for refunds of proxies that do not work. */
+/** Shop's conditions for refunds of proxies that do not work. */
 export class RefundRuleOut {
   @ApiBoolean('Whether the shop refunds proxies that do not work by this rule', true)
   enabled!: boolean;

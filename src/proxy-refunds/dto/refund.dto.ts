@@ -13,7 +13,7 @@ import {
   StrictRequest,
 } from '../../http';
 
-/** Stored states, which `refunds.sql` also lists. */
+/** Stored states. `refunds.sql` lists them too. */
 export const PROXY_REFUND_STATES = ['checking', 'staff', 'refunded', 'refused'] as const;
 export type ProxyRefundState = (typeof PROXY_REFUND_STATES)[number];
 
@@ -151,7 +151,7 @@ export class StaffRefundOut {
   deleted_at!: Date | null;
 }
 
-/** Part of the payments of the last 30 days (UTC), including today, that the rule refunded. */
+/** Share of the last 30 days' payments (UTC, including today) that the rule refunded. */
 export class RefundShareOut {
   @ApiRoubles('Roubles paid for orders', '8527.20')
   paid!: string;

@@ -35,8 +35,8 @@ export interface RenewalCounts {
 }
 
 /**
- * Decides which due renewals are executed, and places their orders. The statement that places the orders
- * checks all conditions again, so a stale decision does no harm.
+ * Decides which due renewals are executed, and places their orders. The placing statement checks all
+ * conditions again, so a stale decision does no harm.
  */
 @Injectable()
 export class DueRenewals {
@@ -81,7 +81,8 @@ export class DueRenewals {
         const reason = RENEWAL_OBSTACLES.find((one) => one === obstacle);
         if (!obstacle) placed += 1;
         else if (reason) skipped.push({ id, reason, price: quote.unitPrice.toString() });
-        // Another rule applies now, or a row is locked. Decide it again; its reminder stays valid.
+        // Another rule applies now, or a row is locked. The renewal is decided again; its reminder stays
+        // valid.
         else (obstacle === 'superfluous' ? superfluous : undecided).push(id);
       }
     }

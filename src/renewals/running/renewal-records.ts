@@ -23,14 +23,14 @@ export interface DueRenewal extends RenewalOffer {
   readonly proxyType: ProxyType;
   /** Obstacles at any price, see `renewal_obstacles.sql`. */
   readonly obstacles: readonly (RenewalObstacle | 'superfluous' | 'rule-disabled')[];
-  /** Whether the last sweep confirmed the rental's end, see `end_confirmed_at.sql`. */
+  /** Whether the last sweep confirmed the expiry, see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
-  /** Order reference under which the provider lists all proxies of the purchase. */
+  /** Reference under which the provider lists the purchase's proxies. */
   readonly purchaseReference: string;
-  /** Rule that applies; `null` if no rule applies now, or if the rule makes the renewal due later. */
+  /** Rule that applies; `null` if none does, or if it makes the renewal due later. */
   readonly ruleId: number | null;
   readonly maxPrice: string | null;
-  /** Available balance of the user. */
+  /** User's available balance. */
   readonly available: string;
   readonly budgetLeft: string | null;
 }
@@ -41,7 +41,7 @@ export interface SkippedRenewal {
   readonly price: string | null;
 }
 
-/** Last rental of a page, after which the next page starts. `dateEnd` is in ISO 8601. */
+/** Last rental of a page. `dateEnd` is in ISO 8601. */
 export interface Cursor {
   readonly dateEnd: string;
   readonly id: number;
@@ -51,25 +51,24 @@ export interface Cursor {
 const PLANNED_AT_ONCE = 2000;
 const CHANGED_AT_ONCE = 1000;
 
-/** Condition for a renewal that may still be executed. */
+/** SQL condition for a renewal that may still be executed. */
 export const IS_OPEN = `renewal.state IN ('planned', 'skipped')`;
 export const IS_IN_TIME = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END}`;
 
-/** Locks the matching renewals in the order of their ids, as every statement that changes several does. */
+/** Locks the matching renewals in id order, as every statement that changes several does. */
 const lockedSql = (condition: string): string =>
   `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;
 
-/** Returns the data of an event, from a row with the columns of `renewals`. @param more further pairs */
+/** Returns SQL for an event's data from a row with the columns of `renewals`. @param more further pairs */
 export const eventData = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
 /**
- * Returns when a skipped renewal is retried. The pause grows with the attempts for the same reason. Retry
- * times of different pauses coincide, so that renewals waiting for money are decided together, in the
- * announced order.
- *
- * @param tries an expression for the number of times it was skipped for this reason
+ * Returns SQL for the next attempt of a skipped renewal. The delay grows with the attempts for the same
+ * reason. Retry times coincide, so that renewals waiting for money are decided together, in the announced
+ * order.
+ * @param tries SQL for the number of skips for this reason
  */
 const nextTry = (tries: string): string => `
   (SELECT date_bin(pause, now(), 'epoch') + pause
@@ -79,9 +78,9 @@ const nextTry = (tries: string): string => `
                        ELSE interval '10 minutes' END AS pause) AS growing)`;
 
 /**
- * Executes all statements about renewals, except the one that places their orders (`place_renewals.sql`).
- * Each statement has its own transaction and checks the state that it starts from. A replica without the
- * job's lease therefore repeats no change. Events are written in the transaction of their change.
+ * Executes all statements about renewals except `place_renewals.sql`. Each has its own transaction, writes
+ * the events of its change, and checks the state that it starts from. A replica without the job's lease
+ * therefore makes no change twice.
  */
 @Injectable()
 export class RenewalRecords {
@@ -111,9 +110,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Plans the renewals of rentals that end within a week, and updates those whose rule was replaced.
-   *
-   * @param after end of the previous page
+   * Plans the renewals of rentals that expire within a week, and updates those whose rule was replaced.
+   * @param after cursor of the previous page
    */
   async plan(after: Cursor | null): Promise<{ done: number; next: Cursor | null }> {
     const [page] = await queryRows<{ done: number; looked: number; dateEnd: string; id: number }>(
@@ -152,8 +150,7 @@ export class RenewalRecords {
   }
 
   /**
-   * Removes renewals that are no longer needed, because the rental's end moved, the proxy was refunded, or no
-   * rule requires the renewal.
+   * Removes superfluous renewals: the expiry moved, the proxy was refunded, or no rule requires the renewal.
    */
   async removeSuperfluous(): Promise<number> {
     const removed = await queryRows(
@@ -174,7 +171,7 @@ export class RenewalRecords {
     return removed.length;
   }
 
-  /** Removes the given renewals, except those whose order was placed. */
+  /** Removes renewals without an order. */
   async remove(ids: readonly number[]): Promise<number> {
     if (ids.length === 0) return 0;
     const removed = await queryRows(
@@ -186,8 +183,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Finds renewals to decide now, ordered by due time and then in the announced order. Their customers have
-   * been reminded. If a newer rule makes a renewal due later, the renewal is removed and planned again.
+   * Finds due renewals whose customers were reminded, by due time and then in the announced order. If a newer
+   * rule makes a renewal due later, it is removed and planned again.
    */
   findDue(limit: number): Promise<DueRenewal[]> {
     return queryRows(
@@ -249,7 +246,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Postpones renewals that were refused when their orders were placed, to decide them again. */
+  /** Postpones renewals whose orders were refused. */
   async putOff(ids: readonly number[]): Promise<void> {
     if (ids.length === 0) return;
     await queryRows(
@@ -279,7 +276,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Gives up renewals that were not executed an hour before the rental's end. @returns the number of them */
+  /** Gives up renewals not executed an hour before expiry. @returns their number */
   async fail(): Promise<number> {
     const failed = await queryRows(
       this.dataSource,
@@ -301,10 +298,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Applies the outcomes of closed orders. Completed orders make their renewals done. Canceled orders bought
-   * nothing, so their renewals are retried.
-   *
-   * @returns the number of closed orders
+   * Applies the outcomes of closed orders: a completed order makes its renewal done; a canceled one bought
+   * nothing, so its renewal is retried. @returns the number of closed orders
    */
   async recordOutcomes(): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
@@ -349,8 +344,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Removes rules that were disabled long ago and renewed nothing. Iterates over all rules by id, so that
-   * each step reads the same number of rows, however many rules were disabled.
+   * Removes rules that were disabled long ago and renewed nothing. Walks through all rules by id, so that
+   * each step reads the same number of rows.
    */
   forgetRules(days: number, after: number): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(

@@ -8,24 +8,24 @@ import type { RenewalObstacle } from '../renewal-decision';
 import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
 const REMINDED_AT_ONCE = 1000;
-/** Maximum number of users that are forecast in one step. Each forecast takes some queries. */
+/** Maximum number of users forecast in one step, at some queries each. */
 const FORECASTS_AT_ONCE = 100;
 
 /** Length of a forecast, in days. Renewals with a reminder become due within a week. */
 const DAYS_AHEAD = 8;
 
-/** A renewal whose customer has not been reminded yet, or not at the current stage. */
+/** A renewal without a reminder for its current stage. */
 interface UnremindedRenewal extends RenewalOffer {
   readonly id: number;
   readonly proxyId: number;
   readonly dateEnd: Date;
-  /** Reminder stage: 7, 3 or 1 days before the end. */
+  /** Reminder stage: 7, 3 or 1 days before expiry. */
   readonly days: number;
 }
 
 /**
- * Reminds customers of each renewal within seven days before the end. It reminds them again three days and
- * one day before the end if the renewal is expected to fail.
+ * Reminds customers of each renewal within seven days before expiry, and again three days and one day before
+ * if the renewal is expected to fail.
  */
 @Injectable()
 export class RenewalReminders {
@@ -39,7 +39,7 @@ export class RenewalReminders {
     private readonly forecast: ForecastService,
   ) {}
 
-  /** Discards all forecasts, so that new ones are made. */
+  /** Discards all forecasts. */
   beginAnew(): void {
     this.forecasts.clear();
   }
@@ -77,8 +77,7 @@ export class RenewalReminders {
   }
 
   /**
-   * Returns a user's expected failures. If the forecast fails, it returns none: a forecast is only an
-   * estimate, so no renewal waits for it.
+   * Returns a user's expected failures; none if the forecast fails, because no renewal waits for an estimate.
    */
   private async obstaclesAhead(userId: number): Promise<ReadonlyMap<string, RenewalObstacle>> {
     try {
@@ -106,9 +105,7 @@ export class RenewalReminders {
 
   /**
    * Records reminders, and sends an event for first reminders and for expected failures.
-   *
-   * @param renewals.obstacle reason why the renewal is expected to fail; `null` if it is expected to
-   *   succeed
+   * @param renewals.obstacle reason why the renewal is expected to fail; `null` if none
    */
   private async remind(
     renewals: readonly {

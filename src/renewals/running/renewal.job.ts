@@ -21,20 +21,20 @@ type RunReport = typeof NOTHING_DONE;
 const countOf = (report: RunReport): number => Object.values(report).reduce((sum, count) => sum + count, 0);
 
 const EVERY_SECONDS = 5;
-/** Maximum wait for another replica after the one that decides has died, in seconds. */
+/** Maximum delay, in seconds, before another replica takes over from a dead one. */
 const LEASE_SECONDS = 5;
 
-/** Time that a run waits for its orders, or for capacity in the queue, in milliseconds. */
+/** Milliseconds that a run waits for its orders, or for capacity in the queue. */
 const PAUSE_MS = 200;
 
-/** Interval between plans of later renewals, in milliseconds. Each plan is followed by reminders. */
+/** Interval between plans of later renewals, in milliseconds. Reminders follow each plan. */
 const PLAN_EVERY_MS = 60_000;
 const UNBLOCK_EVERY_MS = 5000;
 
 /**
- * Executes renewals. One replica at a time decides which are due and places their orders, a few at a time. A
- * replica that lost its lease does no harm, because every statement checks what it changes. The next run
- * continues an interrupted run, because all state is in the database.
+ * Executes renewals. One replica at a time decides which are due and places their orders, a few at a time.
+ * Every statement checks what it changes, so a replica that lost its lease does no harm. All state is in the
+ * database, so the next run continues an interrupted one.
  */
 @Injectable()
 export class RenewalJob {
@@ -91,7 +91,6 @@ export class RenewalJob {
     return due > 0 || capacity.underWay > 0;
   }
 
-  /** Plans renewals that become due later, sends reminders, and retries unblocked renewals. */
   private async lookAhead(run: LeasedRun, report: RunReport): Promise<void> {
     const now = performance.now();
     if (now - this.unblockedAtMs >= UNBLOCK_EVERY_MS) {

@@ -16,7 +16,7 @@ import {
 } from '../sync.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './maintenance.dto';
 
-/** Staff's terms for a forgotten order. Null fields are derived from the proxies or prolongation found. */
+/** Staff's terms for a forgotten order. Null fields are derived from the found proxies or prolongation. */
 interface ForgottenTerms {
   /** Rental period in days. */
   readonly period: number | null;
@@ -36,7 +36,6 @@ type ListedUnmatchedProxy = ProviderProxy & {
   readonly found: number;
 };
 
-/** Order that an unmatched proxy's order reference names. */
 interface NamedOrder extends Pick<
   ForgottenOrder,
   'batchId' | 'kind' | 'country' | 'version' | 'period' | 'proxyType'
@@ -61,8 +60,8 @@ const FOUND = `
 const DAY_MS = 86_400_000;
 
 /**
- * Puts back orders that a restore of the database has lost, as staff decide. Found proxies and ends are
- * delivered and charged by the same steps as for any order. The orders' idempotency keys are unknown; see
+ * Recreates orders that a database restore has lost, as staff decide. Found proxies and prolongations are
+ * delivered and charged by the same steps as any order's. The idempotency keys are unknown; see
  * `take_forgotten_key.sql`.
  */
 @Injectable()
@@ -74,15 +73,14 @@ export class ForgottenOrdersService {
   ) {}
 
   /**
-   * Delivers unmatched proxies with the same order reference to a user, as one purchase. If the order that
-   * the reference names is forgotten, the purchase gets its id and order reference. Otherwise the purchase
-   * joins the batch of that order, because the reference of a batch names only its leader.
-   *
+   * Delivers unmatched proxies with one order reference to a user, as one purchase. If the order that the
+   * reference names is forgotten, the purchase gets its id and order reference. Otherwise the purchase joins
+   * that order's batch, because a batch's reference names only its leader.
    * @param unmatchedProxyId one of the proxies, which the caller has locked
    * @param count number of proxies to deliver; `null` for all undecided ones
    * @returns the id of the order
    * @throws TooFewUnmatchedProxies, OrderNotAssignable, UnmatchedProxiesIncomplete, NamedUserFirst,
-   *   InsufficientBalance, ProxyBelongsToAnother
+   * InsufficientBalance, ProxyBelongsToAnother
    */
   async deliver(
     unmatchedProxyId: number,
@@ -142,7 +140,6 @@ export class ForgottenOrdersService {
     return id;
   }
 
-  /** Lists found prolongations, newest first. */
   listProlongations(
     state: FoundProlongationState | null,
     page: PageRequest,
@@ -173,10 +170,8 @@ export class ForgottenOrdersService {
   }
 
   /**
-   * Charges the user for a found prolongation. The found end may result from several prolongations. If the
-   * period is shorter, the remaining days stay open as a separate discrepancy.
-   *
-   * @throws InsufficientBalance
+   * Charges the user for a found prolongation, which may result from several. If the period is shorter, the
+   * remaining days stay open as a separate discrepancy. @throws InsufficientBalance
    */
   async chargeProlongation(
     id: number,
@@ -230,7 +225,7 @@ export class ForgottenOrdersService {
     );
   }
 
-  /** Writes off a found prolongation, so that it stays our cost. A retry of the prolongation is refused. */
+  /** Writes off a found prolongation as our cost. A retry of the prolongation is refused. */
   async writeOffProlongation(id: number, manager: EntityManager): Promise<void> {
     const { user_id: userId, proxy_id: proxyId, days } = await this.getProlongation(id, manager);
     await this.records.writeOff({ userId, proxyId, days }, manager);

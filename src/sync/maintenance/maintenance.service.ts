@@ -6,13 +6,12 @@ import { countOpenOrdersAsPossiblyBought, OPEN_STATES, spacingOfEmptySearchesSec
 import { DatabaseWasRestored, MaintenanceNotOver, NotInMaintenance } from '../sync.errors';
 import type { MaintenanceOut, MaintenanceReason } from './maintenance.dto';
 
-/** Default number of ids to skip. It exceeds the number usually issued in a day. */
+/** Default number of ids to skip, more than are usually issued in a day. */
 export const DEFAULT_SKIPPED_IDS = 1_000_000;
 
 /**
- * Closes the service for maintenance. Maintenance that has not ended restarts. An order that is open in the
- * restored database may have been sent since, so all count as possibly bought, and only evidence closes them.
- *
+ * Closes the service for maintenance, or restarts maintenance that has not ended. Orders open in the restored
+ * database may have been sent since: all count as possibly bought, and only evidence closes them.
  * @param queryable a transaction
  * @param skippedIds number of ids to skip in each table, more than were issued since the restored moment
  */
@@ -25,7 +24,7 @@ export async function beginMaintenance(
     queryable,
     'UPDATE maintenance SET ended_at = now() WHERE ended_at IS NULL RETURNING reason',
   );
-  // If staff know that the database was restored, a changed server does not replace this reason.
+  // A changed server does not replace the reason of staff who know of a restore.
   const known = restarted?.reason === 'restored' ? 'restored' : reason;
   await queryRows(queryable, 'INSERT INTO maintenance (reason) VALUES ($1)', [known]);
   await queryRows(queryable, 'SELECT skip_ids($1)', [skippedIds]);
@@ -49,14 +48,14 @@ export async function storeServer(queryable: Queryable): Promise<boolean> {
   return changed.length > 0;
 }
 
-/** Conditions that must be met before maintenance ends. */
+/** Conditions for the end of maintenance. */
 type Found = Omit<MaintenanceOut, 'closed' | 'to_be_done'> & { readonly is_swept: boolean };
 
 /**
- * Closes the service for maintenance after its database was restored to an earlier moment. Orders sold after
- * that moment are forgotten here but known to the provider. Until all are found and decided, no order is
- * placed or sent. `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure that on every replica.
- * `docs/decisions/0050-maintenance.md` gives the reasons.
+ * Closes the service for maintenance after its database was restored. Orders sold after the restored moment
+ * are forgotten here but known to the provider. Until all are found and decided, no replica places or sends
+ * an order: `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure this. See
+ * `docs/decisions/0050-maintenance.md`.
  */
 @Injectable()
 export class MaintenanceService {
@@ -65,7 +64,7 @@ export class MaintenanceService {
     private readonly config: AppConfig,
   ) {}
 
-  /** Begins maintenance because staff know that the database was restored. See {@link beginMaintenance}. */
+  /** Begins maintenance because staff know of a restore. See {@link beginMaintenance}. */
   async begin(skippedIds: number, manager: EntityManager): Promise<MaintenanceOut> {
     await beginMaintenance(manager, 'restored', skippedIds);
     await storeServer(manager);
@@ -100,9 +99,9 @@ export class MaintenanceService {
     const { settlementDelaySeconds } = this.config.reconciliation;
     const [found] = await queryRows<Found>(
       queryable,
-      // A sweep is complete if it began after all earlier calls had taken effect, and after the last order
-      // was canceled, because only the next sweep finds proxies that such an order left at the provider. A
-      // proxy may move between the pages of a listing and be missed, so two sweeps are required.
+      // A complete sweep began after all earlier calls had taken effect, and after the last order was
+      // canceled: only the next sweep finds proxies that such an order left at the provider. Two sweeps are
+      // required, because a proxy may move between pages and be missed.
       `WITH closed AS (
          SELECT begun_at, reason, swept.last_at AS swept_at,
                 greatest(begun_at + make_interval(secs => $1),

@@ -7,16 +7,16 @@ import { beginMaintenance, storeServer } from './maintenance.service';
 
 const FOLLOW_MS = 10_000;
 /**
- * Maximum age of a replica's report, in milliseconds. A replica reports every five seconds. The reports are
+ * Maximum age of a replica's report, in milliseconds. Replicas report every five seconds. The reports are
  * unlogged, so a restored server starts without any.
  */
 const REPORTED_WITHIN_MS = 6000;
 const POLL_MS = 250;
 
 /**
- * Closes the service for maintenance if it starts on another database server or timeline than the last time.
- * The database may have been restored to an earlier moment, and have lost later sales. A failover also
- * changes the timeline, but replicas survive a failover, and running replicas store the new timeline.
+ * Closes the service for maintenance if it starts on another database server or timeline than last time: the
+ * database may have been restored and have lost later sales. A failover also changes the timeline, but
+ * running replicas store the new one.
  */
 @Injectable()
 export class ServerChange {

@@ -10,22 +10,24 @@ import { WithdrawalsService } from './withdrawals.service';
 const NOTHING_FOUND = {
   /** Number of proxies that the provider listed, both ours and foreign ones. */
   listed: 0,
-  /** Number of proxies whose host, port, login, password, type or end changed, or that are listed again. */
+  /**
+   * Number of proxies whose host, port, login, password, type or expiry changed, or that are listed again.
+   */
   changed: 0,
   /**
-   * Number of changed proxies whose listed end is later than the stored one, without an open order. A
-   * prolongation took effect after its order was canceled, or the provider granted the time.
+   * Number of changed proxies that expire later than stored, without an open order. A prolongation took
+   * effect after its order was canceled, or the provider granted the time.
    */
   extended: 0,
   /** Number of new proxies under our order references that belong to no order. */
   unmatched: 0,
-  /** Number of rented proxies that were missing twice in a row. They are inactive from now on. */
+  /** Number of rented proxies missing twice in a row, now inactive. */
   withdrawn: 0,
-  /** Number of missing proxies that were not marked because there are implausibly many. Staff decide. */
+  /** Number of missing proxies that were not marked, because they are implausibly many. Staff decide. */
   implausible: 0,
-  /** Number of unreadable rows of others, such as proxies of another kind that were bought by hand. */
+  /** Number of unreadable rows of others, such as other kinds of proxies bought by hand. */
   unread_foreign: 0,
-  /** Number of unreadable rows of our proxies or under our order references. They were not compared. */
+  /** Number of unreadable rows of our proxies or under our order references, not compared. */
   unread_own: 0,
   /** Number of unreadable rows that may be our proxies. Because of them, absences were not counted. */
   unread_unknown: 0,
@@ -33,19 +35,18 @@ const NOTHING_FOUND = {
 type SweepReport = Readonly<typeof NOTHING_FOUND>;
 type UnreadCounts = Pick<SweepReport, 'unread_foreign' | 'unread_own' | 'unread_unknown'>;
 
-/** A proxy that differed from the listing. */
 interface TakenOver {
   readonly id: number;
   readonly isExtended: boolean;
 }
 
-/** Number of rented proxies, and number of those missing from the listing. */
+/** Number of rented proxies, and of those missing from the listing. */
 interface Absences {
   readonly rented: number;
   readonly missing: number;
 }
 
-/** Maximum time for a page, in seconds. A sweep waits for a rate permit for each page. */
+/** Maximum time for a page, in seconds. Each page waits for a rate permit. */
 const LONGEST_PAGE_SECONDS = 180;
 const LONGEST_LEASE_SECONDS = 60;
 const SHORTEST_LEASE_SECONDS = 5;
@@ -58,15 +59,15 @@ const ALWAYS_PLAUSIBLE = 20;
 /** Maximum percentage of rented proxies that may be missing before staff have to check the listing. */
 const PLAUSIBLE_PERCENT = 5;
 
-/** Time for which completed sweeps are kept. It exceeds maintenance, which looks farthest back. */
+/** Retention of completed sweeps. Maintenance looks farthest back, but not this far. */
 const COMPLETED_RETENTION_DAYS = 30;
 
 /** Number of our proxies that one statement compares with the listing. */
 const COMPARED_AT_ONCE = 50_000;
 
 /**
- * Returns the id that a sweep records as its first sighting. The mark disappears if another sweep starts, or
- * if the database crashes and empties the unlogged table. Without this check, every proxy would seem missing.
+ * Returns the id that a sweep records as its first sighting. Another sweep, or a crash that empties the
+ * unlogged table, removes it. Without this check, every proxy would then seem missing.
  */
 const sweepMark = (startedAt: Date): string => `sweep of ${startedAt.toISOString()}`;
 
@@ -76,9 +77,9 @@ const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
   version text, date_start timestamptz, date_end timestamptz)`;
 
 /**
- * Compares everything that the provider lists with everything that we store. Changes at the provider are
- * applied here, and proxies on one side only are reported to staff. The listing is not a snapshot, so only a
- * second absence counts. If too many proxies are missing, the listing is implausible, and staff decide.
+ * Compares the provider's listing with everything that we store. Applies changes at the provider, and reports
+ * proxies on one side only to staff. The listing is not a snapshot, so only a second absence counts. If too
+ * many proxies are missing, staff decide.
  */
 @Injectable()
 export class SweepService {
@@ -99,7 +100,7 @@ export class SweepService {
         (await maintenance.isActive())
           ? Math.min(intervalSeconds, MAINTENANCE_INTERVAL_SECONDS)
           : intervalSeconds,
-      // A failed sweep is retried when its lease ends, but not before it would be due anyway.
+      // A failed sweep is retried when its lease ends, but not before it is due.
       leaseSeconds: Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds)),
       longestStepSeconds: LONGEST_PAGE_SECONDS,
       execute: (run) => this.sweep(run),
@@ -139,9 +140,7 @@ export class SweepService {
     return report;
   }
 
-  /**
-   * Records that everything listed from `beganAt` on has been compared. Renewals and maintenance need this.
-   */
+  /** Records that everything listed from `beganAt` on has been compared, for renewals and maintenance. */
   private async recordCompletion(beganAt: Date, listed: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -171,7 +170,7 @@ export class SweepService {
     else this.logger.debug(text);
   }
 
-  /** Logs the extended proxies. @returns the number of them */
+  /** Logs the extended proxies. @returns their number */
   private logExtended(changed: readonly TakenOver[]): number {
     const ids = changed.filter(({ isExtended }) => isExtended).map(({ id }) => id);
     if (ids.length > 0) this.logger.warn(`proxies ${ids.join(', ')} end later than anybody ordered`);
@@ -187,14 +186,11 @@ export class SweepService {
   }
 
   /**
-   * Applies changes in the listing to our proxies. A proxy that is listed again is no longer withdrawn. A
-   * refunded proxy is never changed.
-   *
-   * A proxy is skipped while its prolongation is open, or if the prolongation was closed after the page was
-   * requested. For a day after a prolongation, an earlier end than the stored one is ignored, because
-   * listings lag behind. A proxy is also skipped while its type is being changed. A proxy listed for both
-   * protocols, or with an unknown type, keeps its rented type. During maintenance, later ends become found
-   * prolongations.
+   * Applies the listing's changes to our proxies, except refunded ones. A listed proxy is no longer
+   * withdrawn. Skips a proxy with an open prolongation, one closed after the page was requested, or a running
+   * change of type. For a day after a prolongation, an earlier expiry is ignored, because listings lag
+   * behind. A proxy listed for both protocols, or with an unknown type, keeps its rented type. During
+   * maintenance, later expiries become found prolongations.
    */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<TakenOver[]> {
     return queryRows<TakenOver>(
@@ -241,8 +237,8 @@ export class SweepService {
   }
 
   /**
-   * Stores proxies under our order references that belong to no order. A proxy is skipped while an open order
-   * may still account for it, or if its order was closed after the page was requested.
+   * Stores proxies under our order references that belong to no order. Skips a proxy while an open order may
+   * account for it, or if its order was closed after the page was requested.
    */
   private async storeUnmatchedProxies(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
     const unmatched = await queryRows(
@@ -264,10 +260,7 @@ export class SweepService {
     return unmatched.length;
   }
 
-  /**
-   * Counts unreadable rows by owner. Our proxies among them are marked: they are not missing, but they were
-   * not compared, so nothing is confirmed about them.
-   */
+  /** Counts unreadable rows by owner. Marks our proxies among them: they are not missing, but unconfirmed. */
   private markUnread(rows: readonly UnreadRow[]): Promise<UnreadCounts> {
     return queryRow(
       this.dataSource,
@@ -297,10 +290,8 @@ export class SweepService {
   }
 
   /**
-   * Counts absences of proxies that were not listed. If an unreadable row may belong to them, they are only
-   * marked as unconfirmed.
-   *
-   * @throws Error if the sightings to compare with no longer exist
+   * Counts absences of unlisted proxies. If an unreadable row may be one of them, they are only marked as
+   * unconfirmed. @throws Error if the sightings to compare with no longer exist
    */
   private async recordAbsences(run: LeasedRun, startedAt: Date, soFar: SweepReport): Promise<Absences> {
     const last = await queryRow<{ id: number | null }>(this.dataSource, 'SELECT max(id) AS id FROM proxies');
@@ -328,7 +319,7 @@ export class SweepService {
             WHERE id = ANY (ARRAY(SELECT id FROM locked))
          )
          SELECT count(*) FILTER (WHERE refunded_at IS NULL) AS rented,
-                -- Those withdrawn in the last day count again: the listing may shrink little by little.
+                -- Proxies withdrawn in the last day count again: the listing may shrink little by little.
                 -- Refunded ones do not: they are deleted.
                 count(*) FILTER (
                   WHERE is_missing AND refunded_at IS NULL
@@ -354,7 +345,7 @@ export class SweepService {
   }
 }
 
-/** Returns whether it is plausible that the provider withdrew this many proxies. */
+/** Whether it is plausible that the provider withdrew this many proxies. */
 const isPlausible = ({ rented, missing }: Absences): boolean =>
   missing <= Math.max(ALWAYS_PLAUSIBLE, (rented * PLAUSIBLE_PERCENT) / 100);
 

@@ -21,8 +21,8 @@ const UNMATCHED_PROXY = `
                               AND assigned.provider_proxy_id = unmatched.provider_proxy_id`;
 
 /**
- * Manages unmatched proxies, which the provider lists under our order references and which belong to no
- * order. Staff assign each to an order, or write it off.
+ * Manages unmatched proxies: listed under our order references, but belonging to no order. Staff assign each
+ * to an order, or write it off.
  */
 @Injectable()
 export class UnmatchedProxiesService {
@@ -31,9 +31,6 @@ export class UnmatchedProxiesService {
     private readonly records: ForgottenOrderRecords,
   ) {}
 
-  /**
-   * Lists unmatched proxies, newest first. @param filter.order_reference under which the provider lists them
-   */
   list(
     { state, order_reference }: { state: UnmatchedProxyState | null; order_reference: string | null },
     page: PageRequest,
@@ -115,9 +112,8 @@ export class UnmatchedProxiesService {
   }
 
   /**
-   * Removes the logins and passwords of unmatched proxies whose rental ended more than `days` days ago.
-   *
-   * @returns the number of these proxies
+   * Removes the credentials of unmatched proxies whose rental ended more than `days` days ago. @returns the
+   * number of these proxies
    */
   async forgetCredentials(days: number): Promise<number> {
     const forgotten = await queryRows(
@@ -132,7 +128,7 @@ export class UnmatchedProxiesService {
 
   /**
    * Writes off an unmatched proxy (`written-off`), or requests a decision again (`open`). A retry does not
-   * buy a forgotten purchase again that was written off, unless staff deliver it after all.
+   * buy a written-off purchase again, unless staff deliver it after all.
    */
   async mark(unmatchedProxyId: number, state: 'open' | 'written-off', manager: EntityManager): Promise<void> {
     const [unmatchedProxy] = await queryRows<Omit<WrittenOffRequest, 'userId'> & { userId: number | null }>(
@@ -151,10 +147,7 @@ export class UnmatchedProxiesService {
     }
   }
 
-  /**
-   * Withdraws the write-off of the order that the reference names, if no proxy of the reference is written
-   * off.
-   */
+  /** Withdraws the write-off of the order that the reference names, if none of its proxies is written off. */
   private async withdrawWriteOff(unmatchedProxyId: number, manager: EntityManager): Promise<void> {
     const [{ reference } = { reference: null }] = await queryRows<{ reference: string | null }>(
       manager,

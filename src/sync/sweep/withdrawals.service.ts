@@ -4,12 +4,12 @@ import { type Queryable, queryRow, queryRows } from '../../database';
 import { MissingProxiesChanged } from '../sync.errors';
 import type { MissingProxiesOut } from './sweep.dto';
 
-/** Rented proxies that were missing from two listings in a row and are not withdrawn yet. */
+/** SQL condition for rented proxies that two listings in a row lack and that are not withdrawn yet. */
 const MISSING = 'absences = 2 AND withdrawn_at IS NULL AND date_end > now()';
 
 /**
- * Returns `WITH locked AS (…)`, which locks missing proxies in the order of ids, as in every statement that
- * changes proxies.
+ * Returns `WITH locked AS (…)`, which locks missing proxies in id order, like every statement that changes
+ * proxies.
  */
 const lockMissing = (condition = 'true'): string => `WITH locked AS MATERIALIZED (
          SELECT id FROM proxies WHERE ${MISSING} AND ${condition} ORDER BY id FOR NO KEY UPDATE

@@ -29,20 +29,16 @@ import {
 /** Priority behind orders and most other calls, because customers can request any number of changes. */
 const PRIORITY = 'exact';
 
-/**
- * Time that a change waits for its rate permits, in milliseconds, in addition to the timeouts of its calls.
- */
+/** Milliseconds that a change waits for its rate permits, in addition to its calls' timeouts. */
 const PERMITS_MS = 20_000;
 
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Changes the type of a proxy at the provider, and stores the proxy as listed, because its port may change
- * too. The listing decides, not the response to the change: a response may be lost, and "error 30" proves
- * nothing.
- *
- * A row of `proxy_type_changes` serialises the changes of one proxy. It is settled when the listing shows the
- * requested type; until then no request trusts the stored type.
+ * Changes a proxy's type at the provider, and stores the proxy as listed, because its port may change too.
+ * The listing decides: a response may be lost, and "error 30" proves nothing. A row of `proxy_type_changes`
+ * serialises a proxy's changes. It is settled when the listing shows the requested type; until then the
+ * stored type is not trusted.
  */
 @Injectable()
 export class TypeChangeService {
@@ -60,11 +56,9 @@ export class TypeChangeService {
   ) {}
 
   /**
-   * Changes the type of a user's proxy.
-   *
    * @returns the changed proxy
    * @throws ProxyNotFound, ProxyRefunded, ProxyWithdrawn, ProxyEnded, ProxyGone, TypeChangeRefused,
-   *   TypeChangesUnavailable, TypeChangeInProgress, TypeChangeUncertain, TooManyUnderWay, ServiceUnavailable
+   * TypeChangesUnavailable, TypeChangeInProgress, TypeChangeUncertain, TooManyUnderWay, ServiceUnavailable
    */
   change(userId: number, proxyId: string, wanted: ProxyType): Promise<ProxyOut> {
     return this.underWay.run('type', userId, () => this.changeNow(userId, proxyId, wanted));
@@ -96,7 +90,7 @@ export class TypeChangeService {
     if ((dateEnd?.getTime() ?? 0) <= this.clock.now().getTime()) throw new ProxyEnded();
   }
 
-  /** Returns whether the provider has confirmed the stored type. */
+  /** Whether the provider has confirmed the stored type. */
   private async isSettled(proxyId: number): Promise<boolean> {
     const open = await queryRows(
       this.dataSource,
@@ -107,9 +101,8 @@ export class TypeChangeService {
   }
 
   /**
-   * Begins a change. It replaces a change that did not end in time, or whose end is later than possible
-   * because the database's clock was set back. The row lock prevents a concurrent refund. @throws
-   * TypeChangeInProgress
+   * Begins a change. Replaces a change that did not end in time, or that ends later than possible because the
+   * database's clock was set back. The row lock prevents a concurrent refund. @throws TypeChangeInProgress
    */
   private async begin(proxyId: number): Promise<string> {
     const attempt = randomUUID();
@@ -129,9 +122,7 @@ export class TypeChangeService {
     return attempt;
   }
 
-  /**
-   * Sends the change before its deadline. Returns normally if the outcome is unknown: the listing shows it.
-   */
+  /** Sends the change before its deadline. Returns even if the outcome is unknown: the listing shows it. */
   private async send(proxyId: string, proxyType: ProxyType): Promise<void> {
     try {
       const deadline = Deadline.after(this.config.provider.timeoutMs);
@@ -179,7 +170,7 @@ export class TypeChangeService {
     throw new ProxyGone();
   }
 
-  /** Stores the change. @throws TypeChangeUncertain if the attempt took so long that another one has begun */
+  /** Stores the change. @throws TypeChangeUncertain if another attempt has begun meanwhile */
   private async settle(
     proxyId: number,
     attempt: string,
@@ -201,7 +192,7 @@ export class TypeChangeService {
   }
 
   /**
-   * Ends the attempt, so that another change can begin at once. If this fails, it can begin after the
+   * Ends the attempt, so that another change can begin at once. If this fails, one can begin after the
    * timeout.
    */
   private async endAttempt(proxyId: number, attempt: string): Promise<void> {
