@@ -20,7 +20,7 @@ const lockMissing = (condition = 'true'): string => `WITH locked AS MATERIALIZED
 export class WithdrawalsService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Counts the proxies that {@link decideRenewals} would withdraw. */
+  /** Counts the proxies that {@link decide} would withdraw. */
   countMissing(queryable: Queryable = this.dataSource): Promise<MissingProxiesOut> {
     return queryRow(
       queryable,
