@@ -1,20 +1,22 @@
 import type { OrderKind } from './order-states';
 
-/** Configured times, in milliseconds. */
 interface OrderTimes {
   readonly purchases: { readonly waitMs: number };
   readonly provider: { readonly timeoutMs: number };
 }
 
-/** Time for our own steps between the reservation and the claim, in milliseconds. */
+/** Milliseconds for our own steps between the reservation and the claim. */
 export const QUEUE_SLACK_MS = 2000;
 
-/** Maximum wait of a request after its call, including the search after a lost response, in milliseconds. */
+/**
+ * Maximum time that a request waits after its call, including the search after a lost response, in
+ * milliseconds.
+ */
 export const LONGEST_CHECK_MS = 10_000;
 
 /**
- * Returns how long a request may wait for its order, in milliseconds: for a rate permit, the call and the
- * check after a lost response. A prolongation first waits for another permit and a listing.
+ * Returns how many milliseconds a request may wait for its order: for a rate permit, the call and the check
+ * after a lost response. A prolongation first waits for another permit and a listing.
  */
 export function longestOrderMs(
   { purchases, provider }: OrderTimes,
@@ -24,13 +26,13 @@ export function longestOrderMs(
   return (kind === 'purchase' ? callMs : 2 * callMs) + LONGEST_CHECK_MS;
 }
 
-/** Returns how long an order may wait for its call, or for the listing before it, in seconds. */
+/** Returns how many seconds an order may wait for its call, or for the listing before the call. */
 export const longestQueueSeconds = ({ purchases }: OrderTimes): number =>
   (purchases.waitMs + QUEUE_SLACK_MS) / 1000;
 
-/** Maximum time until a renewal's order is claimed, in seconds. No customer waits for it. */
+/** Maximum seconds until a renewal's order is claimed. No customer waits for it. */
 export const RENEWAL_QUEUE_SECONDS = 2 * 3600;
 
-/** Returns how long a replica may read the end of a rental before another one takes over, in seconds. */
+/** Returns how many seconds a replica may read a rental's expiry before another one takes over. */
 export const longestReadingSeconds = ({ provider }: OrderTimes): number =>
   (provider.timeoutMs + QUEUE_SLACK_MS) / 1000;

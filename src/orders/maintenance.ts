@@ -6,20 +6,19 @@ import { queryRow } from '../database';
 /** SQL condition that is true while the service is closed for maintenance. */
 export const CLOSED_FOR_MAINTENANCE = 'EXISTS (SELECT FROM maintenance WHERE ended_at IS NULL)';
 
-/** `Retry-After` during maintenance, in seconds. Maintenance takes longer than ten minutes. */
+/** `Retry-After` during maintenance, in seconds. */
 const RETRY_AFTER_SECONDS = 60;
 
 /**
- * Returns the refusal of a request during maintenance. The request had no effect, and may be retried
+ * Returns the refusal of a request during maintenance. The request had no effect and may be retried
  * unchanged.
  */
 export const closedForMaintenance = (): ServiceUnavailable =>
   new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });
 
 /**
- * Shows whether the service is closed for maintenance, because the database was, or may have been, restored
- * to an earlier moment. During maintenance no order is placed or sent: `order_refusals.sql` and
- * `OrderClaims.claimNextBatch` ensure that on every replica.
+ * Shows whether the service is closed for maintenance after a possible restore of the database.
+ * `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure that no replica then places or sends an order.
  */
 @Injectable()
 export class Maintenance {

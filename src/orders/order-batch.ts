@@ -7,21 +7,21 @@ export interface BatchMember {
   readonly count: number;
   readonly placedAt: Date;
   readonly isRenewal: boolean;
-  /** Provider's quote for the order: roubles, a decimal string. */
+  /** Provider's quote for the order in roubles, as a decimal string. */
   readonly cost: string;
   /**
    * Provider's id of the prolonged proxy, and the reference under which it is listed; `null` for a purchase.
    */
   readonly providerProxyId: string | null;
   readonly purchaseReference: string | null;
-  /** End of the rental right before a prolongation's call; `null` for a purchase. */
+  /** Expiry right before a prolongation's call; `null` for a purchase. */
   readonly dateEndBefore: Date | null;
 }
 
 /**
- * Orders of the same kind that go to the provider in one call. An order that is sent alone is a batch of one.
- * The batch takes the id of its first order, the leader, and a batch of purchases carries the leader's
- * reference. Each member keeps its own state, charge and response.
+ * Orders of one kind that go to the provider in one call. The batch takes the id of its first order, the
+ * leader; a batch of purchases also takes the leader's reference. Each member keeps its own state, charge and
+ * response.
  */
 export interface OrderBatch {
   readonly id: number;
@@ -29,21 +29,20 @@ export interface OrderBatch {
   readonly orderReference: string;
   readonly country: string;
   readonly version: IpVersion;
-  /** Rental period, in days. */
   readonly period: number;
   readonly proxyType: ProxyType;
   readonly submittedAt: Date;
-  /** Whether a batch with these members was refused before, so that they are not sent a third time. */
+  /** Whether a batch with these members was refused before. They are not sent a third time. */
   readonly resent: boolean;
-  /** The last moment at which the call can have been sent. */
+  /** Last moment at which the call can have been sent. */
   readonly sentBefore: Date;
-  /** Provider's quote for all members: roubles, a decimal string with four decimals. */
+  /** Provider's quote for all members in roubles, as a decimal string with four decimals. */
   readonly providerPrice: string;
   /** Open members, in order of arrival. */
   readonly members: readonly BatchMember[];
 }
 
-/** Returns how many proxies a batch orders. */
+/** Returns the number of proxies that a batch orders. */
 export const batchSize = (batch: OrderBatch): number =>
   batch.members.reduce((size, { count }) => size + count, 0);
 
@@ -73,7 +72,7 @@ export function chooseInTurn(
     turns.set(member.userId, turn);
     return { member, turn };
   });
-  // The sort is stable: within a turn, the order of arrival remains.
+  // The sort is stable, so within a turn the order of arrival remains.
   queue.sort((one, other) => one.turn - other.turn);
   let left = capacity;
   return queue.flatMap(({ member }) => {
@@ -84,7 +83,7 @@ export function chooseInTurn(
   });
 }
 
-/** Names a batch in log lines. */
+/** Returns a batch's name for log lines. */
 export const batchName = (batch: OrderBatch): string =>
   batch.members.length === 1 ? `order ${memberIds(batch)[0]}` : `orders ${memberIds(batch).join(', ')}`;
 
@@ -97,8 +96,8 @@ export const listsAllProlongations =
   };
 
 /**
- * Groups the members of a batch of prolongations by the order reference of their purchase: the provider lists
- * proxies that were bought together under one reference.
+ * Groups a batch's prolongations by their purchase's order reference, under which the provider lists the
+ * proxies.
  */
 export function membersByPurchase(batch: OrderBatch): Map<string, BatchMember[]> {
   const byReference = new Map<string, BatchMember[]>();

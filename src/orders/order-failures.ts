@@ -9,8 +9,8 @@ const BUSY_RETRY_AFTER_SECONDS = 5;
 const unavailable = (): DomainError => new ServiceUnavailable();
 
 /**
- * Error that a caller gets for each reason why an order was canceled: nothing was bought or charged. The
- * database function `public_failure` groups the reasons in the same way, for events and renewals.
+ * Caller's error for each reason of a cancellation: nothing was bought or charged. The database function
+ * `public_failure` groups the reasons in the same way, for events and renewals.
  */
 const ERROR_OF_FAILURE: Readonly<Record<OrderFailure, (kind: OrderKind) => DomainError>> = {
   count: () => new NotEnoughProxies(),
@@ -33,7 +33,7 @@ export const ORDER_FAILURES = Object.keys(ERROR_OF_FAILURE) as readonly OrderFai
 const isOrderFailure = (text: string | null): text is OrderFailure =>
   text !== null && Object.hasOwn(ERROR_OF_FAILURE, text);
 
-/** @param failure as it is stored; a newer replica may have stored a reason that this one does not know */
+/** @param failure as stored; a newer replica may have stored a reason that this one does not know */
 export function errorOfFailure(kind: OrderKind, failure: string | null): DomainError {
   return isOrderFailure(failure) ? ERROR_OF_FAILURE[failure](kind) : unavailable();
 }

@@ -34,23 +34,22 @@ export function requireIdempotency(...given: Parameters<typeof readIdempotency>)
 }
 
 /**
- * Returns the key of the order that prolongs one proxy of a bulk. No caller can send this key, because keys
- * contain no spaces.
+ * Returns the key of the order that prolongs one proxy of a bulk. Callers cannot send such a key, because
+ * their keys contain no spaces.
  */
 export const bulkOrderKey = (key: string, proxyId: number | string): string => `${key} ${proxyId}`;
 
-/** Returns SQL for this key, for rows of `bulk_prolongations`. @param proxyId an expression */
+/** Returns SQL for this key, for rows of `bulk_prolongations`. @param proxyId SQL expression */
 export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
   `${bulk}.idempotency_key || ' ' || ${proxyId}`;
 
 /**
- * Returns the key of the order that renews a rental: each (proxy, old end) is charged once. No caller can
- * send this key, because keys contain no spaces, and no order of a bulk uses it, because its key contains one
- * space.
+ * Returns the key of the order that renews a rental, so that each (proxy, old expiry) is charged once. Its
+ * two spaces distinguish it from callers' keys, which contain none, and from a bulk's, which contain one.
  */
 export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
   `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;
 
-/** Returns SQL for this key. @param proxyId and @param dateEndBefore are expressions */
+/** Returns SQL for this key. @param proxyId and @param dateEndBefore are SQL expressions */
 export const renewalKeySql = (proxyId: string, dateEndBefore: string): string =>
   `'renewal ' || ${proxyId} || ' ' || floor(extract(epoch FROM ${dateEndBefore}))::bigint`;

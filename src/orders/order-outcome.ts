@@ -3,8 +3,8 @@ import type { Metrics } from '../metrics';
 import type { OrderKind, OrderState } from './order-states';
 
 /**
- * A delivered proxy as it was in the response, stored for idempotent replays. Times are ISO 8601. Login and
- * password are removed after the replay window.
+ * A delivered proxy as in the response, stored for idempotent replays. Times are ISO 8601. Login and password
+ * are removed after the replay window.
  */
 export interface DeliveredProxy {
   readonly id: number;
@@ -18,12 +18,12 @@ export interface DeliveredProxy {
   readonly label?: string | null;
 }
 
-/** Outcome of an order, as needed for the response to its caller. Amounts are in roubles. */
+/** Outcome of an order, for the response to its caller. Amounts are in roubles. */
 export interface OrderOutcome {
   readonly id: number;
   readonly kind: OrderKind;
   readonly state: OrderState;
-  /** `OrderFailure` if the order was canceled; a text for staff if it went to review. */
+  /** `OrderFailure` of a canceled order; a text for staff in review. */
   readonly failure: string | null;
   readonly captured: string;
   /** Prolonged proxy; `null` for a purchase. */
@@ -35,25 +35,25 @@ export interface OrderOutcome {
   readonly deliveredProxies: readonly DeliveredProxy[] | null;
 }
 
-/** The columns of an {@link OrderOutcome}, except for the delivered proxies. */
+/** Columns of an {@link OrderOutcome} without the delivered proxies. */
 export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyId",
               proxy_type AS "proxyType", country, version`;
 
-/** The columns of an {@link OrderOutcome}. */
+/** Columns of an {@link OrderOutcome}. */
 export const WHOLE_OUTCOME_COLUMNS = `${OUTCOME_COLUMNS}, delivered_proxies AS "deliveredProxies"`;
 
 /** Current state of an order. */
 export type OrderProgress = OrderOutcome & {
-  /** Time that a reserved order may continue to wait, in milliseconds. */
+  /** Milliseconds that a reserved order may continue to wait. */
   readonly leftMs?: number | null;
   /** Whether the order's batch was refused, so that its call is the second one. */
   readonly resent?: boolean;
 };
 
-/** An order that was closed or went to review. */
+/** Order that was closed or went to review. */
 export type EndedOrder = Pick<OrderOutcome, 'kind' | 'state'>;
 
-/** Counts ended orders. Decisions of staff are counted before their transaction ends. */
+/** Counts ended orders. Staff's decisions are counted before their transaction ends. */
 export function countOutcomes(metrics: Metrics, orders: readonly EndedOrder[]): void {
   for (const { kind, state } of orders) metrics.count('orders_total', { kind, outcome: state });
 }

@@ -20,32 +20,32 @@ import { IS_RENEWAL_SQL, isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { IdempotencyKeyReused } from './orders.errors';
 
 type SentOrder = Pick<OrderOutcome, 'kind' | 'state'> & {
-  /** `null` before it is sent. */
+  /** Id of the batch; `null` before the order is sent. */
   readonly batchId: number | null;
 };
 
 /** Marks a request whose order a database restore has forgotten and staff have written off. */
 export const WRITTEN_OFF = 'written-off';
 
-/** The outcome of an earlier request with the same idempotency key. */
+/** Outcome of an earlier request with the same idempotency key. */
 export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
 
-/** Row of an order, together with the common fields of its batch. */
+/** Row of an order with the common fields of its batch. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
 
-/** SQL for the prefix of all order references of an installation, which a statement reads once. */
+/** SQL for the prefix of an installation's order references, read once per statement. */
 export const REFERENCE_PREFIX_SQL = '(SELECT reference_prefix FROM installation)';
 
 /**
- * SQL for the order reference under which the provider lists a row of `proxies`: the reference of the leader
- * of its batch, or its own if it was an unmatched proxy that staff assigned.
+ * SQL for the reference under which the provider lists a row of `proxies`: its batch leader's, or its own if
+ * staff assigned it as an unmatched proxy.
  */
 export const PURCHASE_REFERENCE_SQL = `coalesce(proxies.order_reference,
   (SELECT leader.order_reference
      FROM orders purchase JOIN orders leader ON leader.id = coalesce(purchase.batch_id, purchase.id)
     WHERE purchase.id = proxies.order_id))`;
 
-/** SQL that selects {@link BatchRow}s from a common table expression `sent` with the columns of `orders`. */
+/** SQL that selects {@link BatchRow}s from a CTE `sent` with the columns of `orders`. */
 export const SELECT_BATCH_ROWS = `
   SELECT sent.id, sent.batch_id AS "batchId", sent.user_id AS "userId",
          (SELECT order_reference FROM orders leader WHERE leader.id = sent.batch_id) AS "orderReference",
@@ -70,12 +70,12 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
 }
 
 /**
- * Reads orders in order to process them. The lists for customers and staff, sales and the invariants query
- * the table themselves.
+ * Reads orders for processing. The lists for customers and staff, sales and the invariants query the table
+ * themselves.
  */
 @Injectable()
 export class OrderQueries {
-  /** The orders that requests of this process wait for. */
+  /** Orders that this process's requests wait for. */
   readonly awaited: RowWaiters<OrderProgress>;
 
   constructor(
@@ -87,7 +87,7 @@ export class OrderQueries {
     );
   }
 
-  /** Returns the database's time, on which all times of orders are based. */
+  /** Returns the database's time, on which all order times are based. */
   now(): Promise<Date> {
     return databaseTime(this.dataSource);
   }
@@ -103,10 +103,8 @@ export class OrderQueries {
 
   /**
    * Finds the order under an idempotency key, unless it was canceled. A failover cannot undo the result. A
-   * key without an order belongs to a request that was written off, or to a bulk, for which the result is
-   * meaningless.
-   *
-   * @throws IdempotencyKeyReused if the key belongs to another request, for an order or a bulk
+   * key without an order belongs to a written-off request, or to a bulk, for which the result is meaningless.
+   * @throws IdempotencyKeyReused if the key belongs to another request
    */
   async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<EarlierRequest | null> {
     const requests = await preparedRows<{ orderId: number | null; requestHash: Buffer }>(
@@ -133,7 +131,7 @@ export class OrderQueries {
   ): Promise<ReadonlyMap<string, number>> {
     const rows = await queryRows<{ id: number; attempt: string }>(
       this.dataSource,
-      // Searches one day: these statements were sent minutes ago, and a busy user has many older orders.
+      // Searches one day: the statements were sent minutes ago, and a busy user has many older orders.
       `SELECT id, attempt FROM orders
         WHERE user_id = ANY ($1) AND created_at > now() - interval '1 day' AND attempt = ANY ($2)`,
       [attempts.map(({ userId }) => userId), attempts.map(({ attempt }) => attempt)],
@@ -141,19 +139,19 @@ export class OrderQueries {
     return new Map(rows.map(({ id, attempt }) => [attempt, id]));
   }
 
-  /** Returns the outcome of an order. @throws Error when there is no such order */
+  /** @throws Error if there is no such order */
   async getOutcome(orderId: number): Promise<OrderOutcome> {
     const outcome = await this.outcomeOf(orderId);
     if (!outcome) throw new Error(`order ${orderId} does not exist`);
     return outcome;
   }
 
-  /** Reads outcomes in one statement for all callers of a batch, who read at the same moment. */
+  /** Reads outcomes in one statement, because all callers of a batch read at the same moment. */
   private readonly outcomeOf = batchedLookup((orderIds: readonly number[]) => this.outcomesOf(orderIds));
 
   /**
-   * Returns outcomes by order id; ids that do not exist are omitted. A failover does not reopen an order that
-   * was returned as closed.
+   * Returns outcomes by order id; unknown ids are omitted. A failover does not reopen an order that was
+   * returned as closed.
    */
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
@@ -178,7 +176,7 @@ export class OrderQueries {
     return count;
   }
 
-  /** Finds a batch with its open members that may have been bought; null when there are none. */
+  /** Finds a batch with its open members that may have been bought; null if there are none. */
   async findBatch(batchId: number): Promise<OrderBatch | null> {
     return (await this.findBatches([batchId]))[0] ?? null;
   }
@@ -197,9 +195,8 @@ export class OrderQueries {
   }
 
   /**
-   * Returns the provider's id of a proxy, and the reference under which the provider lists the proxy.
-   *
-   * @throws Error when there is no such proxy
+   * Returns the provider's id of a proxy, and the reference under which the provider lists it. @throws Error
+   * if there is no such proxy
    */
   getProviderIdentity(proxyId: number): Promise<{ orderReference: string; providerProxyId: string }> {
     return preparedRow(

@@ -4,29 +4,27 @@ import { CLOSED_FOR_MAINTENANCE } from './maintenance';
 import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
 
 /*
- * The queue in front of the provider is the table of orders. These expressions over a row of `orders`
- * determine which orders wait, and what for.
+ * The queue is the table of orders. These expressions over a row of `orders` determine which orders wait, and
+ * what for.
  */
 
 /**
- * Whether an order is reserved and still waits for its call, and there is no maintenance. Orders that waited
- * before a restore may have been sent since.
+ * Whether an order is reserved and still waits for its call, without maintenance. Orders that waited before a
+ * restore may have been sent since.
  */
 export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
-/** Time for which a read end is valid, because somebody else may prolong the rental. */
+/** Time for which a read expiry is valid. Somebody else may prolong the rental. */
 const AN_END_COUNTS_FOR = `interval '1 hour'`;
 
-/** Whether the call for a queued order can be made. */
+/** Whether a queued order is ready for its call. */
 export const IS_READY = `(kind = 'purchase'
             OR date_end_before IS NOT NULL AND end_read_at > now() - ${AN_END_COUNTS_FOR})`;
 
 /**
- * Whether a queued order waits for a replica to read the end of its rental. A replica that takes too long is
- * considered dead.
- *
- * @param longestReadingSeconds an SQL parameter
+ * Whether a queued order waits for a replica to read its rental's expiry. A replica that takes too long
+ * counts as dead. @param longestReadingSeconds SQL parameter
  */
 export const isEndUnreadSql = (longestReadingSeconds: string): string => `(kind = 'prolongation'
             AND (end_read_at IS NULL
@@ -39,29 +37,27 @@ export const QUEUE_LEFT_MS = `CASE state WHEN 'reserved' THEN
                 extract(epoch FROM queued_until - now())::double precision * 1000 - ${QUEUE_SLACK_MS} END`;
 
 /**
- * Whether an order lets all others go first. Renewals do, because no customer waits for their responses. A
- * renewal that has waited for long takes its turn like any other order, or a busy service would never renew.
+ * Whether an order lets all others go first. Renewals do, because no customer waits for them. After ten
+ * minutes a renewal takes its turn, or a busy service would never renew.
  */
 export const YIELDS_TO_OTHERS = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
 /**
- * Query for the metrics: how many reserved orders wait, and since when the oldest one waits. It ignores
- * renewals for the oldest, because they let all other orders go first.
+ * Query for the number of reserved orders and the oldest one's time. The oldest is never a renewal, because
+ * renewals let others go first.
  */
 export const WAITING_ORDERS = `
   SELECT count(*)::integer AS count, min(created_at) FILTER (WHERE NOT ${IS_RENEWAL_SQL}) AS oldest
     FROM orders WHERE state = 'reserved'`;
 
-/**
- * Whether the provider refused within the last hour to prolong the proxy of an order, alone or with others.
- */
+/** Whether the provider refused within the last hour to prolong an order's proxy, alone or with others. */
 export const WAS_RECENTLY_REFUSED = `EXISTS (
               SELECT FROM orders AS refused
                WHERE refused.proxy_id = orders.proxy_id AND refused.state = 'canceled'
                  AND refused.failure IN ${sqlList(PROXY_FAILURES)}
                  AND refused.closed_at > now() - interval '1 hour')`;
 
-/** Returns a subquery for when a call last served a user. @param user an expression */
+/** Returns a subquery for the time when a call last served a user. @param user SQL expression */
 export const lastServedAtSql = (user: string): string => `(SELECT submitted_at FROM orders
                            WHERE orders.user_id = ${user} AND submitted_at IS NOT NULL
                            ORDER BY created_at DESC, id DESC LIMIT 1)`;

@@ -9,12 +9,12 @@ import { OPEN_STATES } from './order-states';
 /** Days after which an order with an unknown outcome is closed or in review. */
 const DAYS_TO_CLOSE = 2;
 
-/** Number of orders in one step. One order can have delivered a thousand proxies. */
+/** Number of orders in one step. One order may have delivered a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
 
 /**
- * Removes old order data that is not accounting data. Copies of logins and passwords outside the customer's
- * list are removed when the proxies have ended.
+ * Removes old order data that is not accounting data. Copies of credentials outside the customer's list are
+ * removed after the rentals' expiry.
  */
 @Injectable()
 export class OrderRetention {
@@ -30,8 +30,8 @@ export class OrderRetention {
     retention.add('unused_bulks', () => bulks.forgetUnused());
     retention.add('forgotten_keys', () => this.clearForgottenKeys());
     if (historyDays > 0) {
-      // Removes the delivered proxies of orders whose rentals, as first sold, ended some days ago. Logins and
-      // passwords are removed before. A replay then returns the current proxies.
+      // Removes the delivered proxies of orders whose rentals, as first sold, expired some days ago. A replay
+      // then returns the current proxies.
       retention.add('delivered_proxies', () =>
         this.forgetBatch(
           `UPDATE orders SET delivered_proxies = NULL WHERE id = ANY (ARRAY(
@@ -43,7 +43,7 @@ export class OrderRetention {
           historyDays,
         ),
       );
-      // Removes the spending of tokens on past days. Later releases are then not subtracted from those days.
+      // Later releases are not subtracted from the removed days.
       retention.add('token_spending_days', () =>
         this.forgetBatch(
           `DELETE FROM token_spending WHERE (token_id, day) IN (
@@ -63,7 +63,7 @@ export class OrderRetention {
       removal: `UPDATE orders SET history = jsonb_build_array(history -> -1)
                  WHERE id = ANY (ARRAY(SELECT id FROM old)) AND jsonb_array_length(history) > 1`,
     });
-    // Keeps the calls of open orders, because they are evidence in a review.
+    // Open orders keep their calls, which are evidence in a review.
     retention.addOldRows({
       name: 'provider_calls',
       table: 'provider_calls',
@@ -76,10 +76,8 @@ export class OrderRetention {
   }
 
   /**
-   * Removes logins and passwords from the delivered proxies of a batch of orders whose rentals, including
-   * prolongations, ended some days ago.
-   *
-   * @param after where the previous batch ended
+   * Removes credentials from the delivered proxies of a batch of orders whose rentals, including
+   * prolongations, expired some days ago. @param after last row of the previous batch
    */
   private async forgetCredentials(
     days: number,
@@ -130,7 +128,7 @@ export class OrderRetention {
     return { removed, next: null };
   }
 
-  /** Removes one batch of rows. @param removal its parameter 2 limits the number of rows */
+  /** Removes one batch of rows. @param removal SQL whose parameter 2 limits the number of rows */
   private async forgetBatch(removal: string, days: number): Promise<RetentionStep<true>> {
     const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,

@@ -1,9 +1,9 @@
 import type { ProviderRefusal } from '../provider';
 
 /**
- * Defines the states of an order, and the reasons why an order ends without a delivery. Everything that names
- * a state takes it from here: the guards of the statements, the check constraints and partial indexes (a test
- * compares them), status, the invariants and the description of the staff interface.
+ * Defines an order's states, and why an order ends without a delivery. The statements' guards, check
+ * constraints and partial indexes (a test compares them), status, the invariants and the staff interface's
+ * description all use these names.
  */
 
 /*
@@ -47,7 +47,7 @@ const NEXT_STATES = {
 
 export type OrderState = keyof typeof NEXT_STATES;
 
-/** A state that an order can leave. */
+/** State that an order can leave. */
 export type OpenState = {
   [State in OrderState]: (typeof NEXT_STATES)[State] extends readonly [] ? never : State;
 }[OrderState];
@@ -57,7 +57,7 @@ export const ORDER_STATES = Object.keys(NEXT_STATES) as readonly OrderState[];
 export const ORDER_KINDS = ['purchase', 'prolongation'] as const;
 export type OrderKind = (typeof ORDER_KINDS)[number];
 
-/** Whether an order renews a rental, as an expression over a row of `orders`. */
+/** SQL for whether a row of `orders` renews a rental. */
 export const IS_RENEWAL_SQL = `origin = 'renewal'`;
 
 export const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[state].length > 0;
@@ -65,9 +65,7 @@ export const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[sta
 /** States in which the order's money is held. */
 export const OPEN_STATES: readonly OpenState[] = ORDER_STATES.filter(isOpen);
 
-/**
- * State that customers see for each state of an order. The database has the same mapping as `public_state()`.
- */
+/** State that customers see for each state, as in the database's `public_state()`. */
 const PUBLIC_STATES = {
   reserved: 'open',
   submitting: 'open',
@@ -88,15 +86,15 @@ export const publicState = (state: OrderState): PublicState => PUBLIC_STATES[sta
 export const statesShownAs = (shown: PublicState): readonly OrderState[] =>
   ORDER_STATES.filter((state) => publicState(state) === shown);
 
-/** Open states in which the call may have been sent: only evidence or staff may end such an order. */
+/** Open states in which the call may have been sent. Only evidence or staff may end such an order. */
 export const POSSIBLY_BOUGHT_STATES: readonly OpenState[] = OPEN_STATES.filter(
   (state) => state !== 'reserved',
 );
 
-/** Open states that are settled without staff: reconciliation processes such orders when they are due. */
+/** Open states that reconciliation settles without staff. */
 export const UNATTENDED_STATES: readonly OpenState[] = OPEN_STATES.filter((state) => state !== 'review');
 
-/** Returns the states that a transition to `next` may start from, for the guard of its statement. */
+/** Returns the states that a transition to `next` may start from, for its statement's guard. */
 export function statesBefore(next: OrderState): readonly OpenState[] {
   return OPEN_STATES.filter((state) => (NEXT_STATES[state] as readonly OrderState[]).includes(next));
 }
@@ -112,11 +110,11 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
  */
 export type OrderFailure = ProviderRefusal | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
-/** Reasons of cancellations after which the sent call may still have had its effect. */
+/** Reasons of cancellations after which the sent call may still have taken effect. */
 export const CANCELED_WITHOUT_PROOF: readonly OrderFailure[] = ['nothing-found', 'staff'];
 
 /**
- * Reasons why the provider refuses to prolong some proxies. `request` also means that it refused one of
- * several, and it is unknown which.
+ * Reasons why the provider refuses to prolong some proxies. After `request`, it is unknown which of several
+ * it refused.
  */
 export const PROXY_FAILURES: readonly OrderFailure[] = ['not-found', 'request'];

@@ -4,22 +4,22 @@ import { type InputMistake, RequestInvalid } from '../http';
 export class UnsupportedProxyType extends domainError('bad-request', 'Unsupported proxy type') {}
 
 /**
- * Names the error in a header, by which a script distinguishes these final refusals from others with the same
- * status: the specified bodies contain no `code`.
+ * Names the error in a header, which distinguishes final refusals with the same status: the specified bodies
+ * contain no `code`.
  */
 const refusedAs = (code: string) => ({ headers: { 'Order-Refusal': code } });
 
-/** Thrown at the limit of the token, not of the user: another token of the user may still order. */
+/** The limit is the token's. The user's other tokens may still order. */
 export class DailyLimitExceeded extends domainError(
   'bad-request',
   'Daily spending limit of the token exceeded',
   refusedAs('daily-limit-exceeded'),
 ) {}
 
-/** Thrown when the provider no longer has the proxy. */
+/** Thrown if the provider no longer has the proxy. */
 export class CannotBeProlonged extends domainError('bad-request', 'Proxy can no longer be prolonged') {}
 
-/** Thrown when the order now costs more than its caller allowed. */
+/** Thrown if the order now costs more than its caller allowed. */
 export class PriceAboveMax extends domainError(
   'conflict',
   /** @param price of the whole order */
@@ -28,7 +28,7 @@ export class PriceAboveMax extends domainError(
   refusedAs('price-above-max'),
 ) {}
 
-/** `Retry-After` while a request is in progress, in seconds. The caller may retry the request unchanged. */
+/** `Retry-After` while a request is in progress, in seconds. The caller may retry it unchanged. */
 const IN_PROGRESS_RETRY_AFTER_SECONDS = 2;
 
 export class ProlongationInProgress extends domainError(
@@ -37,23 +37,20 @@ export class ProlongationInProgress extends domainError(
   { retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS },
 ) {}
 
-/** Returns the header with the path of the open order. */
+/** Returns the header with the open order's path. */
 const locationOf = (orderId: number) => ({ Location: `/orders/${orderId}` });
 
 export class IdempotencyKeyInProgress extends domainError(
   'conflict',
   'A request with this Idempotency-Key is in progress',
-  /** @param orderId the order under this key, if it is known */
+  /** @param orderId the order under this key, if known */
   (orderId?: number) => ({
     retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS,
     headers: orderId === undefined ? {} : locationOf(orderId),
   }),
 ) {}
 
-/**
- * Thrown when a database restore has forgotten the order and staff have written it off, so that it will never
- * be delivered.
- */
+/** Thrown if a database restore has forgotten the order and staff have written it off. */
 export class RequestWrittenOff extends domainError(
   'conflict',
   'The order of this Idempotency-Key was lost and written off; nothing was charged. ' +
@@ -61,12 +58,12 @@ export class RequestWrittenOff extends domainError(
   refusedAs('request-written-off'),
 ) {}
 
-/** `Retry-After` of an order that is being confirmed, short because the first searches come quickly. */
+/** `Retry-After` of an order that is being confirmed. The first searches come quickly. */
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Thrown when the outcome is unknown. The money stays held until the order is settled in the background. An
- * order that may not even have been placed is identified by its request id.
+ * Thrown if the outcome is unknown. The money stays held until the order is settled in the background. An
+ * order that may not have been placed is identified by its request id.
  */
 export class OrderBeingConfirmed extends DomainError {
   readonly kind = 'unavailable';
@@ -82,7 +79,7 @@ export class OrderBeingConfirmed extends DomainError {
 
 export class OrderNotFound extends domainError('not-found', 'Order not found') {}
 
-/** Thrown when staff decide about an order that is not in review, perhaps because a colleague was faster. */
+/** Thrown if the order is not in review, perhaps because a colleague was faster. */
 export class OrderNotInReview extends domainError('conflict', 'The order is not in review') {}
 
 export class NothingToDeliver extends domainError(
@@ -92,7 +89,7 @@ export class NothingToDeliver extends domainError(
 
 export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy belongs to another order') {}
 
-/** Constraint that refuses to deliver a proxy of another order, for `refusedBy`. */
+/** Constraint that refuses to deliver another order's proxy, for `refusedBy`. */
 export const PROXY_OF_ANOTHER = { proxies_provider_proxy_id_key: ProxyBelongsToAnother };
 
 /** @param left roubles that can still be refunded */

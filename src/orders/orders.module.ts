@@ -36,7 +36,7 @@ import { OutcomeSearchRecords } from './transitions/outcome-search-records';
 import { Settlement } from './transitions/settlement';
 
 /**
- * Interval of reconciliation, in milliseconds: the first search after a lost response comes within a second.
+ * Interval of reconciliation in milliseconds. The first search after a lost response comes within a second.
  */
 const RECONCILE_INTERVAL_MS = 1000;
 const SEARCHES_AT_ONCE = 20;
@@ -44,7 +44,7 @@ const DUE_SEARCHES = `
   SELECT count(*)::integer AS count, min(next_search_at) AS oldest
     FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()`;
 
-/** Providers with the statements of orders and staff's decisions about orders. */
+/** Providers with the statements of orders and staff's decisions. */
 const RECORDS = [
   OrderQueries,
   OrderClaims,
@@ -90,7 +90,7 @@ const RECORDS = [
 export class OrdersModule {
   constructor(jobs: Jobs, { tuning }: AppConfig, reconciliation: ReconciliationService) {
     // The schedule of searches decides what counts as evidence, so no failure or lease may move it. The claim
-    // of a search therefore sets the time of the next search.
+    // of a search sets the next one's time.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
     jobs.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
       waiting: DUE_SEARCHES,

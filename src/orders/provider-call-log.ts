@@ -4,7 +4,7 @@ import { messageOf } from '../common';
 import { mayHaveCommitted, queryRows, resolveCommitOutcome } from '../database';
 import type { ProviderCallRecord } from '../provider';
 
-/** Stores the calls to the provider for an order, so that staff can see what happened. */
+/** Stores an order's calls to the provider, so that staff can see what happened. */
 @Injectable()
 export class ProviderCallLog {
   private readonly logger = new Logger(ProviderCallLog.name);
@@ -13,7 +13,7 @@ export class ProviderCallLog {
 
   /**
    * Runs work and stores the records of its calls under an order, except those that a statement of the work
-   * has stored. The outcome of the work stays the same, even when a record cannot be stored.
+   * stored. A failure to store a record does not change the work's outcome.
    */
   async record<Result>(
     orderId: number,
@@ -42,7 +42,7 @@ export class ProviderCallLog {
     }
   }
 
-  /** Finds out whether the first record was stored when the reply to its statement was lost. */
+  /** Finds out whether the first record was stored although its statement's reply was lost. */
   private async isFirstStored({ orderId, records: [first], lost }: CallsForOrder): Promise<boolean> {
     if (!lost || !first) return false;
     return resolveCommitOutcome(this.dataSource, lost, async () => {
@@ -60,12 +60,12 @@ export class ProviderCallLog {
 export class CallsForOrder {
   readonly records: ProviderCallRecord[] = [];
   isFirstStored = false;
-  /** The error of a statement that may have stored the first record. */
+  /** Error of a statement that may have stored the first record. */
   lost: unknown;
 
   constructor(readonly orderId: number) {}
 
-  /** Runs a statement that stores the first record together with the delivery of that call. */
+  /** Runs a statement that stores the first record together with that call's delivery. */
   async storeFirstBy<Result>(
     statement: (call: RecordedCall | undefined) => Promise<Result>,
   ): Promise<Result> {
@@ -86,7 +86,7 @@ export interface RecordedCall {
   readonly record: ProviderCallRecord;
 }
 
-/** Returns SQL that records the call of a delivery. @param place of {@link callParameter}, e.g. `$4` */
+/** Returns SQL that records a delivery's call. @param place of {@link callParameter}, e.g. `$4` */
 export const recordCall = (place: string): string => `
        recorded AS (
          INSERT INTO provider_calls
@@ -97,7 +97,7 @@ export const recordCall = (place: string): string => `
           WHERE order_id IS NOT NULL
        )`;
 
-/** Returns the parameter of {@link recordCall}; `null` when there is nothing to record. */
+/** Returns the parameter of {@link recordCall}; `null` if there is nothing to record. */
 export function callParameter(call: RecordedCall | undefined): string | null {
   if (!call) return null;
   const { method, request, outcome, httpStatus, response, durationMs } = call.record;
@@ -107,7 +107,7 @@ export function callParameter(call: RecordedCall | undefined): string | null {
     request,
     outcome,
     http_status: httpStatus,
-    // The column is text: a response may contain characters that jsonb refuses.
+    // The column is text, because jsonb refuses some characters.
     response: JSON.stringify(response),
     duration_ms: durationMs,
   });

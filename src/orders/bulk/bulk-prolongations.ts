@@ -39,19 +39,18 @@ import {
 interface BulkRequest {
   readonly caller: Caller;
   readonly target: BulkTarget;
-  /** Rental period, in days. */
   readonly period: number;
   readonly maxPrice: Money | null;
   readonly idempotency: Idempotency;
 }
 
-/** A placed order of one proxy with its future result, or the error that refused it. */
+/** Placed order of one proxy with its future result, or the error that refused it. */
 type Outcome = { readonly orderId: number; readonly result: () => Promise<OrderResult> } | DomainError;
 
 /**
  * Prolongs many proxies for one request. Each proxy gets an ordinary order under a key derived from the
- * request's key, so that crashes and retries never place it twice. The first request fixes the proxies and
- * their guards.
+ * request's, so that crashes and retries never place it twice. The first request fixes the proxies and their
+ * guards.
  */
 @Injectable()
 export class BulkProlongations {
@@ -70,7 +69,7 @@ export class BulkProlongations {
     private readonly ledger: LedgerService,
   ) {}
 
-  /** Prolongs the proxies of a request. @returns the response, and whether it replays an earlier request */
+  /** @returns the response, and whether it replays an earlier request */
   async prolong(
     caller: Caller,
     body: BulkProlongRequest,
@@ -79,7 +78,7 @@ export class BulkProlongations {
     return this.orders.track(this.executeAndSumUp(read(caller, body, idempotencyKey)));
   }
 
-  /** Checks each proxy and the sum of the prices for a dry run, and places nothing. */
+  /** Checks each proxy and the sum of the prices for a dry run. Places nothing. */
   async rehearse(caller: Caller, ids: readonly string[], period: number): Promise<DryRunResponse> {
     const refusals = new Map<string, DryRunRefusal>();
     const refuse = (error: DomainError, proxyId?: string): void => {
@@ -99,7 +98,7 @@ export class BulkProlongations {
     const whole = first && { ...first, total, proxyId: null };
     const assessed = whole && (await this.placement.assess(whole));
     for (const order of orders) {
-      // Refusals of the whole bulk are reported once, below; all others concern this proxy.
+      // Refusals of the whole bulk are reported once, below. All others concern this proxy.
       const { refusals: own } = await this.placement.assess(order);
       for (const refusal of own.filter((one) => !assessed?.refusals.includes(one))) {
         refuse(ERROR_OF_REFUSAL[refusal](order), String(order.proxyId));
@@ -120,9 +119,8 @@ export class BulkProlongations {
   }
 
   /**
-   * Prolongs proxies for a request without a key, which is not safe to retry.
-   *
-   * @returns the delivery of each proxy, or the error that prevented it
+   * Prolongs proxies for a request without a key, which is not safe to retry. @returns each proxy's delivery
+   * or error
    */
   async prolongOnce(
     caller: Caller,
@@ -164,7 +162,7 @@ export class BulkProlongations {
     }
     const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
     const { overLimit } = caller;
-    // A rate-limited caller may retry the rest of the bulk soon; any other refusal is final for each missing
+    // A rate-limited caller may retry the remaining proxies soon. Any other refusal is final for each missing
     // proxy.
     if (missing.length > 0 && overLimit?.kind === 'rate-limited') throw overLimit;
     if (known && missing.length > 0 && !overLimit) await this.maintenance.assertOpen();
@@ -182,9 +180,8 @@ export class BulkProlongations {
   }
 
   /**
-   * Fixes the proxies of the request, and the price limit of each order.
-   *
-   * @throws IdempotencyKeyReused, TooManyTargets, PriceAboveMax, ServiceUnavailable
+   * Fixes the request's proxies and each order's price limit. @throws IdempotencyKeyReused, TooManyTargets,
+   * PriceAboveMax, ServiceUnavailable
    */
   private async accept(request: BulkRequest): Promise<Bulk> {
     const { caller, target, period, maxPrice, idempotency } = request;
@@ -228,7 +225,7 @@ export class BulkProlongations {
     );
   }
 
-  /** Prepares the order of each proxy, or returns the error that refuses it. */
+  /** Prepares each proxy's order, or returns the error that refuses it. */
   private async prepare(
     caller: Caller,
     period: number,
@@ -278,7 +275,7 @@ export class BulkProlongations {
     return new ServiceUnavailable();
   }
 
-  /** Returns the price of each proxy, or the reason why the proxy cannot be ordered. */
+  /** Returns each proxy's price, or the reason why it cannot be ordered. */
   private pricesOf(
     userId: number,
     proxies: readonly TargetProxy[],
@@ -318,7 +315,7 @@ async function toBulkProxyOut(proxyId: string, outcome: Outcome | undefined): Pr
   return { ...proxy, status: 'prolonged', price_charged: charged, date_end: dateEnd, detail: null };
 }
 
-/** Reads and checks a request. @throws IdempotencyKeyMissing, IdempotencyKeyInvalid, RequestInvalid */
+/** @throws IdempotencyKeyMissing, IdempotencyKeyInvalid, RequestInvalid */
 function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string | undefined): BulkRequest {
   const { period, max_price: maxPrice } = body;
   const target = readBulkTarget(body);
@@ -331,7 +328,7 @@ function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string |
   return { caller, target, period, maxPrice, idempotency };
 }
 
-/** Returns one order's share of the bulk's `maxPrice`: in proportion to its price, rounded down. */
+/** Returns an order's share of the bulk's `maxPrice`, in proportion to its price, rounded down. */
 const shareOf = (maxPrice: Money, price: Money, total: Money): Money =>
   total.isPositive() ? Money.ofKopecks((maxPrice.kopecks * price.kopecks) / total.kopecks) : Money.zero;
 

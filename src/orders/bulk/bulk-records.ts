@@ -7,10 +7,10 @@ import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import { type OrderOutcome, WHOLE_OUTCOME_COLUMNS } from '../order-outcome';
 import { IdempotencyKeyReused } from '../orders.errors';
 
-/** The proxies and guards of a bulk, fixed when it was accepted. */
+/** Proxies and guards of a bulk, fixed when it was accepted. */
 export interface Bulk {
   readonly proxyIds: readonly number[];
-  /** Highest price of each order; `null` if the request sets no limit. */
+  /** Maximum price of each order; `null` if the request sets no limit. */
   readonly maxPrices: readonly Money[] | null;
 }
 
@@ -30,9 +30,7 @@ const FORGOTTEN_AT_ONCE = 100;
 export class BulkRecords {
   constructor(private readonly dataSource: DataSource) {}
 
-  /**
-   * Finds the bulk that was accepted under a key, and records the new attempt. @throws IdempotencyKeyReused
-   */
+  /** Finds the bulk accepted under a key, and records the new attempt. @throws IdempotencyKeyReused */
   async retry(userId: number, idempotency: Idempotency): Promise<Bulk | null> {
     const [row] = await queryRows<BulkRow>(
       this.dataSource,
@@ -45,9 +43,7 @@ export class BulkRecords {
 
   /**
    * Accepts a bulk, or returns the bulk of a faster request with the same key. Orders are placed under the
-   * same account lock, so that a key belongs to an order or to a bulk.
-   *
-   * @throws IdempotencyKeyReused
+   * same account lock, so a key belongs to an order or to a bulk. @throws IdempotencyKeyReused
    */
   async accept(userId: number, idempotency: Idempotency, bulk: Bulk): Promise<Bulk> {
     const [row] = await inTransaction(this.dataSource, async (manager) => {
@@ -72,7 +68,7 @@ export class BulkRecords {
     return toBulk(row, idempotency);
   }
 
-  /** Returns the orders of a bulk that were not canceled, by proxy id. */
+  /** Returns a bulk's orders that were not canceled, by proxy id. */
   async findOrders(userId: number, key: string, { proxyIds }: Bulk): Promise<Map<number, OrderOutcome>> {
     const orders = await queryRows<OrderOutcome>(
       this.dataSource,
@@ -86,7 +82,7 @@ export class BulkRecords {
 
   /**
    * Deletes bulks without orders, which frees their keys. A bulk stays as long as its orders, so that its key
-   * keeps the same set of proxies.
+   * keeps the same proxies.
    */
   async forgetUnused(): Promise<RetentionStep<true>> {
     const { checked, forgotten } = await queryRow<{ checked: number; forgotten: number }>(

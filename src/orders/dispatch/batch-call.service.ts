@@ -33,25 +33,25 @@ import { OrderClaims } from '../transitions/order-claims';
 import { OutcomeSearchRecords } from '../transitions/outcome-search-records';
 import { Settlement } from '../transitions/settlement';
 
-/** Permission to send the call of a batch: a rate permit, and the time after which it must not be sent. */
+/** Permission to send a batch's call: a rate permit, and the time after which it must not be sent. */
 export interface CallPermission {
   readonly permit: RatePermit;
   readonly deadline: Deadline;
 }
 
-/** Result of a batch's call: the outcomes that are known without a query. */
+/** Result of a batch's call, with the outcomes that are known without a query. */
 export interface SettledBatch {
   /** Whether some of the orders may be queued again. */
   readonly mayBeQueued: boolean;
   readonly outcomes: readonly OrderOutcome[];
 }
 
-/** The members of a refused batch that are sent a second time, grouped by call. */
+/** Members of a refused batch that are sent a second time, grouped by call. */
 type OtherCalls = readonly (readonly BatchMember[])[];
 
 /**
- * Maximum number of calls in which refused prolongations are sent once more: four seconds' worth, at three
- * calls a second. A batch with at most this many members sends each of them alone.
+ * Maximum number of calls that resend refused prolongations: four seconds' worth. A batch with at most this
+ * many members sends each of them alone.
  */
 const PROLONGATION_CALLS = 12;
 
@@ -60,7 +60,7 @@ type OnCall = (record: ProviderCallRecord) => void;
 /** Maximum time that callers wait for the search after a lost response, in milliseconds. */
 const SEARCH_TIMEOUT_MS = 5000;
 
-/** Makes the one call of a claimed batch, and settles the batch according to the provider's response. */
+/** Makes a claimed batch's one call, and settles the batch by the response. */
 @Injectable()
 export class BatchCallService {
   private readonly logger = new Logger(BatchCallService.name);
@@ -77,10 +77,7 @@ export class BatchCallService {
     private readonly calls: ProviderCallLog,
   ) {}
 
-  /**
-   * Sends a batch and settles its orders. Never rejects: reconciliation takes over orders that were not
-   * settled.
-   */
+  /** Sends a batch and settles its orders. Never rejects: reconciliation takes over unsettled orders. */
   async callAndSettle(batch: OrderBatch, permission: CallPermission): Promise<SettledBatch> {
     const outcomes: OrderOutcome[] = [];
     let hasResponse = false;
@@ -107,8 +104,8 @@ export class BatchCallService {
       for (const { count } of batch.members) this.catalog.recordPriceUsed({ ...batch, count });
       return { mayBeQueued: false, outcomes };
     } catch (error) {
-      // After a success, a failure proves nothing about the orders: only a failure of the money call itself
-      // can be a refusal.
+      // After a success, a failure proves nothing about the orders. Only the call's own failure can be a
+      // refusal.
       const failure = hasResponse ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
       try {
         return { mayBeQueued: await settling('failed', () => this.settleFailure(batch, failure)), outcomes };
@@ -133,7 +130,7 @@ export class BatchCallService {
     return closed;
   }
 
-  /** Adds the proxies that the provider lists under the order reference, after a short delivery. */
+  /** After a short delivery, adds the proxies that the provider lists under the order reference. */
   private async confirmShortDelivery(
     batch: OrderBatch,
     purchase: ProviderPurchase,
@@ -146,8 +143,8 @@ export class BatchCallService {
   }
 
   /**
-   * Settles prolongations. A rental whose end has not moved was not prolonged, even if the provider reported
-   * success.
+   * Settles prolongations. A rental whose expiry has not moved was not prolonged, even if the provider
+   * reported success.
    */
   private async settleProlongations(
     batch: OrderBatch,
@@ -173,10 +170,8 @@ export class BatchCallService {
   }
 
   /**
-   * Cancels the orders when it is certain that nothing was bought, except for those that may be sent once
-   * more. Otherwise searches at the provider once, and reconciliation continues.
-   *
-   * @returns whether some of the orders are queued again
+   * Cancels the orders if certainly nothing was bought, except those that may be sent once more. Otherwise
+   * searches once; reconciliation continues. @returns whether some of the orders are queued again
    */
   private async settleFailure(batch: OrderBatch, error: unknown): Promise<boolean> {
     if (!(error instanceof ProviderRefused || error instanceof ProviderUnavailable)) {
@@ -223,12 +218,12 @@ export class BatchCallService {
     if (reason === 'misconfigured') return [];
     if (reason === 'out-of-funds') return [await this.chooseAffordable(batch)];
     if (isPurchase && reason === 'out-of-stock') return [await this.chooseInStock(batch)];
-    // Purchases of a batch differ only in their size, so only a refused `count` can concern some of them.
+    // Purchases of a batch differ only in size, so only a refused `count` can concern some of them.
     if (isPurchase) return reason === 'count' ? batch.members.map((member) => [member]) : [];
     return separate(batch.members);
   }
 
-  /** Chooses the members that the stock covers, or none if the stock cannot be read. */
+  /** Chooses the members that the stock covers; none if the stock cannot be read. */
   private async chooseInStock(batch: OrderBatch): Promise<BatchMember[]> {
     const stock = await this.catalog.readStock(batch.country, batch.version).catch(() => 0);
     return chooseInTurn(batch, String(stock), ({ count }) => String(count));
@@ -251,15 +246,15 @@ export class BatchCallService {
     }
   }
 
-  /** Cancels orders that bought nothing, including those for which reconciliation has begun to search. */
+  /** Cancels orders that bought nothing, even those that reconciliation already searches for. */
   private async cancelUnbought(orderIds: readonly number[], reason: OrderFailure): Promise<void> {
     await this.cancellations.cancelOrders(orderIds, reason, ['submitting', 'confirming']);
   }
 }
 
 /**
- * Splits refused prolongations into calls, because any single one may have caused the refusal. Rentals that
- * end at the same time share a call, because they were bought together or have expired.
+ * Splits refused prolongations into calls, because any one may have caused the refusal. Rentals with the same
+ * expiry share a call: they were bought together or have expired.
  */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;

@@ -17,23 +17,22 @@ import { BatchCallService, type CallPermission } from './batch-call.service';
 import { EndReader } from './end-reader';
 import { OrderWaiters } from './order-waiters';
 
-/** Interval at which a replica looks for orders that another one has left in the queue, in milliseconds. */
+/** Milliseconds between looks for orders that another replica has left in the queue. */
 const LOOK_EVERY_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
 
-/** Work that a claim leads to, usually a call. */
+/** Work that follows a claim, usually a call. */
 type ClaimedCall = () => Promise<void>;
 
 const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
 
 /**
- * Sends queued orders to the provider. The queue is the table of orders, which all replicas share: the
- * replica that has a rate permit sends the next batch, wherever its orders were placed. Orders placed here
- * are sent at once; those that another replica has left are found within a second.
- *
- * Unlike other due work, claims are not leases: a claim means "possibly bought", so an order is never claimed
- * again, and the permit comes first.
+ * Sends queued orders to the provider. All replicas share the queue: the replica with a rate permit sends the
+ * next batch, wherever its orders were placed. Orders placed here are sent at once; those that another
+ * replica left are found within a second.
+ * A claim means "possibly bought", so it is not a lease: an order is never claimed again, and the permit
+ * comes first.
  */
 @Injectable()
 export class DispatcherService {
@@ -67,18 +66,17 @@ export class DispatcherService {
     });
   }
 
-  /** Starts sending, because orders of this kind were placed. */
+  /** Starts sending after orders of this kind were placed. */
   wake(kind: OrderKind): void {
     this.mayBeUnread ||= kind === 'prolongation';
     this.calls.wake();
   }
 
-  /** Stops sending once the requests of this process have left the queue. */
+  /** Stops sending once this process's requests have left the queue. */
   stop(): void {
     this.isStopping = true;
   }
 
-  /** Waits until no call is in progress. */
   untilIdle(): Promise<void> {
     return this.calls.untilIdle();
   }
@@ -95,8 +93,8 @@ export class DispatcherService {
         : await this.claimBatch(permit);
     } catch (error) {
       if (error instanceof ProviderError) {
-        // No permit was, or will be, available in time. Requests that have waited long enough leave the queue
-        // by their own timers.
+        // No permit is available in time. Requests that have waited long enough leave the queue by their own
+        // timers.
         await this.waiters.emptyQueueIfClosed();
       } else {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
@@ -107,8 +105,8 @@ export class DispatcherService {
   }
 
   /**
-   * Decides whether a permit is needed, so that none is wasted on an order that was claimed meanwhile.
-   * Listings and calls take turns. A purchase waits for no query unless prolongations may need a listing.
+   * Decides whether a permit is needed, so that none is wasted on an order claimed meanwhile. Listings and
+   * calls take turns. A purchase waits for no query unless prolongations may need a listing.
    */
   private async nextStep(): Promise<'call' | 'listing' | null> {
     if (this.isStopping && this.waiters.countQueued() === 0) return null;
@@ -136,7 +134,7 @@ export class DispatcherService {
     }
     if (!batch) {
       await permit.giveBack();
-      // Another replica is claiming the rest of the queue at this moment.
+      // Another replica is claiming the remaining orders.
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
       return { rows: [], isMore: (await this.claims.readQueue()).hasReady };
     }

@@ -10,7 +10,6 @@ export interface OrderedItem {
   readonly kind: OrderKind;
   readonly country: string;
   readonly version: IpVersion;
-  /** Rental period, in days. */
   readonly period: number;
   readonly count: number;
   readonly proxyType: ProxyType;

@@ -7,7 +7,6 @@ import type { ProlongRequest, PurchaseRequest } from './dto/orders.dto';
 interface AnyRequest {
   readonly caller: Caller;
   readonly idempotency: Idempotency | null;
-  /** Rental period, in days. */
   readonly period: number;
   readonly maxPrice: Money | null;
 }
@@ -17,23 +16,23 @@ interface RequestedPurchase extends AnyRequest {
   readonly country: string;
   readonly version: IpVersion;
   readonly count: number;
-  /** Any text: a later check refuses unsupported types. */
+  /** Any text. A later check refuses unsupported types. */
   readonly proxyType: string;
   readonly allowPartial: boolean;
-  /** The label of the delivered proxies, normalised. */
+  /** Normalised label of the delivered proxies. */
   readonly label: string | null;
 }
 
 interface RequestedProlongation extends AnyRequest {
   readonly kind: 'prolongation';
-  /** Any text: a later check looks up the proxy. */
+  /** Any text. A later check looks up the proxy. */
   readonly proxyId: string;
 }
 
-/** An order as its caller requests it, before any check. */
+/** Order as its caller requests it, before any check. */
 export type OrderRequest = RequestedPurchase | RequestedProlongation;
 
-/** Reads the request for a purchase. @throws IdempotencyKeyInvalid */
+/** @throws IdempotencyKeyInvalid */
 export function readPurchase(
   caller: Caller,
   body: PurchaseRequest,
@@ -42,7 +41,7 @@ export function readPurchase(
 ): OrderRequest {
   const { count, period, proxy_type: proxyType, max_price: maxPrice, allow_partial: allowPartial } = body;
   const version = toIpVersion(body.version);
-  // The key's request omits guards and the label: with other values it is still the same order.
+  // Guards and the label are omitted: with other values it is still the same order.
   const item = {
     kind: 'purchase',
     country: body.country.toLowerCase(),
@@ -54,7 +53,7 @@ export function readPurchase(
   return { caller, idempotency: readIdempotency(key, item), maxPrice, allowPartial, label, ...item };
 }
 
-/** Reads the request for a prolongation. @throws IdempotencyKeyInvalid */
+/** @throws IdempotencyKeyInvalid */
 export function readProlongation(
   caller: Caller,
   proxyId: string,

@@ -42,7 +42,7 @@ const WOULD_BE_REFUSED = {
   ],
 };
 
-/** Describes the header that shows a script whether it misspelt a guard. */
+/** Header that shows a script whether it misspelt a guard. */
 const GUARDS_HEADER = {
   'Order-Guards': {
     description:

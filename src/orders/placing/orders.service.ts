@@ -23,7 +23,7 @@ export interface OrderResult {
   /** Amount in roubles. */
   readonly charged: string;
   readonly proxies: readonly ProxyOut[];
-  /** Whether this is the response of an earlier request with the same idempotency key. */
+  /** Whether this replays an earlier request with the same idempotency key. */
   readonly replayed: boolean;
 }
 
@@ -35,9 +35,8 @@ const isRefusal = (error: unknown): boolean =>
   error instanceof DomainError && !(error instanceof OrderBeingConfirmed);
 
 /**
- * Buys and prolongs proxies, from the request to its response: holds the money, waits in the queue, and
- * returns the outcome of the order. No transaction is open and no connection is held while the request waits.
- * `docs/reliability.md` lists the recovery after each crash.
+ * Buys and prolongs proxies: holds the money, waits in the queue, and returns the order's outcome. A waiting
+ * request has no open transaction or connection. `docs/reliability.md` lists the recovery after each crash.
  */
 @Injectable()
 export class OrdersService {
@@ -62,7 +61,7 @@ export class OrdersService {
   }
 
   /**
-   * Stops sending orders of other replicas, and waits for all orders of this process, including those whose
+   * Stops sending other replicas' orders, and waits for all of this process's orders, even those whose
    * callers have disconnected.
    */
   async untilIdle(): Promise<void> {
@@ -88,7 +87,7 @@ export class OrdersService {
     if (overLimit) throw overLimit;
 
     const placed = await this.checkAndPlace(request).catch(async (error: unknown) => {
-      // A faster request with the same key may have taken the money or stock that this request lacks.
+      // A faster request with the same key may have taken the money or stock that this one lacks.
       const faster = isRefusal(error) ? await this.findEarlierOrder(userId, request.idempotency) : null;
       if (faster) return faster;
       this.countRefusal(request.kind, error);
@@ -97,21 +96,20 @@ export class OrdersService {
     return typeof placed === 'number' ? this.settle(placed, request.kind) : this.replay(placed);
   }
 
-  /** Returns the id of the new order, or the earlier request with its idempotency key. @throws DomainError */
+  /** Returns the new order's id, or the earlier request with its idempotency key. @throws DomainError */
   private async checkAndPlace(request: OrderRequest): Promise<number | EarlierRequest> {
     const { done, value } = await this.checks.of(request, 'order').next();
     if (!done) throw value;
     return this.placeOnce(value.order);
   }
 
-  /** Counts an order that was refused before it was placed. */
   countRefusal(kind: OrderKind, error: unknown): void {
     if (isRefusal(error)) {
       this.metrics.count('orders_total', { kind, outcome: 'refused' });
     }
   }
 
-  /** Waits for the outcome of an order that was placed. @throws DomainError */
+  /** Waits for a placed order's outcome. @throws DomainError */
   async settle(orderId: number, kind: OrderKind): Promise<OrderResult> {
     const waiting = this.waiters.untilOutcome(orderId, kind);
     this.dispatcher.wake(kind);
@@ -120,19 +118,18 @@ export class OrdersService {
       return await this.toResult(outcome ?? (await this.queries.getOutcome(orderId)));
     } catch (error) {
       if (error instanceof DomainError) throw error;
-      // After an order is placed, any failure gives its caller the order's id, with which the outcome can be
-      // read.
+      // After the placing, any failure gives the caller the order's id, for reading the outcome.
       this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
       throw new OrderBeingConfirmed({ orderId });
     }
   }
 
-  /** Runs all checks of an order for a dry run, and places nothing. */
+  /** Runs all checks of an order for a dry run. Places nothing. */
   async rehearse(request: OrderRequest): Promise<DryRunResponse> {
     const { userId, overLimit } = request.caller;
     if (overLimit) throw overLimit;
     const earlier = await this.findEarlierOrder(userId, request.idempotency);
-    // Contains each refusal once, in the order of the checks.
+    // Each refusal once, in the order of the checks.
     const refusals = new Map<string, DomainError>();
     let prepared: PreparedOrder | undefined;
     try {
@@ -170,9 +167,8 @@ export class OrdersService {
         return placement.id;
       case 'refused': {
         const { refusal } = placement;
-        // Another request with the key was faster, or this request was matched with one that a restore has
-        // forgotten. If the order of the key has been canceled since, the caller's next attempt finds the key
-        // free.
+        // Another request with the key was faster, or this one was matched with a forgotten request. If the
+        // key's order has been canceled since, the caller's next attempt finds the key free.
         const { userId, idempotency } = order;
         const earlier = refusal === 'key-in-use' ? await this.findEarlierOrder(userId, idempotency) : null;
         if (earlier) return earlier;
@@ -183,7 +179,7 @@ export class OrdersService {
     }
   }
 
-  /** Finds the order under an idempotency key, if there is a key. @throws IdempotencyKeyReused */
+  /** Finds the order under an idempotency key, if any. @throws IdempotencyKeyReused */
   async findEarlierOrder(userId: number, idempotency: Idempotency | null): Promise<EarlierRequest | null> {
     return idempotency && this.queries.findByKey(userId, idempotency);
   }
@@ -196,7 +192,7 @@ export class OrdersService {
     return this.toResult(earlier, true);
   }
 
-  /** Returns the result of an order, or throws the reason why nothing was delivered. @throws DomainError */
+  /** Returns an order's result. @throws DomainError, the reason why nothing was delivered */
   async toResult(order: OrderOutcome, replayed = false): Promise<OrderResult> {
     switch (order.state) {
       case 'completed':
@@ -222,16 +218,16 @@ export class OrdersService {
     if (!order.deliveredProxies) {
       const proxies = await this.proxies.ofOrder(order);
       if (!replayed) return proxies;
-      // They are removed after the end of the rental, long after its logins and passwords. Earlier
-      // versions stored none for an order that was put back after a restore.
+      // Removed after the rental's expiry, long after its credentials. Earlier versions stored none for an
+      // order recreated after a restore.
       const gone = { login: '', password: '', descr: CREDENTIALS_GONE };
       return proxies.map((proxy) => (proxy.active ? proxy : Object.assign(proxy, gone)));
     }
     const withdrawals = replayed
       ? await this.proxies.withdrawals(order.deliveredProxies.map(({ id }) => id))
       : null;
-    // Builds each object at once, because this runs a thousand times: fields that are added to a spread
-    // object take ten times as long.
+    // Builds each object at once, because this runs a thousand times. Fields added to a spread object take
+    // ten times as long.
     return order.deliveredProxies.map(
       ({ id, host, port, login, password, label, date_start: start, date_end: end }) =>
         toProxyOut(

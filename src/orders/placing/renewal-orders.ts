@@ -29,38 +29,36 @@ export interface WantedRenewal extends RenewalOffer {
   readonly renewalId: number;
   readonly dateEndBefore: Date;
   readonly ruleId: number;
-  /** Highest price at which the order is placed. */
+  /** Maximum price at which the order is placed. */
   readonly maxPrice: Money | null;
-  /** Whether the last sweep has confirmed the end of the rental, so that the call needs no listing first. */
+  /** Whether the last sweep has confirmed the expiry, so that the call needs no listing first. */
   readonly isConfirmed: boolean;
-  /** Order reference under which the provider lists all proxies of the same purchase. */
+  /** Reference under which the provider lists the purchase's proxies. */
   readonly purchaseReference: string;
   readonly quote: Quote;
 }
 
 /**
- * Maximum number of calls for which renewals are queued: more than one, so that the provider's rate is used,
- * and few, so that little money is held and customers' changes of their renewals apply soon.
+ * Maximum number of calls for which renewals are queued: enough to use the provider's rate, few enough to
+ * hold little money and to apply customers' changes soon.
  */
 const CALLS_QUEUED = 3;
 /**
- * Maximum number of queued purchases with ends that no sweep has confirmed. Each requires a listing, which
- * shows the ends of all its proxies.
+ * Maximum number of queued purchases with unconfirmed expiries. Each requires a listing, which shows all its
+ * proxies.
  */
 const PURCHASES_TO_LIST = 10;
 
-/** Room for renewals in the queue, in addition to the orders of renewals that have no outcome yet. */
+/** Capacity for renewals in the queue, in addition to those without an outcome. */
 export class RenewalCapacity {
   constructor(
     /** Number of renewals that are queued or in progress. */
     readonly underWay: number,
     /** Number of renewals that may still be queued. */
     private free: number,
-    /**
-     * Known limit of what further renewals may cost at the provider, in roubles; `null` when it is unknown.
-     */
+    /** Roubles that further renewals may cost at the provider; `null` if unknown. */
     private spendable: string | null,
-    /** The order references of purchases that must be listed before the call. */
+    /** Order references of purchases that must be listed before the call. */
     private readonly toList: Set<string>,
   ) {}
 
@@ -88,9 +86,8 @@ export class RenewalCapacity {
 }
 
 /**
- * Places the orders of renewals. They are ordinary prolongations, which pass the same checks as a customer's
- * and wait in the same queue, behind all others. No request waits for their outcomes, which are stored in the
- * rows of the orders.
+ * Places renewals' orders. They are ordinary prolongations, with the same checks, behind all others in the
+ * queue. No request waits for their outcomes.
  */
 @Injectable()
 export class RenewalOrders {
@@ -135,9 +132,9 @@ export class RenewalOrders {
   }
 
   /**
-   * Places the orders by one statement, in their sequence, while the balances of their users cover them. They
-   * wait in the queue as long as a renewal is useful. If the statement fails, or would wait for a locked
-   * account, the orders of each user are placed separately, if possible.
+   * Places the orders by one statement, in their sequence, while the users' balances cover them. They wait in
+   * the queue as long as a renewal is useful. If the statement fails, or would wait for a locked account,
+   * each user's orders are placed separately, if possible.
    */
   async place(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
     const placements = await this.placeTogether(renewals).catch(async (error: unknown) => {
@@ -204,10 +201,10 @@ export class RenewalOrders {
 
 const NOT_NOW: RenewalPlacement = { id: null, obstacle: 'not-now' };
 
-/** Throws when the outcome is unknown, or when another statement would fail too, without a database. */
+/** Throws if the outcome is unknown, or if another statement would also fail, without a database. */
 function throwUnlessRefused(error: unknown): void {
   if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
 }
 
-/** Returns the payer for an order of the service itself, which ignores the limits of the user's tokens. */
+/** Returns the payer of the service's own orders, which ignore the limits of the user's tokens. */
 const serviceFor = (userId: number): Payer => ({ userId, tokenId: null, dailyLimit: null, limitedBy: [] });

@@ -4,7 +4,7 @@ import { bulkOrderKeySql } from '../order-keys';
 import { ORDER_KINDS, ORDER_STATES, statesShownAs } from '../order-states';
 import type { OrdersQuery } from './dto/orders.query';
 
-/** Columns of a `ListedOrder`. Ids of proxies are text, as in all responses to customers. */
+/** Columns of a `ListedOrder`. Proxy ids are text, as in all responses to customers. */
 export const LISTED_COLUMNS = `id, kind, state, country, version, period, count, proxy_type,
   proxy_id::text AS proxy_id, (captured / unit_price)::integer AS delivered, unit_price, hold_amount AS price,
   max_price, CASE WHEN closed_at IS NULL THEN hold_amount ELSE 0.00 END AS held, captured AS charged,
@@ -12,19 +12,17 @@ export const LISTED_COLUMNS = `id, kind, state, country, version, period, count,
   refunded, 'RUB' AS currency, failure, idempotency_key, request_id, created_at, closed_at`;
 
 /**
- * Maximum time for which a statement can have waited for the lock of an account. The orders of one user get
- * their ids one after the other under that lock, but are dated by the moment at which their statement began.
+ * Maximum time that a statement can have waited for an account's lock. A user's orders get their ids one
+ * after the other under that lock, but are dated by their statement's start.
  */
 const LONGEST_WAIT = `interval '1 minute'`;
 
 const GREATEST_ID = '9223372036854775807';
 
 /**
- * Returns the statement that finds a page of a user's orders by their ids. Orders of one user become visible
- * in the order of their ids, so that pages neither skip nor repeat orders while others are placed.
- *
- * The statement reads every state and kind separately, up to the size of the page: with any filter, a page
- * costs some index look-ups and its own orders.
+ * Returns the statement for a page of a user's orders. A user's orders become visible in id order, so pages
+ * neither skip nor duplicate orders while others are placed. Every state and kind is read separately, up to
+ * the page's size, so a page with any filter costs some index look-ups and its own orders.
  */
 export function toListStatement(
   userId: number,
@@ -62,8 +60,7 @@ export function toListStatement(
 
   /**
    * Compares whole rows, in the column order of `orders_listed_idx`. With `user_id = …` the planner may read
-   * the orders of all customers by id, because it expects to fill a page soon, and reads all of them if it is
-   * wrong.
+   * all customers' orders by id.
    */
   function ofStates(): string {
     const states = `${given(state ? statesShownAs(state) : ORDER_STATES)}::text[]`;
@@ -78,8 +75,8 @@ export function toListStatement(
   }
 
   /**
-   * Finds orders by their key, which at most one order that is not canceled and any number of canceled orders
-   * share. The keys of a bulk's orders contain the bulk's key.
+   * Finds orders by their key. One key may have many canceled orders, but only one other. The keys of a
+   * bulk's orders contain the bulk's key.
    */
   function ofKey(text: string): string {
     // The planner assumes that few orders match a value that it does not know.

@@ -13,7 +13,7 @@ import type { OrderDetails, OrderSummary } from './dto/order.dto';
 import type { OrdersQuery } from './dto/orders.query';
 import { LISTED_COLUMNS, toListStatement } from './order-list';
 
-/** A row of {@link LISTED_COLUMNS}. */
+/** Row of {@link LISTED_COLUMNS}. */
 type ListedOrder = Omit<OrderSummary, 'state' | 'reason'> & {
   readonly state: OrderState;
   readonly failure: string | null;
@@ -21,13 +21,13 @@ type ListedOrder = Omit<OrderSummary, 'state' | 'reason'> & {
 
 type DetailedOrder = ListedOrder & { readonly proxies: readonly string[] };
 
-/** The item of a purchase, or the proxies of a bulk. */
+/** Item of a purchase, or the proxies of a bulk. */
 type EqualItem =
   | Pick<OrderedItem, 'country' | 'version' | 'period' | 'count' | 'proxyType'>
   | { readonly proxyIds: readonly number[] };
 
 const NO_PURCHASE = { country: null, version: null, period: null, count: null, proxyType: null };
-/** Maximum number of equal orders, enough to see that something was ordered again. */
+/** Maximum number of equal orders, enough to notice a second order. */
 const MAX_EQUAL = 20;
 
 @Injectable()
@@ -64,10 +64,9 @@ export class OrderReadingService {
   }
 
   /**
-   * Returns an order of the user. While the order is open, the response waits for its end.
-   *
-   * @throws OrderNotFound unless the user has an order with this id, which may be any text; TooManyUnderWay;
-   * after a wait, the guard's error when the caller may no longer read
+   * Returns a user's order, after waiting while it is open.
+   * @throws OrderNotFound if the user has no such order, even for an id that is not a number;
+   * TooManyUnderWay; after a wait, the guard's error if the caller may no longer read
    */
   async read(userId: number, orderId: string, wait: RequestWait): Promise<OrderDetails> {
     const order = await this.find(userId, orderId);

@@ -4,24 +4,24 @@ import { type BatchMember, type OrderBatch, batchSize } from '../order-batch';
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Tolerance around an expected end, within which an end counts as expected: providers count days, not hours.
- * `is_prolonged()` in the database uses the same hours.
+ * Tolerance around an expected expiry, because providers count days, not hours. `is_prolonged()` in the
+ * database uses the same hours.
  */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
 
-/** The evidence of a complete listing about purchases with an unknown outcome. */
+/** Evidence of a complete listing about purchases with an unknown outcome. */
 export type PurchaseEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'contradictory'; readonly why: string }
   | { readonly kind: 'bought'; readonly whole: boolean };
 
-/** The evidence of a listing about a prolongation with an unknown outcome. */
+/** Evidence of a listing about a prolongation with an unknown outcome. */
 export type ProlongationEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'inconclusive' | 'contradictory'; readonly why: string }
   | { readonly kind: 'prolonged'; readonly dateEnd: Date; readonly times: 1 | 2 };
 
-/** Judges purchases. @param listed everything that the provider lists under the batch's order reference */
+/** Judges purchases. @param listed everything under the batch's order reference */
 export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy[]): PurchaseEvidence {
   const size = batchSize(batch);
   if (listed.length === 0) return { kind: 'nothing' };
@@ -34,7 +34,7 @@ export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy
   return { kind: 'bought', whole: listed.length === size };
 }
 
-/** @param listed the proxy as the provider lists it now; undefined when the provider does not list it */
+/** @param listed the proxy as listed now; undefined if it is not listed */
 export function prolongationEvidence(
   { period, submittedAt }: Pick<OrderBatch, 'period' | 'submittedAt'>,
   { dateEndBefore: before }: Pick<BatchMember, 'dateEndBefore'>,

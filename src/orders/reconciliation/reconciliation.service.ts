@@ -33,9 +33,8 @@ import { Settlement } from '../transitions/settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
 /**
- * Determines the unknown outcomes of orders after every crash and every lost response. One search at the
- * provider serves all members of a batch. Any number of replicas may search at once, and no search buys
- * anything.
+ * Determines orders' unknown outcomes after crashes and lost responses. One search serves all members of a
+ * batch. Any number of replicas may search at once, because no search buys anything.
  */
 @Injectable()
 export class ReconciliationService {
@@ -52,7 +51,7 @@ export class ReconciliationService {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Settles due batches, one after the other. Returns the number of batches and unsent orders. */
+  /** Settles due batches, one after the other. @returns the number of batches and unsent orders */
   async settleDue(limit: number): Promise<number> {
     const { unsent, batches } = await this.searches.claimDueSearches(limit);
     for (const id of await this.cancellations.cancelOrders(unsent, 'not-sent', ['reserved'])) {
@@ -70,8 +69,7 @@ export class ReconciliationService {
   }
 
   /**
-   * Searches at the provider once for the open members of a batch, and settles what the evidence allows.
-   *
+   * Searches once for a batch's open members, and settles what the evidence allows.
    * @param timeoutMs limits the wait for the provider, for a caller who waits
    * @returns whether the search was complete and found no delivery of any member
    */
@@ -87,8 +85,8 @@ export class ReconciliationService {
       const listed = await this.listEvidence(batch, batch.orderReference, startedAt, { timeoutMs, isEnough });
       return listed !== null && this.judgePurchases(batch, listed, startedAt);
     }
-    // The evidence of each prolongation is the end of its rental. The provider lists proxies that were bought
-    // together under one reference.
+    // Each prolongation's evidence is its rental's expiry. Proxies bought together are listed under one
+    // reference.
     let foundNothing = true;
     for (const [reference, members] of membersByPurchase(batch)) {
       const part = { ...batch, members };
@@ -106,10 +104,7 @@ export class ReconciliationService {
     return foundNothing;
   }
 
-  /**
-   * Lists the evidence; `null` when the listing failed: that proves nothing, least of all that nothing was
-   * bought.
-   */
+  /** Lists the evidence; `null` if the listing failed, which proves nothing. */
   private async listEvidence(
     batch: OrderBatch,
     reference: string,
@@ -123,7 +118,7 @@ export class ReconciliationService {
       );
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
-      // A listed end is evidence even if other rows cannot be read.
+      // A listed expiry is evidence even if other rows are unreadable.
       if (error instanceof ListingIncomplete && batch.kind === 'prolongation') return [...error.found];
       this.metrics.count('reconciliation_searches_total', { outcome: 'failed' });
       await this.reviewAfterADay(batch, startedAt, error.message);

@@ -14,7 +14,7 @@ import { Settlement } from '../transitions/settlement';
 /** Delivers an order in review as the provider shows it. */
 type Settle = (manager: EntityManager) => Promise<OrderOutcome[]>;
 
-/** Ends orders in review according to staff's decision. */
+/** Ends orders in review by staff's decision. */
 @Injectable()
 export class ReviewService {
   constructor(

@@ -7,23 +7,23 @@ import { PURCHASE_REFERENCE_SQL } from '../order-queries';
 import { YIELDS_TO_OTHERS, IN_QUEUE, isEndUnreadSql, lastServedAtSql } from '../order-queue';
 import { CANCELED_WITHOUT_PROOF, IS_RENEWAL_SQL } from '../order-states';
 
-/** A prolongation whose rental's end this replica must read. */
+/** Prolongation whose rental's expiry this replica must read. */
 export interface EndToRead {
   readonly orderId: number;
-  /** Order reference under which the provider lists all proxies of the same purchase. */
+  /** Reference under which the provider lists the purchase's proxies. */
   readonly reference: string;
   readonly providerProxyId: string;
-  /** Start of reading, which identifies the reading replica: another one begins at another time. */
+  /** Start of reading, which identifies the reading replica. */
   readonly readAt: string;
 }
 
-/** The outcome of reading the end of a prolongation's rental. */
+/** Outcome of reading the expiry before a prolongation. */
 export interface StoredEnd {
   readonly orderId: number;
   readonly outcome: 'queued' | 'possibly-bought' | 'not-needed';
 }
 
-/** Claims prolongations whose proxies' current ends must be read first, each for one of all replicas. */
+/** Claims prolongations whose current expiry must be read first, each for one replica. */
 @Injectable()
 export class EndReadClaims {
   constructor(
@@ -31,7 +31,7 @@ export class EndReadClaims {
     private readonly config: AppConfig,
   ) {}
 
-  /** Counts the purchases that have proxies with ends to read. */
+  /** Counts the purchases with expiries to read. */
   async countPurchases(): Promise<number> {
     const { purchases } = await preparedRow<{ purchases: number }>(
       this.dataSource,
@@ -53,9 +53,9 @@ export class EndReadClaims {
   }
 
   /**
-   * Claims the ends that one listing shows: those of a purchase, for the user whom a call or a listing served
-   * longest ago; or all ends. Other replicas may claim them only after this replica's time for reading is
-   * over, even if it dies. The orders may wait in the queue until then, and after that as long as any other.
+   * Claims the expiries that one listing shows: those of a purchase, for the user who was served longest ago;
+   * or all. Other replicas may claim them only after this replica's time for reading is over, even if it
+   * dies. The orders may wait in the queue until then, and after that as long as any other.
    */
   claim(what: 'a purchase' | 'everything'): Promise<EndToRead[]> {
     return preparedRows<EndToRead>(
@@ -95,14 +95,13 @@ export class EndReadClaims {
   }
 
   /**
-   * Stores when rentals end at the provider, in one statement, so that their prolongations are queued
-   * together and can become one batch. Only that date shows later whether a prolongation succeeded. A listing
-   * may lag behind a response that we have: an earlier end than the known one is not trusted, or the previous
-   * prolongation would later be taken for this one. A replica that has taken too long stores nothing.
-   *
-   * A later end than the known one may be the effect of a call whose order was canceled without proof. A new
+   * Stores rentals' expiries at the provider in one statement, so that their prolongations can become one
+   * batch. Only this expiry shows later whether a prolongation succeeded. A listing may lag: an expiry
+   * earlier than the known one is not trusted, or the previous prolongation would later be taken for this
+   * one. A replica that has taken too long stores nothing.
+   * A later expiry than the known one may come from a call whose order was canceled without proof. A new
    * order for the same prolongation is then not sent: it counts as possibly bought by that call, and
-   * reconciliation judges it by its end. If there is no such canceled order, a renewal is no longer needed.
+   * reconciliation judges it. Without such a canceled order, a renewal is no longer needed.
    */
   store(ends: readonly (EndToRead & { readonly dateEnd: Date })[]): Promise<StoredEnd[]> {
     return preparedRows<StoredEnd>(

@@ -6,7 +6,7 @@ import { postEntriesSql } from '../../ledger';
 import { REFERENCE_PREFIX_SQL } from '../order-queries';
 import type { OrderKind } from '../order-states';
 
-/** An order that a restore of the database has forgotten, as known from the provider and staff. */
+/** Order that a database restore has forgotten, as known from the provider and staff. */
 export interface ForgottenOrder {
   /** `null` for a new id. */
   readonly id: number | null;
@@ -18,13 +18,12 @@ export interface ForgottenOrder {
   readonly orderReference: string | null;
   readonly country: string;
   readonly version: string;
-  /** Rental period, in days. */
   readonly period: number;
   readonly count: number;
-  /** Number of proxies that were found of the order, which is the most that it may have been for. */
+  /** Number of the order's proxies that were found, the most that it may have been for. */
   readonly foundCount: number;
   readonly proxyType: string;
-  /** Prolonged proxy, and the end of its rental before; both `null` for a purchase. */
+  /** Prolonged proxy, and the previous expiry; both `null` for a purchase. */
   readonly proxyId: number | null;
   readonly dateEndBefore: Date | null;
   /** Prices of each proxy, for the customer and at the provider. */
@@ -33,12 +32,12 @@ export interface ForgottenOrder {
   readonly provider: string;
 }
 
-/** The known fields of an order that a restore of the database has forgotten and staff have written off. */
+/** Known fields of a forgotten order that staff have written off. */
 export interface WrittenOffRequest {
   readonly userId: number;
   /** Longest possible rental period, in days. */
   readonly days: number;
-  /** Reference of a purchase. Country and version are `null` when the provider does not report them. */
+  /** Reference of a purchase. Country and version are `null` if the provider does not report them. */
   readonly orderReference?: string;
   readonly country?: string | null;
   readonly version?: string | null;
@@ -46,14 +45,13 @@ export interface WrittenOffRequest {
   readonly proxyId?: number;
 }
 
-/** Puts back or writes off orders that a restore of the database has forgotten, with their keys. */
+/** Recreates or writes off orders that a database restore has forgotten, with their keys. */
 @Injectable()
 export class ForgottenOrderRecords {
   /**
-   * Puts back an order that a restore of the database has forgotten, and holds its money. The order was sent,
-   * and its delivery is known, but not its idempotency key.
-   *
-   * @throws QueryFailedError by `accounts_available_check` when the balance of the user is below its price
+   * Recreates a forgotten order and holds its money. The order was sent, and its delivery is known, but not
+   * its idempotency key. @throws QueryFailedError by `accounts_available_check` if the user's balance is
+   * below its price
    */
   async putBackForgotten(order: ForgottenOrder, manager: EntityManager): Promise<number> {
     const placed = await queryRow<{ id: number }>(
@@ -99,7 +97,7 @@ export class ForgottenOrderRecords {
         order.foundCount,
       ],
     );
-    // The order may have been written off before. The lock of the account prevents a retry from buying it in
+    // The order may have been written off before. The account's lock prevents a retry from buying it in
     // between.
     const { orderReference } = order;
     await queryRows(manager, 'DELETE FROM written_off_requests WHERE order_reference = $1', [orderReference]);
@@ -107,9 +105,8 @@ export class ForgottenOrderRecords {
   }
 
   /**
-   * Makes `take_forgotten_key.sql` refuse a retry of the order. If an order with the reference exists, its
-   * key is known and nothing is written. The account is locked, so that a retry at this moment comes
-   * afterwards.
+   * Makes `take_forgotten_key.sql` refuse a retry of the order. Writes nothing if an order with the reference
+   * exists, whose key is known. The account's lock delays a simultaneous retry.
    */
   async writeOff(request: WrittenOffRequest, manager: EntityManager): Promise<void> {
     const { userId, days, orderReference = null, country = null, version = null, proxyId = null } = request;
@@ -124,7 +121,7 @@ export class ForgottenOrderRecords {
     );
   }
 
-  /** Withdraws the write-off of an order. A key that was matched with the order keeps its response. */
+  /** Withdraws an order's write-off. A key that was matched with the order keeps its response. */
   async withdrawWriteOff(orderReference: string, manager: EntityManager): Promise<void> {
     const untaken = 'order_reference = $1 AND idempotency_key IS NULL';
     await queryRows(manager, `DELETE FROM written_off_requests WHERE ${untaken}`, [orderReference]);

@@ -16,9 +16,8 @@ const LEAVING_TOGETHER = 200;
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 
 /**
- * SQL that subtracts releases from the days on which the orders were counted. It comes after the entries, as
- * in `place_orders.sql`: accounts are locked before days of tokens, and these days by their ids, so that no
- * two statements deadlock.
+ * SQL that subtracts releases from the days on which the orders were counted. As in `place_orders.sql`,
+ * accounts are locked before tokens' days, and these by id, so that no two statements deadlock.
  */
 export const UNCOUNT_SPENDING = `
        taken_off AS (
@@ -46,9 +45,8 @@ export class OrderCancellations {
 
   /**
    * Cancels orders without a delivery and releases their whole holds.
-   *
-   * @param from the states in which it is certain, or was decided, that nothing was bought
-   * @returns the orders that were canceled
+   * @param from states in which it is certain, or was decided, that nothing was bought
+   * @returns the canceled orders
    */
   async cancelOrders(
     orderIds: readonly number[],
@@ -84,9 +82,7 @@ export class OrderCancellations {
 
   /**
    * Cancels an order that was never sent, in one statement with all others that leave the queue at the same
-   * moment.
-   *
-   * @returns false when the order no longer waits in the queue
+   * moment. @returns false if the order no longer waits in the queue
    */
   readonly leaveQueue = groupedStatement<{ orderId: number; reason: OrderFailure }, boolean>(
     async (leaving) => {
@@ -101,10 +97,8 @@ export class OrderCancellations {
   );
 
   /**
-   * Refunds part of the charge of a closed order.
-   *
-   * @throws BalanceTooLarge, and QueryFailedError by `orders_refunded_check` when less than the amount is
-   *   left of the charge
+   * Refunds part of a closed order's charge. @throws BalanceTooLarge, and QueryFailedError by
+   * `orders_refunded_check` if the remaining charge is less than the amount
    */
   async refundCharge(
     orderId: number,

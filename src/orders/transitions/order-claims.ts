@@ -18,11 +18,11 @@ import {
 import { statesBefore, IS_RENEWAL_SQL } from '../order-states';
 import { OrderCancellations } from './order-cancellations';
 
-/** Key of the advisory lock for claims, an arbitrary constant. */
+/** Arbitrary key of the advisory lock for claims. */
 export const CLAIM_LOCK = 7_283_002;
 
 /**
- * Maximum number of orders in a call, all of the same kind. With more, a lost response would only affect more
+ * Maximum number of orders in a call, all of the same kind. With more, a lost response would affect more
  * customers.
  */
 export const ORDERS_PER_CALL = 100;
@@ -30,7 +30,7 @@ export const ORDERS_PER_CALL = 100;
 export interface QueueSnapshot {
   /** Whether an order is ready for a call. */
   readonly hasReady: boolean;
-  /** Whether a prolongation waits for a listing, which shows the end of its rental. */
+  /** Whether a prolongation waits for a listing, which shows its rental's expiry. */
   readonly hasUnread: boolean;
 }
 
@@ -61,17 +61,15 @@ export class OrderClaims {
   }
 
   /**
-   * Claims the next orders of the shared queue as one batch: from this commit on they count as possibly
-   * bought. Returns `null` when the queue is empty, or when another replica is claiming from it.
-   *
-   * The first is the oldest order of the user who was served longest ago; renewals come last. The other
-   * orders of the same kind join, one of each user before the second of any. Members of a refused batch that
-   * are sent again join no others. A prolongation goes alone if the provider refused to prolong its proxy
-   * within the hour, because it would get the others refused.
-   *
-   * @param claim client-generated id, which finds the batch when the reply is lost
-   * @param affordable roubles that the batch may cost together with the running calls, except that the
-   *   first order is always sent; null when unknown
+   * Claims the next orders of the shared queue as one batch; from this commit on they count as possibly
+   * bought. Returns `null` if the queue is empty, or another replica is claiming from it.
+   * The oldest order of the user who was served longest ago comes first; renewals come last. Orders of the
+   * same kind join, one of each user before the second of any. Resent members of a refused batch join no
+   * others. A prolongation goes alone if the provider refused its proxy within the hour, because it would get
+   * the others refused.
+   * @param claim client-generated id, which finds the batch if the reply is lost
+   * @param affordable roubles that the batch may cost together with the running calls, except that the first
+   * order is always sent; null if unknown
    */
   async claimNextBatch(claim: string, affordable: string | null): Promise<ClaimedBatch | null> {
     const rows = await preparedRows<BatchRow & { readonly queued: number; readonly leavesUnread: boolean }>(
@@ -174,12 +172,11 @@ export class OrderClaims {
   }
 
   /**
-   * Puts members of a batch that the provider refused back into the queue, for one more call. Their users
-   * count as served, so that users who have not been served since come first. A renewal keeps the rest of its
-   * two hours, and waits no longer than its rental runs.
-   *
-   * @param together the ids of the orders that share each call
-   * @returns the orders that are queued again
+   * Requeues members of a refused batch for one more call. Their users count as served, so that users who
+   * have not been served since come first. A renewal keeps its remaining time of the two hours, and waits no
+   * longer than its rental runs.
+   * @param together ids of the orders that share each call
+   * @returns the requeued orders
    */
   async requeueRefused(batchId: number, together: readonly (readonly number[])[]): Promise<number[]> {
     const calls = together.flatMap((ids) => Array<string>(ids.length).fill(randomUUID()));

@@ -38,9 +38,9 @@ export function spacingOfEmptySearchesSeconds(settlementDelaySeconds: number): n
 }
 
 /**
- * Restarts reconciliation for every open order, because the database was restored to an earlier moment and
- * the orders' states are outdated. An order that waited may have been sent since. The end of its rental at
- * that moment replaces the end that is read before a call.
+ * Restarts reconciliation for every open order after a database restore, because the states are outdated. An
+ * order that waited may have been sent since. Its rental's stored expiry replaces the one that is read before
+ * a call.
  */
 export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Promise<void> {
   await queryRows(
@@ -56,7 +56,7 @@ export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Pro
   );
 }
 
-/** Records the searches for the outcomes of orders: their times and results, and the move to review. */
+/** Records the searches for orders' outcomes: times, results, and the move to review. */
 @Injectable()
 export class OutcomeSearchRecords {
   constructor(
@@ -89,10 +89,9 @@ export class OutcomeSearchRecords {
 
   /**
    * Claims orders that are due for a search until their next one: no other replica takes them meanwhile. A
-   * lock on the leader's row claims the batch. The next search is the first future one of the schedule. After
-   * the last one, the pauses are one to two settlement delays. If the database's clock is set back, an
-   * old time delays no search beyond the longest pause.
-   *
+   * lock on the leader's row claims the batch. The next search is the schedule's first future one; after the
+   * last, the pauses are one to two settlement delays. If the database's clock is set back, an old time
+   * delays no search beyond the longest pause.
    * @param limit of batches and of orders that were never sent
    */
   async claimDueSearches(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
@@ -107,7 +106,7 @@ export class OutcomeSearchRecords {
        leaders AS (
          SELECT id FROM orders
           WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_search_at) LIMIT $1)
-            -- A settlement that has locked members may record the call of the leader at the same time.
+            -- A settlement that has locked members may record the leader's call at the same time.
             FOR NO KEY UPDATE SKIP LOCKED
        ),
        locked AS MATERIALIZED (
@@ -139,11 +138,10 @@ export class OutcomeSearchRecords {
   }
 
   /**
-   * Records the result of a complete search. After the first that finds nothing, the search that may prove it
-   * comes before a late slot of the schedule, so that the money is released as soon as possible.
-   *
+   * Records a complete search's result. After the first that finds nothing, the search that may prove it
+   * comes before a late slot of the schedule, so that the money is released early.
    * @param startedAt the database's time before the search began
-   * @returns since when nothing has been found; null when something was found
+   * @returns since when nothing has been found; null if something was found
    */
   async recordSearch(
     orderIds: readonly number[],

@@ -11,13 +11,13 @@ import { UNCOUNT_SPENDING } from './order-cancellations';
 
 export interface DeliveredPurchases {
   readonly proxies: readonly ProviderProxy[];
-  /** Provider's id of the purchase. After a lost response, it is unknown, and so is the charge. */
+  /** Provider's id of the purchase; unknown after a lost response, as is the charge. */
   readonly providerOrderId?: string | null;
   /** Provider's charge for all proxies, in roubles. The quote replaces an unknown charge. */
   readonly charge?: string | null;
 }
 
-/** A closed purchase, with the ids of its proxies and the position of each in the delivery, from 1. */
+/** Closed purchase, with its proxies' ids and positions in the delivery, from 1. */
 type ClosedPurchase = Omit<OrderOutcome, 'deliveredProxies'> & {
   readonly proxyIds: readonly number[] | null;
   readonly places: readonly number[] | null;
@@ -29,12 +29,12 @@ export interface DeliveredProlongations {
   readonly charge?: string | null;
 }
 
-/** A closed prolongation, with the proxy as it was then. */
+/** Closed prolongation, with the proxy as it was then. */
 type ClosedProlongation = Omit<OrderOutcome, 'deliveredProxies'> & { readonly proxy: DeliveredProxy };
 
 const unixSeconds = (date: Date): number => date.getTime() / 1000;
 
-/** Delivers what was bought, and closes the orders. */
+/** Delivers bought proxies and prolongations, and closes the orders. */
 @Injectable()
 export class Settlement {
   constructor(
@@ -43,15 +43,13 @@ export class Settlement {
   ) {}
 
   /**
-   * Distributes the proxies of a purchase among the members of its batch, captures their price and releases
-   * the rest of each hold. The first order of each user comes before the second of any, otherwise in order of
-   * arrival. Proxies that the batch has already received are skipped.
-   *
-   * @param only the members that receive something; if omitted, all open ones
-   * @param call is recorded in the same transaction
-   * @returns the orders that were closed
-   * @throws QueryFailedError by `proxies_provider_proxy_id_key` when a proxy belongs to an order of another
-   * batch
+   * Distributes a purchase's proxies among the members of its batch, captures their price and releases the
+   * remaining holds. Each user's first order comes before the second of any, otherwise in order of arrival.
+   * Proxies that the batch has already received are skipped.
+   * @param only members that receive something; if omitted, all open ones
+   * @param call recorded in the same transaction
+   * @returns the closed orders
+   * @throws QueryFailedError by `proxies_provider_proxy_id_key` if a proxy belongs to another batch's order
    */
   async deliverPurchases(
     batchId: number,
@@ -86,8 +84,8 @@ export class Settlement {
                    WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE batch_id = $1))))
           ORDER BY place
        ),
-       -- Before the proxies get their ids: those of a user become visible in the order of their ids, so that
-       -- paging by cursor misses none.
+       -- Before the proxies get their ids: a user's proxies become visible in id order, so paging by cursor
+       -- misses none.
        locked AS MATERIALIZED (SELECT FROM lock_accounts(ARRAY(SELECT user_id FROM member))),
        delivered AS MATERIALIZED (
          SELECT nextval((SELECT pg_get_serial_sequence('proxies', 'id')::regclass)) AS id,
@@ -173,11 +171,10 @@ export class Settlement {
   }
 
   /**
-   * Stores the new ends of prolonged proxies and captures the prices. A proxy that was marked as withdrawn is
-   * listed again, unless it was refunded.
-   *
-   * @param call is recorded in the same transaction
-   * @returns the orders that were closed
+   * Stores prolonged proxies' new expiries and captures the prices. A withdrawn proxy counts as listed again,
+   * unless it was refunded.
+   * @param call recorded in the same transaction
+   * @returns the closed orders
    */
   async deliverProlongations(
     { ends, providerOrderId = null, charge = null }: DeliveredProlongations,
@@ -213,7 +210,7 @@ export class Settlement {
           WHERE orders.id = member.id
          RETURNING orders.*, member.date_end
        ),
-       -- Changes of labels and the sweep lock proxies in this order, too.
+       -- Changes of labels and the sweep also lock proxies in this order.
        locked AS MATERIALIZED (
          SELECT id FROM proxies WHERE id IN (SELECT proxy_id FROM closed) ORDER BY id FOR NO KEY UPDATE
        ),
