@@ -44,7 +44,7 @@ export class PaymentNotifications {
 
   /** @param body not validated */
   hear(body: unknown): void {
-    const id = this.provider.notifiedPayment(body);
+    const id = this.paymentProvider.notifiedPayment(body);
     if (id === null || this.waiting.size >= MOST_WAITING || this.reads.left(id, this.nowMs()) === 0) {
       return this.count('ignored');
     }
