@@ -1,9 +1,8 @@
--- Applies the ledger entries of a statement to their accounts, each account once, so that no other code
--- writes balances. The entries of an account must follow it: they are numbered without gaps and contain the
--- balances after them. The checks of `accounts` refuse an overdraft.
---
+-- Applies a statement's ledger entries to their accounts, each account once. No other code writes balances.
+-- An account's entries must follow it: they are numbered without gaps and contain the balances after them.
+-- The checks of `accounts` refuse an overdraft.
 -- The function has the owner's rights, because the service's role may insert entries but not write accounts.
--- Its search path is fixed, so that no caller can insert another table of that name before this one.
+-- Its fixed search path prevents callers from putting another table of that name first.
 CREATE OR REPLACE FUNCTION apply_ledger_entries() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

@@ -1,6 +1,5 @@
--- Restarts the reminders of a proxy's end, for a new or prolonged proxy. A stage is due if it has fewer hours
--- than `reminded_hours`. The number written here therefore skips stages that are as long as the remaining
--- rental, or longer: a rental of three days needs no reminder that it ends in three days.
+-- Restarts the reminders of a new or prolonged proxy. A stage is due if it has fewer hours than
+-- `reminded_hours`, so this number skips stages that are as long as the remaining rental or longer.
 CREATE OR REPLACE FUNCTION begin_stages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.reminded_hours := least(32767, greatest(0, round(extract(epoch FROM NEW.date_end - now()) / 3600)));

@@ -1,5 +1,5 @@
--- Refuses an account that differs from its last ledger entry, when the transaction commits. The check applies
--- to all roles, including the owner, and to writes inside other triggers, which no right can forbid.
+-- Refuses, at commit, an account that differs from its last ledger entry. Applies to all roles, even the
+-- owner, and to writes inside other triggers, which no right can forbid.
 CREATE OR REPLACE FUNCTION check_account_follows_ledger() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
@@ -12,7 +12,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Drop the trigger first, because a constraint trigger cannot be replaced.
+-- Drop the trigger first: a constraint trigger cannot be replaced.
 DROP TRIGGER IF EXISTS accounts_equal_ledger ON accounts;
 CREATE CONSTRAINT TRIGGER accounts_equal_ledger AFTER UPDATE ON accounts
   DEFERRABLE INITIALLY DEFERRED

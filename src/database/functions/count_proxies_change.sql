@@ -1,8 +1,6 @@
--- Counts in `users.proxies_revision` the changes of a user's proxies that the user can see. Lists and their
--- entity tags stay valid while the number is the same. The function also replaces the foreign key to `users`,
--- which would be checked once per row instead of once per statement.
---
--- Columns that the user does not see, such as the `active` flag for staff, do not count.
+-- Counts the changes of a user's proxies that the user can see, in `users.proxies_revision`. Lists and their
+-- entity tags stay valid while the number is the same. Also replaces the foreign key to `users`, which would
+-- be checked once per row. Columns that the user does not see, such as `active`, do not count.
 CREATE OR REPLACE FUNCTION count_proxies_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   concerned bigint[];
@@ -19,9 +17,9 @@ BEGIN
   ELSE
     SELECT array_agg(DISTINCT user_id) INTO concerned FROM is_now;
   END IF;
-  -- Lock the users in id order, so that two statements never deadlock. The lock is a separate statement:
-  -- after a wait, an update would find the rows as they were before, and would lock them again, behind the
-  -- statements that wait for this transaction by then.
+  -- Lock the users in id order, so that two statements never deadlock. A separate statement takes the lock:
+  -- after a wait, an update would find the old rows and lock them again, behind the statements that wait for
+  -- this transaction by then.
   PERFORM FROM users WHERE id = ANY (concerned) ORDER BY id FOR NO KEY UPDATE;
   UPDATE users SET proxies_revision = proxies_revision + 1 WHERE id = ANY (concerned);
   GET DIAGNOSTICS counted = ROW_COUNT;

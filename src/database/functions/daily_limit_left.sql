@@ -1,6 +1,5 @@
--- Returns the amount that orders may still spend today (UTC) within the daily limits of these tokens: the
--- smallest remainder, or null if none has a limit. A token has no row for a day before its first order of
--- that day.
+-- Returns the amount that orders may still spend today (UTC) within these tokens' daily limits: the smallest
+-- remainder, or null without a limit. A token has no row for a day before its first order.
 CREATE OR REPLACE FUNCTION daily_limit_left(tokens bigint[]) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (

@@ -1,4 +1,4 @@
--- Removes a proxy's renewals that were not ordered, because the proxy should not be prolonged anymore.
+-- Removes a proxy's renewals that were not ordered.
 CREATE OR REPLACE FUNCTION drop_renewals(of_proxy bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM renewals WHERE id = ANY (ARRAY(

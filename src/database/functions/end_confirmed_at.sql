@@ -1,7 +1,7 @@
--- Returns the start time of a complete sweep that confirmed the stored end of a rental, so that the sweep
--- replaces a listing of the provider. Returns null if no sweep in the last hour confirmed it, or an order of
--- the proxy was sent since. Also returns null if an order that would have moved this end was canceled without
--- proof, because its call may take effect at any time.
+-- Returns the start of a complete sweep that confirmed a rental's stored expiry and so replaces a listing.
+-- Returns null if no sweep in the last hour confirmed it, or an order of the proxy was sent since. Also
+-- returns null if an order that would have moved this expiry was canceled without proof: its call may take
+-- effect at any time.
 CREATE OR REPLACE FUNCTION end_confirmed_at(of_proxy bigint) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 DECLARE
   swept_from CONSTANT timestamptz := (

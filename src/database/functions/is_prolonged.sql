@@ -1,5 +1,5 @@
--- Whether an end that moves between two moments counts as a prolongation. A smaller move is a correction,
--- because providers count days, not hours. `prolongationEvidence()` contains the same 6 hours.
+-- Whether a move of an expiry counts as a prolongation. A smaller move is a correction, because providers
+-- count days. `prolongationEvidence()` contains the same 6 hours.
 CREATE OR REPLACE FUNCTION is_prolonged(before timestamptz, after timestamptz) RETURNS boolean
   LANGUAGE sql STABLE AS $$
   SELECT after > before + interval '6 hours'

@@ -1,5 +1,5 @@
--- Writes an event when a balance receives money: by a credit, or by a refund of an order's charge. Released
--- holds need no such event, because the order's event reports them.
+-- Writes an event when a credit or a refund of an order adds money to a balance. Released holds are reported
+-- by the order's event.
 CREATE OR REPLACE FUNCTION log_balance_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

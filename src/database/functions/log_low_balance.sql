@@ -1,5 +1,5 @@
--- Writes an event when the available balance falls below the customer's own threshold. Raising the threshold
--- above the balance causes no event.
+-- Writes an event when the available balance falls below the customer's threshold. Raising the threshold
+-- causes no event.
 CREATE OR REPLACE FUNCTION log_low_balance() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

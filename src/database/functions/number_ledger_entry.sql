@@ -1,9 +1,8 @@
 -- Numbers a ledger entry that was inserted without a number, and sets the balances after it. The account's
--- row lock puts concurrent entries of a user in order. Statements that post many entries number them
+-- row lock puts a user's concurrent entries in order. Statements that post many entries number them
 -- themselves, with lock_accounts(). apply_ledger_entries() checks both kinds.
---
 -- The function has the owner's rights, because the service's role may insert entries but not write accounts.
--- Its search path is fixed, so that no caller can insert another table of that name before this one.
+-- Its fixed search path prevents callers from putting another table of that name first.
 CREATE OR REPLACE FUNCTION number_ledger_entry() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
@@ -14,7 +13,7 @@ BEGIN
     RAISE EXCEPTION 'user % has no account', NEW.user_id
       USING ERRCODE = 'foreign_key_violation', CONSTRAINT = 'ledger_entries_user_id_fkey';
   END IF;
-  -- Read the last entry after the lock. This query sees entries that the same statement inserted before.
+  -- Read the last entry after the lock. This query sees earlier entries of the same statement.
   SELECT * INTO last FROM ledger_entries WHERE user_id = NEW.user_id ORDER BY seq DESC LIMIT 1;
   NEW.seq := coalesce(last.seq, 0) + 1;
   NEW.available_after := coalesce(last.available_after, 0) + NEW.available_delta;

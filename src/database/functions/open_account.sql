@@ -1,5 +1,4 @@
--- Creates an empty account for each new user, so that code that posts to the ledger need not create it. It
--- has the owner's rights, like apply_ledger_entries().
+-- Creates an empty account for each new user. Has the owner's rights, like apply_ledger_entries().
 CREATE OR REPLACE FUNCTION open_account() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

@@ -1,7 +1,6 @@
--- Returns the reasons why an order cannot be placed now, in the order in which callers see them; empty if it
--- can be placed. `place_orders` calls it with the account and the rows of token_spending locked, a dry run
+-- Returns why an order cannot be placed now, in the order in which callers see the reasons; empty if it can
+-- be placed. `place_orders` calls it with the account and the rows of token_spending locked, a dry run
 -- without locks.
---
 -- `available`: the amount that the account can spend.
 -- `limited`: the tokens whose daily limits apply to the order; null if there are none.
 -- `taken`: the keys and proxies of orders that the same statement is about to place.
@@ -12,7 +11,7 @@ RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   refusals text[] := '{}';
 BEGIN
-  -- Cheap conditions come first; each query is a separate statement, so that its plan is cached.
+  -- Cheap conditions come first. Each query is a separate statement, so that its plan is cached.
   IF EXISTS (SELECT FROM maintenance WHERE ended_at IS NULL) THEN
     refusals := refusals || 'closed-for-maintenance'::text;
   END IF;

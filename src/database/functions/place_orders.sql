@@ -30,12 +30,12 @@ DECLARE
   prefix CONSTANT text := (SELECT reference_prefix FROM installation);
   may_be_forgotten boolean;
   wanted record;
-  -- The last entry of the user's account, then the holds that follow it.
+  -- Last entry of the user's account, and the holds that follow it.
   entry ledger_entries;
   holds ledger_entries[] := '{}';
-  -- The ids of placed orders, by position.
+  -- Ids of placed orders, by position.
   ids bigint[] := '{}';
-  -- Keys and proxies that other orders of the statement can no longer use.
+  -- Keys and proxies that the statement's other orders can no longer use.
   taken text[] := '{}';
 BEGIN
   IF patience_ms IS NOT NULL THEN

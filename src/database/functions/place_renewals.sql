@@ -1,18 +1,12 @@
--- Places the orders of renewals as `place_orders` does, and marks the renewals as placed: each order together
--- with its renewal, or neither.
---
--- The basis of a renewal may have changed since the decision: the rental's end has moved, the rule was
--- disabled or another rule applies, renewals were paused, or the budget was used up. `renewal_obstacles`
--- checks this under the locks of the accounts, the users, the global pause and the renewals. No other
--- statement prolongs a proxy of these users meanwhile.
---
--- Every change that forbids a renewal locks its user or the global pause before it is confirmed. This applies
--- to rules, budgets, pauses and blocks, and to labels and ends by the trigger that counts changes of proxies.
--- After such a change is confirmed, no further order of the renewal is placed.
---
--- The reason of an earlier try stays with the renewal until it is done, so that customers get one event for
--- it.
---
+-- Places renewals' orders as `place_orders` does, and marks the renewals as placed: each order with its
+-- renewal, or neither.
+-- Since the decision, the expiry may have moved, the rule may have been disabled or replaced, renewals may
+-- have been paused, or the budget used up. `renewal_obstacles` checks this under the locks of the accounts,
+-- the users, the global pause and the renewals. No other statement prolongs these users' proxies meanwhile.
+-- Every change that forbids a renewal locks its user or the global pause before it is confirmed: rules,
+-- budgets, pauses and blocks, and, by the trigger that counts changes of proxies, labels and expiries. No
+-- order of the renewal is placed after that.
+-- The reason of an earlier attempt stays until the renewal is done, so that customers get one event for it.
 -- `asked`: as in `place_orders`, with `renewal_id`, and with `rule_id`, the rule that decided the renewal.
 -- `of_users`: all users in `asked`.
 CREATE OR REPLACE FUNCTION place_renewals(asked jsonb, of_users bigint[])
@@ -21,11 +15,10 @@ DECLARE
   wanted record;
   placed record;
   last_user bigint;
-  -- The user's remaining balance and budget for the renewals that follow. The budget is null if there is
-  -- none.
+  -- The user's remaining balance and budget for the next renewals. The budget is null if there is none.
   available_left numeric;
   budget_left numeric;
-  -- The positions of renewals that may be placed.
+  -- Positions of renewals that may be placed.
   chosen bigint[] := '{}';
 BEGIN
   PERFORM lock_accounts(of_users);

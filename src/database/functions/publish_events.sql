@@ -1,13 +1,11 @@
--- Assigns the next positions to events without one, in id order, and returns the user of each event. Readers
--- continue from positions because ids are assigned before the commit and become visible out of order. One
--- transaction at a time assigns positions. Its lock ends when they are visible, so that no position becomes
--- visible after a greater one. A concurrent call returns at once, because the first call does the same work.
---
--- Positions have their own sequence, which `skip_ids` advances after a restore, so that no cursor that a
--- client received refers to another event. With its position, an event gets a delivery for each enabled
--- webhook of its user that accepts its type; enabling a webhook takes the same lock. The loop looks up one
--- row at a time, so that no plan reads a whole table. The service's role cannot write positions in any other
--- way.
+-- Assigns the next positions to events without one, in id order, and returns each event's user. Readers
+-- continue from positions, because ids become visible out of order. One transaction at a time assigns
+-- positions. Its lock ends when they are visible, so no position becomes visible after a greater one. A
+-- concurrent call returns at once.
+-- Positions have their own sequence, which `skip_ids` advances after a restore, so that no client's cursor
+-- refers to another event. With its position, an event gets a delivery for each enabled webhook of its user
+-- that accepts its type; enabling a webhook takes the same lock. The loop looks up one row at a time, so that
+-- no plan reads a whole table. The service's role cannot write positions in any other way.
 CREATE OR REPLACE FUNCTION publish_events(how_many integer) RETURNS SETOF bigint LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

@@ -1,11 +1,8 @@
--- Logs in `proxy_changes` the changes of a proxy that its customer sees. As a trigger, it logs the updates of
--- all statements. It ignores labels and flags for staff, and logs nothing for a purchase. It never logs a
--- login or a password.
---
+-- Logs in `proxy_changes` the changes of a proxy that its customer sees, except labels, and never a login or
+-- a password. A purchase logs nothing.
 -- A proxy's events follow from the logged changes. The history is kept as long as the proxy, the events for
--- some weeks. A rental that ends by itself changes nothing, but causes an event.
---
--- The trigger's condition selects the changed rows, so that an update of many rows costs next to nothing. The
+-- some weeks. An expiry changes nothing, but causes an event.
+-- The trigger's condition selects the changed rows, so an update of many rows costs next to nothing. The
 -- function has the owner's rights, because the service's role may only read the log.
 CREATE OR REPLACE FUNCTION record_proxy_changes() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$

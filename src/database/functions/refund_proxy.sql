@@ -1,15 +1,12 @@
 -- Refunds a proxy that does not work, and withdraws it permanently. Ledger entries, withdrawal, event and
--- dropped renewals are all written together, or none of them.
---
--- Returns the refunded amount, or the obstacle because of which nothing was changed: 'refunded', or 'open'
--- for an open order or type change. Unless staff have decided, these are obstacles, too: 'assigned' by staff,
--- 'refunded-by-staff' in part, 'withdrawn', or 'prolonged' since the request. The rule therefore never
--- refunds an order that was placed after the request, while staff refund all orders.
---
--- It locks the proxy's orders first, then the proxy, then the account, in the same order as settling a
--- prolongation. The check for open orders comes after these locks, because placing an order needs the
--- account. An order that was placed in between was not locked, and counts as open. The proxy's lock lets
--- orders refer to it.
+-- dropped renewals are written together, or not at all.
+-- Returns the refunded amount, or the obstacle: 'refunded', or 'open' for an open order or type change.
+-- Unless staff have decided, also: 'assigned' by staff, 'refunded-by-staff' in part, 'withdrawn', or
+-- 'prolonged' since the request. The rule therefore never refunds an order placed after the request, while
+-- staff refund all orders.
+-- Locks the proxy's orders first, then the proxy, then the account, like settling a prolongation. The check
+-- for open orders comes after these locks, because placing an order needs the account. An order placed in
+-- between was not locked, and counts as open. The proxy's lock lets orders refer to it.
 CREATE OR REPLACE FUNCTION refund_proxy(refund proxy_refunds, by_rule boolean)
 RETURNS TABLE (obstacle text, amount numeric) LANGUAGE plpgsql AS $$
 DECLARE

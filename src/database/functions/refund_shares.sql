@@ -1,10 +1,9 @@
--- Returns the part of each order that a refund of a proxy, requested at `asked_at`, gives back. It is the
--- price of the whole remaining days of the paid period, rounded down to the kopeck, but at most the rest of
--- the order's charge. Orders with nothing to give back are omitted.
---
--- A purchase paid for its period from the start of the rental. A prolongation paid for its period from the
--- previous end or from the time when it was sent, whichever was later. A proxy that staff assigned was not
--- paid for by its purchase.
+-- Returns each order's share of a proxy's refund, requested at `asked_at`: the price of the remaining whole
+-- days of the paid period, rounded down to the kopeck, but at most the order's remaining charge. Orders
+-- without a share are omitted.
+-- A purchase paid for its period from the rental's start. A prolongation paid for its period from the
+-- previous expiry or the time of its sending, whichever was later. A purchase did not pay for a proxy that
+-- staff assigned.
 CREATE OR REPLACE FUNCTION refund_shares(of_proxy bigint, asked_at timestamptz)
 RETURNS TABLE (order_id bigint, amount numeric) LANGUAGE sql STABLE AS $$
   SELECT id, share

@@ -8,9 +8,9 @@ END $$;
 CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the ledger is append-only');
 
--- Only apply_ledger_entries() changes a balance. This trigger stops manual writes with the owner's rights:
--- any statement outside a trigger. The service's role has no right to write accounts at all.
--- check_account_follows_ledger() refuses writes that pass both.
+-- Only apply_ledger_entries() changes a balance. This trigger stops the owner's manual writes, outside
+-- triggers. The service's role has no right to write accounts. check_account_follows_ledger() refuses writes
+-- that pass both.
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (
     pg_trigger_depth() = 0
@@ -26,14 +26,14 @@ CREATE OR REPLACE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON accounts
 -- The audit log cannot be rewritten by the people it records.
 CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE OR TRUNCATE ON audit_log
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
--- Lines that recorded no change may be deleted after a year: forget_staff_reads().
+-- Lines without a change may be deleted after a year: forget_staff_reads().
 CREATE OR REPLACE TRIGGER audit_log_stay BEFORE DELETE ON audit_log
   FOR EACH ROW WHEN (
     OLD.at >= now() - interval '365 days' OR OLD.after IS NOT NULL OR OLD.idempotency_key IS NOT NULL)
   EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 
--- A price rule changes once, when its end is set, and never for a moment in the past: customers have received
--- quotes based on it, and orders refer to it.
+-- A price rule changes once, when its end is set, and never for the past: customers have received quotes
+-- based on it, and orders refer to it.
 CREATE OR REPLACE TRIGGER price_rules_end_once BEFORE UPDATE ON price_rules
   FOR EACH ROW WHEN (
     OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.valid_to <= now()
@@ -49,12 +49,12 @@ CREATE OR REPLACE TRIGGER price_rules_stay BEFORE DELETE OR TRUNCATE ON price_ru
 CREATE OR REPLACE TRIGGER default_markups_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON default_markups
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');
 
--- check_proxy_references() checks a proxy's references when the proxy is inserted. They need no further
--- check, because these columns never change afterwards.
+-- check_proxy_references() checks a proxy's references only at the insert, because these columns never
+-- change.
 CREATE OR REPLACE TRIGGER proxies_keep_references
   BEFORE UPDATE OF user_id, order_id, assigned_action_id ON proxies
   FOR EACH ROW EXECUTE FUNCTION refuse_change('a proxy stays with its order');
 
--- A proxy's history, which customers see, stays as it was recorded.
+-- Customers see a proxy's history, which stays as recorded.
 CREATE OR REPLACE TRIGGER proxy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON proxy_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');

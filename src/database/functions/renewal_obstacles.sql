@@ -1,20 +1,18 @@
--- Returns the obstacles of a renewal, in the order in which customers see them (that of `RENEWAL_OBSTACLES`);
--- empty if it can be ordered now. `place_renewals` calls it under its locks. The decision calls it without locks,
--- and before prices are known: `price` is null in that call, and no obstacle is about money.
---
--- Two obstacles remove the renewal, and customers never see them. `superfluous`: the renewal was placed, or the
--- rental's end has moved. `rule-disabled`: no rule applies to the proxy, or a rule other than `decided_by`; if
--- `decided_by` is null, any rule is accepted.
---
+-- Returns a renewal's obstacles, in the order in which customers see them (`RENEWAL_OBSTACLES`); empty if it
+-- can be ordered now. `place_renewals` calls it under its locks. The decision calls it without locks and
+-- before prices are known: a null `price` causes no obstacle about money.
+-- Customers never see two obstacles that remove the renewal. `superfluous`: the renewal was placed, or the
+-- expiry has moved. `rule-disabled`: no rule applies to the proxy, or a rule other than `decided_by`; a null
+-- `decided_by` accepts any rule.
 -- `available`: the amount that the account can spend.
--- `budget_left`: the rest of the month's budget; null if there is no budget.
+-- `budget_left`: the month's remaining budget; null if there is no budget.
 CREATE OR REPLACE FUNCTION renewal_obstacles(
   of_renewal bigint, decided_by bigint, price numeric, available numeric, budget_left numeric)
 RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   found record;
   of_all text[];
-  -- The refusals that apply to any order of the proxy.
+  -- Refusals that apply to any order of the proxy.
   of_order text[];
 BEGIN
   SELECT renewal.user_id, renewal.proxy_id, proxy.withdrawn_at, rule.id AS rule_id, rule.max_price,

@@ -1,9 +1,7 @@
--- Skips the next ids of every table. It is called after the database was restored to an earlier moment: ids
--- that were assigned after that moment are known elsewhere, in order references at the provider and in
--- customers' records, and must never refer to anything else.
---
--- The function has the owner's rights, because the service's role may only take the next value of a sequence.
--- The search path is fixed, so that no caller can insert other functions of the same names before these.
+-- Skips the next ids of every table after a database restore. Ids assigned after the restored moment are
+-- known elsewhere, in order references and customers' records, and must never refer to anything else.
+-- The function has the owner's rights, because the service's role may only take a sequence's next value. Its
+-- fixed search path prevents callers from putting other functions of the same names first.
 CREATE OR REPLACE FUNCTION skip_ids(how_many bigint) RETURNS void LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

@@ -1,14 +1,10 @@
--- Assigns an unknown key to a matching request that was lost in a restore of the database. It prefers an
--- order that was put back, with the nearest count and preferably the same type, to a request that was written
--- off. From then on, the key belongs to that request. Keys of renewals are never assigned, because they
--- contain the end that they move.
---
+-- Assigns an unknown key to a matching request that a database restore lost. Prefers a recreated order, with
+-- the nearest count and the same type if possible, to a written-off request. From then on, the key belongs to
+-- that request. Keys of renewals are never assigned, because they contain the expiry that they move.
 -- `place_orders` calls the function under the account's lock, while the database `is_after_restore`.
---
--- An order that was put back may have another type than the request, because the provider may list another.
--- It may have fewer proxies, down from the number found, because staff may have assigned fewer. If another
--- transaction has locked an order, the next retry takes the order.
---
+-- A recreated order may have another type than the request, because the provider may list another. It may
+-- have fewer proxies, down from the number found, because staff may have assigned fewer. If another
+-- transaction has locked an order, the next retry takes it.
 -- During maintenance, written-off requests are not taken, because staff are still deciding. Several
 -- prolongations of a rental are written off as one request: each key takes its own period, and the remaining
 -- days wait for the next key.

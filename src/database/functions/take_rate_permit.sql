@@ -1,12 +1,10 @@
--- Grants one rate permit, which allows one call to a provider. All replicas together get at most `calls`
--- permits in any window of `window_ms`. The row lock on `rate_permits` serves replicas one at a time, by the
--- database's clock.
---
+-- Grants one rate permit, for one call to a provider. All replicas together get at most `calls` permits in
+-- any window of `window_ms`. The row lock on `rate_permits` serves replicas one at a time, by the database's
+-- clock.
 -- Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices and 6 spare calls, which
--- leave the last permit of a window to others. `wanted` lists the waiting priorities of the calling replica,
--- a priority twice if more than one of its calls waits. The result is the permit's priority, or null with the
+-- leave the last permit of a window to others. `wanted` lists the calling replica's waiting priorities, a
+-- priority twice if more than one of its calls waits. The result is the permit's priority, or null with the
 -- milliseconds until the next poll.
---
 -- Waiting calls age: `passed_over` counts for each priority how many permits went to others while it waited.
 -- A confirmation goes next after two such permits, any other call after eight.
 CREATE OR REPLACE FUNCTION take_rate_permit(
@@ -41,7 +39,7 @@ BEGIN
       permits.granted[cardinality(permits.granted) - calls + 1] + make_interval(secs => window_ms / 1000));
   END IF;
 
-  -- The demand of a replica that does not poll in time expires, because the replica is gone.
+  -- The demand of a replica that does not poll in time expires: the replica is gone.
   INSERT INTO permit_demand VALUES (of_provider, asker, wanted, greatest(free_at, moment) + interval '500 ms')
   ON CONFLICT (provider, holder)
   DO UPDATE SET priorities = excluded.priorities, expires_at = excluded.expires_at;
@@ -75,7 +73,7 @@ BEGIN
                        THEN coalesce(permits.passed_over[kind], 0) + 1 ELSE 0 END
              FROM generate_series(1, 6) AS kind ORDER BY kind)
    WHERE provider = of_provider;
-  -- The replica's other calls keep their demand until it polls for them, which takes moments.
+  -- The replica's other calls keep their demand until it polls for them, in moments.
   wanted := wanted[:array_position(wanted, best) - 1] || wanted[array_position(wanted, best) + 1:];
   UPDATE permit_demand demand SET priorities = wanted
    WHERE demand.provider = of_provider AND demand.holder = asker;
