@@ -162,6 +162,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'users show': ['users.read', async () => `--id ${customer.id}`],
   'users block': ['users.block', optionsForUser(REASON)],
   'users unblock': ['users.unblock', optionsForUser(REASON)],
+  'users erase': ['users.erase', optionsForUser(REASON)],
   'tokens create': ['tokens.create', optionsForUser('--scopes profile:read')],
   'tokens list': ['tokens.list', optionsForUser('')],
   'tokens descendants': ['tokens.descendants', async () => `--id ${await newToken()}`],

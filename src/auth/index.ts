@@ -47,3 +47,4 @@ export { type Caller, type NewToken, TOKEN_REFERENCES, TokensService } from './t
 export { CreatedToken, Token } from './tokens/token.dto';
 export { CustomerTokensModule } from './tokens/customer-tokens.module';
 export { CustomerTokensService } from './tokens/customer-tokens.service';
+export { TOKENS_DATA } from './personal-data';

@@ -12,6 +12,7 @@ import {
   queryRows,
   refusedBy,
   selectList,
+  USER_ERASED,
 } from '../database';
 import type { PageRequest } from '../http';
 import type { ApiToken, TokenOrigin } from './api-token';
@@ -99,25 +100,27 @@ export class TokensService {
     const allowed = issuer
       ? restrictedBy(issuer, requested)
       : { ...requested, issuedBy: null, limitedBy: [] };
-    const issued = await refusedBy({ api_tokens_user_id_fkey: TokenUserNotFound }, () =>
-      queryRow<ApiToken>(
-        manager,
-        `INSERT INTO api_tokens (user_id, token_hash, name, origin, scopes, expires_at, allowed_ips,
+    const issued = await refusedBy(
+      { api_tokens_user_id_fkey: TokenUserNotFound, [USER_ERASED]: TokenUserNotFound },
+      () =>
+        queryRow<ApiToken>(
+          manager,
+          `INSERT INTO api_tokens (user_id, token_hash, name, origin, scopes, expires_at, allowed_ips,
                                  daily_limit, issued_by, limited_by)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING ${COLUMNS}`,
-        [
-          token.userId,
-          hashToken(text),
-          token.name ?? null,
-          token.origin ?? 'staff',
-          allowed.scopes,
-          allowed.expiresAt,
-          allowed.allowedIps,
-          allowed.dailyLimit,
-          allowed.issuedBy,
-          allowed.limitedBy,
-        ],
-      ),
+          [
+            token.userId,
+            hashToken(text),
+            token.name ?? null,
+            token.origin ?? 'staff',
+            allowed.scopes,
+            allowed.expiresAt,
+            allowed.allowedIps,
+            allowed.dailyLimit,
+            allowed.issuedBy,
+            allowed.limitedBy,
+          ],
+        ),
     );
     return { text, token: issued };
   }

@@ -38,6 +38,7 @@ export const COMMANDS: readonly AddCommand[] = [
   routeCommand('users create'),
   routeCommand('users block'),
   routeCommand('users unblock'),
+  routeCommand('users erase'),
   routeCommand('users list', { action: 'users.search' }),
   routeCommand('users show', { action: 'users.read', names: { user_id: 'id' } }),
 

@@ -9,6 +9,13 @@ export { RowWaiters, type RowWait, type WaitsByRow } from './row-waiters';
 export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
 export { batchedLookup, groupedStatement } from './grouped-statement';
 export { resolveCommitOutcome, StatementOutcomeUnknown } from './commit-outcome';
+export {
+  countRowsOfUser,
+  ERASURE_EFFECTS,
+  eraseRowsOfUser,
+  type PersonalData,
+  type RowsOfUser,
+} from './personal-data';
 export { preparedRow, preparedRows } from './prepared';
 export { type Release, thisRelease } from './release';
 export { readSchemaDifference } from './schema-version';
@@ -30,6 +37,7 @@ export {
   sqlStateOf,
   requireRow,
   TransactionOutcomeUnknown,
+  USER_ERASED,
   violatedConstraint,
 } from './sql';
 export { inTransaction } from './transaction';

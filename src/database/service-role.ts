@@ -34,6 +34,7 @@ const FUNCTIONS = [
   'skip_ids(bigint)',
   'publish_events(integer)',
   'forget_staff_reads(bigint, integer, integer)',
+  'erase_audit_lines(bigint, boolean)',
 ];
 
 /** Returns a statement that creates a database URL's role, with its password, if the role is missing. */

@@ -66,6 +66,9 @@ export const sqlStateOf = (error: unknown): string =>
 /** SQLSTATE for a number or a sum that is too large for its column; for `refusedBy`. */
 export const OUT_OF_RANGE = '22003';
 
+/** SQLSTATE of refuse_erased_user(); for `refusedBy`. */
+export const USER_ERASED = '57000';
+
 /** Runs a statement. Throws the error that `refusals` lists for the refusing constraint or SQLSTATE. */
 export async function refusedBy<Result>(
   refusals: Readonly<Record<string, new () => Error>>,

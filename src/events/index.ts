@@ -15,3 +15,4 @@ export { EVENTS_CHANNEL } from './event-publisher';
 export { EventReadingService } from './reading/event-reading.service';
 export { EventDto } from './reading/events.dto';
 export { EventPages } from './reading/event-pages';
+export { EVENTS_DATA } from './personal-data';

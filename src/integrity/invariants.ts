@@ -14,6 +14,9 @@ import {
 /** SQL for a time: orders placed before it had their last check some minutes ago. */
 const CHECKS_ARE_OVER = `now() - interval '${SEARCHES_END_AFTER_SECONDS} seconds 15 minutes'`;
 
+/** SQL: whether the events of a row's user were kept. */
+const HAS_EVENTS = 'user_id NOT IN (SELECT id FROM erased_users)';
+
 export interface Invariant {
   /** Name in the output of `audit`. */
   readonly name: string;
@@ -390,8 +393,8 @@ export const INVARIANTS: readonly Invariant[] = [
                 FROM audited_events WHERE type LIKE 'order.%' GROUP BY 1, 2) AS logged
         FULL JOIN (SELECT audited.*, created_at >= since AND jsonb_array_length(history) > 1 AS is_whole
                      FROM audited_orders audited CROSS JOIN event_log
-                    WHERE closed_at >= since
-                       OR state IN ${sqlList(statesShownAs('being_confirmed'))} AND created_at >= since) AS o
+                    WHERE ${HAS_EVENTS} AND (closed_at >= since
+                       OR state IN ${sqlList(statesShownAs('being_confirmed'))} AND created_at >= since)) AS o
           ON o.id = logged.order_id AND o.user_id = logged.user_id
        WHERE CASE
          WHEN o.id IS NULL THEN NOT EXISTS (
@@ -419,7 +422,7 @@ export const INVARIANTS: readonly Invariant[] = [
         FULL JOIN (SELECT user_id, seq, CASE kind WHEN 'refund' THEN 'balance.refunded '
                                                   ELSE 'balance.credited ' END || available_delta AS amount
                      FROM audited_entries CROSS JOIN event_log
-                    WHERE created_at >= since AND ${SHOWN_KIND} IN ('credit', 'refund')) AS e
+                    WHERE ${HAS_EVENTS} AND created_at >= since AND ${SHOWN_KIND} IN ('credit', 'refund')) AS e
           ON e.user_id = logged.user_id AND e.seq = logged.seq
        WHERE CASE
          WHEN e.seq IS NULL THEN NOT EXISTS (
@@ -444,7 +447,7 @@ export const INVARIANTS: readonly Invariant[] = [
                                     ELSE 'proxy.' || kind END AS type,
                           count(*) FILTER (WHERE at >= since) AS changes, count(*) AS about
                      FROM proxy_changes CROSS JOIN event_log
-                    WHERE at >= since - interval '1 hour'
+                    WHERE ${HAS_EVENTS} AND at >= since - interval '1 hour'
                       AND (kind IN ('moved', 'withdrawn', 'refunded')
                            OR kind = 'end_changed'
                               AND is_prolonged(before::timestamptz, after::timestamptz))
@@ -465,7 +468,7 @@ export const INVARIANTS: readonly Invariant[] = [
         FROM (SELECT (data->>'token_id')::bigint AS token_id, user_id, array_agg(type ORDER BY id) AS types
                 FROM audited_events WHERE type LIKE 'token.%' GROUP BY 1, 2) AS logged
         FULL JOIN (SELECT id, user_id, revoked_at FROM api_tokens CROSS JOIN event_log
-                    WHERE created_at >= since) AS token
+                    WHERE ${HAS_EVENTS} AND created_at >= since) AS token
           ON token.id = logged.token_id AND token.user_id = logged.user_id
        WHERE CASE
          WHEN token.id IS NULL THEN logged.token_id > (SELECT coalesce(max(id), 0) FROM api_tokens)

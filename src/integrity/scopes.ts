@@ -12,6 +12,9 @@ const EVENTS_SINCE = `
            THEN coalesce((SELECT min(at) FROM events) + interval '1 hour', now()) END) AS since
     FROM installation`;
 
+/** SQL for the users whose events were erased. */
+const ERASED_USERS = 'SELECT id FROM users WHERE deleted_at IS NOT NULL';
+
 /** Rows on which the invariants are checked. Indexes find the other rows that a check needs. */
 const ALL = {
   audited_orders: 'SELECT * FROM orders',
@@ -32,6 +35,7 @@ const ALL = {
   audited_proxy_refunds: 'SELECT * FROM proxy_refunds',
   event_log: EVENTS_SINCE,
   audited_events: 'SELECT * FROM events',
+  erased_users: ERASED_USERS,
 };
 
 /** Rows that changed since yesterday, and open orders. Orders change when placed or when money moves. */
@@ -66,6 +70,7 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   event_log: `SELECT greatest(since, ${YESTERDAY}) AS since FROM (${EVENTS_SINCE}) AS log`,
   // A change is dated by the beginning of its transaction, and its event is written later.
   audited_events: `SELECT * FROM events WHERE at >= ${YESTERDAY} - interval '1 hour'`,
+  erased_users: ERASED_USERS,
 };
 
 /** Tables of a scope as the beginning of a query: `WITH …`. */

@@ -18,3 +18,4 @@ export { SHOWN_KIND } from './shown-kind';
 export { InvalidSalesCursor, InvalidSalesPeriod } from './sales/sales.errors';
 export { SalesFiguresOut, SalesRowOut } from './sales/sales.dto';
 export { type Sales, SALES_DIMENSIONS, type SalesQuery, SalesService } from './sales/sales.service';
+export { LEDGER_DATA } from './personal-data';

@@ -56,3 +56,4 @@ export {
   spacingOfEmptySearchesSeconds,
 } from './transitions/outcome-search-records';
 export { Settlement } from './transitions/settlement';
+export { ORDERS_DATA } from './personal-data';

@@ -33,3 +33,4 @@ export {
   PaymentOfAnother,
   UnmatchedPayments,
 } from './staff/unmatched-payments';
+export { PAYMENTS_DATA } from './personal-data';

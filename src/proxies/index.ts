@@ -27,3 +27,4 @@ export {
   type BulkTarget,
   BulkTargetsService,
 } from './bulk-target/bulk-targets.service';
+export { PROXIES_DATA } from './personal-data';

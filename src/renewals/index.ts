@@ -10,3 +10,4 @@ export { RenewalRuleOut } from './rules.dto';
 export { RenewalRecords } from './running/renewal-records';
 export { RenewalJob } from './running/renewal.job';
 export { RENEWAL_WAITS, WAITING_RENEWALS } from './waiting-renewals';
+export { RENEWALS_DATA } from './personal-data';

@@ -7,3 +7,14 @@ export class OwnAccount extends domainError(
   'forbidden',
   'Staff cannot do this for themselves: ask a colleague',
 ) {}
+
+/** The text names what is open, such as `balance` or `orders`. */
+export class UserNotErasable extends domainError(
+  'conflict',
+  (open: readonly string[]) => `The user cannot be erased before this is closed: ${open.join(', ')}`,
+) {}
+
+export class RunningProxiesChanged extends domainError(
+  'conflict',
+  'The number of running proxies differs from running_proxies: see the dry run',
+) {}

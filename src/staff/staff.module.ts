@@ -26,6 +26,7 @@ import { StaffSystemController } from './system/staff-system.controller';
 import { StaffSystemService } from './system/staff-system.service';
 import { StaffScopesController } from './tokens/staff-scopes.controller';
 import { StaffTokensController } from './tokens/staff-tokens.controller';
+import { ErasureService } from './users/erasure.service';
 import { StaffUsersController } from './users/staff-users.controller';
 import { StaffWebhooksController } from './webhooks/staff-webhooks.controller';
 
@@ -58,7 +59,13 @@ import { StaffWebhooksController } from './webhooks/staff-webhooks.controller';
     StaffScopesController,
     AuditLogController,
   ],
-  providers: [AuditLogService, StaffBalancesService, StaffSystemService, StaffRoutesAssertion],
+  providers: [
+    AuditLogService,
+    ErasureService,
+    StaffBalancesService,
+    StaffSystemService,
+    StaffRoutesAssertion,
+  ],
   exports: [AuditLogService],
 })
 export class StaffModule {

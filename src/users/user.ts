@@ -14,4 +14,6 @@ export interface User {
   /** Time of blocking. While it is set, all tokens of the user are refused. */
   readonly blockedAt: Date | null;
   readonly blockedReason: string | null;
+  /** Time when staff erased the user's data. */
+  readonly deletedAt: Date | null;
 }

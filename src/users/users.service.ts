@@ -21,7 +21,7 @@ export interface NewUser {
   readonly hasApp?: boolean | undefined;
 }
 
-const FIELDS = 'id username telegramUsername tgId webUsername hasApp createdAt blockedAt blockedReason';
+const FIELDS = 'id username telegramUsername tgId webUsername hasApp createdAt blockedAt blockedReason deletedAt';
 const COLUMNS = selectList(FIELDS.split(' '));
 
 @Injectable()
@@ -60,7 +60,7 @@ export class UsersService {
     reason: string | null,
     manager: EntityManager,
   ): Promise<{ before: User; after: User }> {
-    const before = await this.findBy('id = $1 FOR NO KEY UPDATE', id, manager);
+    const before = await this.findBy('id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE', id, manager);
     if (!before) throw new UserNotFound();
     const blockedAt = reason === null ? null : (before.blockedAt ?? this.clock.now());
     await manager.query('UPDATE users SET blocked_at = $2, blocked_reason = $3 WHERE id = $1', [

@@ -2,3 +2,4 @@ export { blockReceiver, unblockReceiver } from './blocking';
 export { WebhooksModule } from './webhooks.module';
 export { EVENT_WEBHOOKS } from './webhook-description';
 export { WebhookNotFound } from './webhooks.errors';
+export { WEBHOOKS_DATA } from './personal-data';

@@ -23,8 +23,18 @@ CREATE OR REPLACE TRIGGER accounts_start_empty BEFORE INSERT ON accounts
 CREATE OR REPLACE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON accounts
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('an account stays with its ledger');
 
--- The audit log cannot be rewritten by the people it records.
-CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE OR TRUNCATE ON audit_log
+-- The audit log cannot be rewritten by the people it records. Only erase_audit_lines() clears texts of lines.
+CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE ON audit_log
+  FOR EACH ROW WHEN (
+    OLD.idempotency_key IS NOT NULL OR NEW.idempotency_key IS NOT NULL
+    OR NEW.request <> '{}' OR NEW.reason IS NOT NULL OR NEW.before <> '{}' OR NEW.after <> '{}'
+    OR (OLD.id, OLD.at, OLD.via, OLD.user_id, OLD.token_id, OLD.action, OLD.target_type, OLD.target_id,
+        OLD.refusal, OLD.ip, OLD.request_id, OLD.before IS NULL, OLD.after IS NULL)
+       IS DISTINCT FROM
+       (NEW.id, NEW.at, NEW.via, NEW.user_id, NEW.token_id, NEW.action, NEW.target_type, NEW.target_id,
+        NEW.refusal, NEW.ip, NEW.request_id, NEW.before IS NULL, NEW.after IS NULL))
+  EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
+CREATE OR REPLACE TRIGGER audit_log_not_emptied BEFORE TRUNCATE ON audit_log
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 -- Lines without a change may be deleted after a year: forget_staff_reads().
 CREATE OR REPLACE TRIGGER audit_log_stay BEFORE DELETE ON audit_log

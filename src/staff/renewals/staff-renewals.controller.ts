@@ -138,7 +138,7 @@ export class StaffRenewalsController {
       `SELECT users.id AS user_id, coalesce(username, web_username) AS username, paused_at, paused_reason,
               monthly_budget, renewals_spent(users.id, date_trunc('month', now(), 'UTC')) AS spent_this_month
          FROM users LEFT JOIN renewal_settings ON renewal_settings.user_id = users.id
-        WHERE users.id = $1`,
+        WHERE users.id = $1 AND deleted_at IS NULL`,
       [userId],
     );
     if (!found) throw new UserNotFound();

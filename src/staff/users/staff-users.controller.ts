@@ -11,7 +11,11 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import { ReasonRequest } from '../fields';
 import { userLinks } from '../links';
 import { CurrentAudit, notFound, STAFF_USER_ERRORS, StaffRoute } from '../staff-route';
+import { RunningProxiesChanged, UserNotErasable } from '../staff.errors';
+import { ErasureService } from './erasure.service';
 import {
+  ErasureOut,
+  ErasureRequest,
   NewUserRequest,
   UserOut,
   UserProfile,
@@ -32,7 +36,7 @@ const NAMESAKES = `
 /** Columns of a FoundUser. */
 const COLUMNS = `
   users.id, username, telegram_username, tg_id, web_username, has_app, users.created_at, blocked_at,
-  blocked_reason,
+  blocked_reason, deleted_at,
   ARRAY(SELECT '/staff/users/' || same.id FROM (${NAMESAKES}) AS same
          WHERE same.id <> users.id ORDER BY same.id LIMIT 10) AS same_name_as,
   (SELECT available FROM accounts WHERE accounts.user_id = users.id) AS balance,
@@ -64,6 +68,7 @@ const toUserRecord = (user: User): UserRecord => ({
   created_at: user.createdAt,
   blocked_at: user.blockedAt,
   blocked_reason: user.blockedReason,
+  deleted_at: user.deletedAt,
 });
 
 @ApiTags('Users')
@@ -74,6 +79,7 @@ export class StaffUsersController {
     private readonly users: UsersService,
     private readonly tokens: TokensService,
     private readonly auditLog: AuditLogService,
+    private readonly erasure: ErasureService,
   ) {}
 
   @Post()
@@ -240,5 +246,32 @@ export class StaffUsersController {
         ORDER BY id DESC LIMIT $3`,
       parameters,
     );
+  }
+
+  @Post(':user_id/erase')
+  @StaffRoute({
+    scope: 'staff:users',
+    action: 'users.erase',
+    on: 'user',
+    summary: "Erase a customer's data",
+    description:
+      'For support, when a customer asks for the deletion of their data, or has left. Without ' +
+      '`running_proxies`, it is a dry run, which shows the rows of each table that would be deleted, cleared ' +
+      'or kept, and what is still `open`. With the number that the dry run showed, the data is erased, and ' +
+      'nothing brings it back: all tokens are revoked, and webhooks, links, labels, names and addresses are ' +
+      'gone. The books, with orders and deposits, stay under the id of the user, whose `deleted_at` is set. ' +
+      'The same person can become a customer again, as a new user.',
+    response: { description: 'The rows of the user, as they were before', type: ErasureOut },
+    errors: {
+      404: notFound(UserNotFound),
+      409: ['Nothing was changed', new UserNotErasable(['balance', 'orders']), RunningProxiesChanged],
+    },
+  })
+  erase(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('user_id') userId: number,
+    @Body() { running_proxies: runningProxies, reason }: ErasureRequest,
+  ): Promise<ErasureOut> {
+    return this.erasure.erase(audit, userId, runningProxies, reason);
   }
 }

@@ -1,19 +1,26 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { ERASURE_EFFECTS, type RowsOfUser } from '../../database';
 import {
   ApiBoolean,
+  ApiChoice,
   ApiInteger,
+  ApiListOf,
   ApiMoment,
   ApiNullable,
   ApiNullableMoment,
   ApiRoubles,
+  ApiText,
+  ApiTexts,
   BooleanField,
   IdField,
+  IntegerField,
   PageOf,
   PageQuery,
   SearchField,
   StrictRequest,
   TextField,
 } from '../../http';
+import { ReasonRequest } from '../fields';
 import { UserLinks } from '../links';
 
 @StrictRequest()
@@ -70,8 +77,54 @@ export class UserOut {
   @ApiNullable('string', { example: null })
   blocked_reason!: string | null;
 
+  @ApiNullableMoment("When the user's data was erased", null)
+  deleted_at!: Date | null;
+
   @ApiProperty({ type: UserLinks })
   links!: UserLinks;
+}
+
+export class ErasureRequest extends ReasonRequest {
+  @IntegerField({
+    description: 'The number that the dry run showed. If omitted, this is a dry run',
+    absent: 'null',
+    atLeast: 0,
+    atMost: Number.MAX_SAFE_INTEGER,
+  })
+  running_proxies!: number | null;
+}
+
+export class ErasedRowsOut implements RowsOfUser {
+  @ApiText('The table', 'webhooks')
+  table!: string;
+
+  @ApiChoice(
+    'What happens to the rows: `cleared` ones stay without personal data',
+    ERASURE_EFFECTS,
+    'cleared',
+  )
+  effect!: RowsOfUser['effect'];
+
+  @ApiInteger('The number of rows', 2)
+  rows!: number;
+}
+
+export class ErasureOut {
+  @ApiBoolean('Whether nothing was changed', true)
+  dry_run!: boolean;
+
+  @ApiInteger('Proxies whose rentals run. They end unused and are not refunded', 0)
+  running_proxies!: number;
+
+  @ApiTexts(
+    'What must be closed first: `balance`, `orders`, `deposits`, `deposit-refunds`, `refunds`; `staff` if the ' +
+      'user has acted as staff, or has a token with staff scopes that is not revoked',
+    [],
+  )
+  open!: readonly string[];
+
+  @ApiListOf(() => ErasedRowsOut, 'The rows of the user in each table')
+  data!: readonly ErasedRowsOut[];
 }
 
 export class FoundUser extends UserOut {

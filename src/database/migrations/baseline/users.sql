@@ -17,11 +17,14 @@ CREATE TABLE users (
   created_at timestamptz NOT NULL DEFAULT now(),
   blocked_at timestamptz,
   blocked_reason text,
+  -- When staff erased the user's data. The id and the books stay.
+  deleted_at timestamptz,
   -- A number that grows with each change that the user can see in their proxies. Data derived from the
   -- proxies stays valid while the number is the same.
   proxies_revision bigint NOT NULL DEFAULT 0,
   CONSTRAINT users_blocked_check CHECK ((blocked_at IS NULL) = (blocked_reason IS NULL))
 );
+CREATE INDEX users_deleted_idx ON users (id) WHERE deleted_at IS NOT NULL;
 CREATE INDEX users_search_idx ON users
   USING gin (username gin_trgm_ops, web_username gin_trgm_ops, (tg_id::text) gin_trgm_ops);
 CREATE INDEX users_telegram_username_idx ON users USING gin (telegram_username gin_trgm_ops);

@@ -1,0 +1,59 @@
+import { type Queryable, queryRow } from './sql';
+
+/**
+ * Statements that erase the data of the user `$1`, by table: a `DELETE`, or an `UPDATE` that clears columns. A
+ * `SELECT` names rows that stay unchanged. The first `WHERE` begins the condition, which a changed row no
+ * longer meets.
+ */
+export type PersonalData = Readonly<Record<string, string>>;
+
+const EFFECTS = { DELETE: 'deleted', UPDATE: 'cleared', SELECT: 'kept' } as const;
+export const ERASURE_EFFECTS = Object.values(EFFECTS);
+
+/** Rows of a table, and the effect of an erasure on them. */
+export interface RowsOfUser {
+  readonly table: string;
+  readonly effect: (typeof ERASURE_EFFECTS)[number];
+  readonly rows: number;
+}
+
+/** Maximum number of rows of a statement, so that it ends before the statement timeout. */
+const ROWS_AT_ONCE = 10_000;
+
+/** Counts the rows that an erasure would delete, clear or keep. */
+export async function countRowsOfUser(
+  queryable: Queryable,
+  userId: number,
+  data: PersonalData,
+): Promise<RowsOfUser[]> {
+  const counted: RowsOfUser[] = [];
+  for (const [table, statement] of Object.entries(data)) {
+    const { condition, effect } = partsOf(statement);
+    const found = `SELECT count(*) AS rows FROM ${table} ${condition}`;
+    counted.push({ table, effect, ...(await queryRow<{ rows: number }>(queryable, found, [userId])) });
+  }
+  return counted;
+}
+
+/** Erases the data of a user, as often as rows are left. */
+export async function eraseRowsOfUser(manager: Queryable, userId: number, data: PersonalData): Promise<void> {
+  for (const [table, statement] of Object.entries(data)) {
+    const { change, condition, effect } = partsOf(statement);
+    if (effect === 'kept') continue;
+    const erase = `WITH erased AS (
+        ${change} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} ${condition} LIMIT ${ROWS_AT_ONCE}))
+        RETURNING 1
+      ) SELECT EXISTS (SELECT FROM ${table} ${condition} OFFSET (SELECT count(*) FROM erased)) AS "isLeft"`;
+    while ((await queryRow<{ isLeft: boolean }>(manager, erase, [userId])).isLeft);
+  }
+}
+
+function partsOf(statement: string) {
+  const at = statement.indexOf('WHERE');
+  const [verb] = statement.split(' ', 1);
+  return {
+    change: statement.slice(0, at),
+    condition: statement.slice(at),
+    effect: EFFECTS[verb as keyof typeof EFFECTS],
+  };
+}

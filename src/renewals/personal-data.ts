@@ -1,0 +1,10 @@
+import type { PersonalData } from '../database';
+
+/** Renewals with an order, and their rules, are part of the books. */
+export const RENEWALS_DATA: PersonalData = {
+  renewal_settings: 'DELETE FROM renewal_settings WHERE user_id = $1',
+  renewal_rules: `
+    UPDATE renewal_rules SET switched_off_at = coalesce(switched_off_at, now()), label = NULL, tag = NULL
+     WHERE user_id = $1 AND (switched_off_at IS NULL OR num_nonnulls(label, tag) > 0)`,
+  renewals: `DELETE FROM renewals WHERE user_id = $1 AND state IN ('planned', 'skipped')`,
+};
