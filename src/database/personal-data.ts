@@ -50,7 +50,7 @@ export async function eraseRowsOfUser(manager: Queryable, userId: number, data: 
 
 function partsOf(statement: string) {
   const at = statement.indexOf('WHERE');
-  const [verb] = statement.split(' ', 1);
+  const [verb] = statement.trim().split(' ', 1);
   return {
     change: statement.slice(0, at),
     condition: statement.slice(at),

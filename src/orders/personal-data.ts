@@ -12,9 +12,7 @@ export const ORDERS_DATA: PersonalData = {
      WHERE user_id = $1
        AND (num_nonnulls(descr, request_id, response) > 0 OR NOT ${IS_RENEWAL})`,
   bulk_prolongations: 'DELETE FROM bulk_prolongations WHERE user_id = $1',
-  written_off_requests: `
-    UPDATE written_off_requests SET idempotency_key = NULL, request_hash = NULL
-     WHERE user_id = $1 AND idempotency_key IS NOT NULL`,
+  written_off_requests: 'DELETE FROM written_off_requests WHERE user_id = $1',
   provider_calls: `
     SELECT FROM provider_calls WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE user_id = $1))`,
 };

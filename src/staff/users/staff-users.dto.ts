@@ -99,8 +99,8 @@ export class ErasedRowsOut implements RowsOfUser {
   table!: string;
 
   @ApiChoice(
-    'What happens to the rows: `cleared` ones stay without personal data',
     ERASURE_EFFECTS,
+    'What happens to the rows: `cleared` ones stay without personal data',
     'cleared',
   )
   effect!: RowsOfUser['effect'];
