@@ -184,6 +184,7 @@ describe('A customer who has left a mark everywhere', () => {
       'export_links',
       'proxies',
       'proxy_checks',
+      'proxy_refunds',
       'renewal_rules',
       'renewal_settings',
       'webhooks',
@@ -360,7 +361,9 @@ describe('A customer who has left a mark everywhere', () => {
       const write = { accounts: 'SET low_balance = 1', proxies: `SET tags = '{late}'` }[table] ?? null;
       const written =
         write === null
-          ? query(`INSERT INTO ${table} SELECT * FROM jsonb_populate_record(NULL::${table}, $1)`, [row])
+          ? query(`INSERT INTO ${table} SELECT * FROM jsonb_populate_record(NULL::${table}, $1)`, [
+              { ...row, ...(table === 'proxy_refunds' && { state: 'checking' }) },
+            ])
           : query(`UPDATE ${table} ${write} WHERE user_id = $1`, [user.id]);
       await expect(written).rejects.toThrow('the data of this user was erased');
     }

@@ -28,7 +28,7 @@ const search = async (query: string): Promise<ActionsPage> =>
 const REASON = { reason: 'test' };
 const POSTING = { amount: '1.00', reason: 'test' };
 /** Operations that have a body and change nothing. */
-const READS_BY_POST = ['prices.preview'];
+const READS_BY_POST = ['prices.preview', 'users.erase'];
 const RULE = { markup_percent: '20' };
 const PERIOD = '?from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
 

@@ -62,6 +62,7 @@ describe('Users', () => {
       created_at: MOMENT,
       blocked_at: null,
       blocked_reason: null,
+      deleted_at: null,
     });
     expect(await logOf('user', user.id)).toEqual([
       { action: 'users.create', reason: null, before: null, after: user },

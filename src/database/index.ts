@@ -13,6 +13,7 @@ export {
   countRowsOfUser,
   ERASURE_EFFECTS,
   eraseRowsOfUser,
+  lockRowsOfUser,
   type PersonalData,
   type RowsOfUser,
 } from './personal-data';

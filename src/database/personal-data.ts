@@ -35,7 +35,15 @@ export async function countRowsOfUser(
   return counted;
 }
 
-/** Erases the data of a user, as often as rows are left. */
+/** Locks rows that {@link eraseRowsOfUser} would change in the order of their ids, as all statements do. */
+export async function lockRowsOfUser(manager: Queryable, userId: number, data: PersonalData): Promise<void> {
+  for (const [table, statement] of Object.entries(data)) {
+    const rows = `SELECT FROM ${table} ${partsOf(statement).condition} ORDER BY id FOR NO KEY UPDATE`;
+    await queryRow(manager, `SELECT count(*) FROM (${rows}) AS locked`, [userId]);
+  }
+}
+
+/** Erases the data of a user, in several statements if there are many rows. */
 export async function eraseRowsOfUser(manager: Queryable, userId: number, data: PersonalData): Promise<void> {
   for (const [table, statement] of Object.entries(data)) {
     const { change, condition, effect } = partsOf(statement);

@@ -31,6 +31,8 @@ CREATE OR REPLACE TRIGGER proxies_not_of_erased BEFORE UPDATE OF descr, tags ON 
   FOR EACH ROW WHEN (NEW.descr IS NOT NULL OR NEW.tags <> '{}') EXECUTE FUNCTION refuse_erased_user();
 CREATE OR REPLACE TRIGGER accounts_not_of_erased BEFORE UPDATE OF low_balance ON accounts
   FOR EACH ROW WHEN (NEW.low_balance IS NOT NULL) EXECUTE FUNCTION refuse_erased_user();
+CREATE OR REPLACE TRIGGER proxy_refunds_not_of_erased BEFORE INSERT ON proxy_refunds
+  FOR EACH ROW WHEN (NEW.state = 'checking') EXECUTE FUNCTION refuse_erased_user();
 -- A payment that is found later still gets its deposit, which has no key.
 CREATE OR REPLACE TRIGGER deposits_not_of_erased BEFORE INSERT ON deposits
   FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_erased_user();

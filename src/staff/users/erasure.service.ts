@@ -4,6 +4,7 @@ import { ALL_STAFF_SCOPES, TOKENS_DATA } from '../../auth';
 import {
   countRowsOfUser,
   eraseRowsOfUser,
+  lockRowsOfUser,
   type PersonalData,
   type Queryable,
   queryRow,
@@ -84,7 +85,7 @@ export class ErasureService {
     assertErasable(shown, expected);
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const data = await this.count(userId, manager);
-      await eraseRowsOfUser(manager, userId, LOCKED_FIRST);
+      await lockRowsOfUser(manager, userId, LOCKED_FIRST);
       await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [userId]);
       await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [userId]);
       const locked = await this.preview(userId, manager);
