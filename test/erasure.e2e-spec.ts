@@ -42,7 +42,7 @@ const CLEARED: Readonly<Record<string, string>> = {
   audit_log: 'request reason before after',
   deposit_refunds: 'request',
   deposits: 'idempotency_key request_hash receipt_email request payment_url',
-  orders: 'descr request_id response idempotency_key request_hash',
+  orders: 'descr request_id delivered_proxies idempotency_key request_hash',
   proxies: 'descr tags',
   renewal_rules: 'label tag',
   users: 'username tg_id telegram_username web_username has_app blocked_at blocked_reason',
@@ -65,7 +65,7 @@ const KEPT: Readonly<Record<string, string>> = {
   ledger_entries: `id user_id seq kind order_id payment_id refund_id proxy_refund_id available_delta
     held_delta available_after held_after reason reference action_id created_at`,
   orders: `id user_id kind state history country version period count proxy_type proxy_id unit_price
-    markup_percent price_rule_id max_price held captured released refunded token_id key_forgotten found_count
+    markup_percent price_rule_id max_price hold_amount captured released refunded origin token_id key_forgotten found_count
     failure provider order_reference batch_id resent attempt claim provider_price provider_charge
     provider_order_id date_end_before end_read_at created_at deadline submitted_at next_search_at searches
     nothing_seen_since closed_at`,
@@ -81,7 +81,7 @@ const KEPT: Readonly<Record<string, string>> = {
   proxy_refunds: `id proxy_id user_id last_order_id state reason requested_at failures failed_at
     next_check_at amount action_id closed_at deletion_began_at next_deletion_at deleted_at`,
   proxy_type_changes: 'proxy_id attempt attempt_until settled_at',
-  renewal_rules: 'id user_id proxy_id country period max_price hours_before created_at switched_off_at',
+  renewal_rules: 'id user_id proxy_id country period max_price hours_before created_at disabled_at',
   renewals: `id user_id proxy_id date_end_before rule_id order_id state reason period price due_at next_try_at
     tries last_reminded_days charged_at created_at closed_at`,
   token_spending: 'token_id day spent day_limit',
@@ -142,7 +142,7 @@ const ERASED_MARKS = words(`
   bulk_prolongations.idempotency_key deposit_refunds.request deposits.idempotency_key deposits.payment_url
   deposits.receipt_email deposits.request events.data export_links.descr export_links.filter
   export_links.networks export_links.template orders.descr orders.idempotency_key orders.request_id
-  orders.response proxies.descr proxies.tags proxy_checks.exit_address renewal_rules.label renewal_rules.tag
+  orders.delivered_proxies proxies.descr proxies.tags proxy_checks.exit_address renewal_rules.label renewal_rules.tag
   renewal_settings.paused_reason users.telegram_username users.tg_id users.username
   users.web_username webhook_attempts.response webhooks.description webhooks.url
   written_off_requests.idempotency_key`);
@@ -156,7 +156,7 @@ const books = () =>
                SELECT user_id, available, held, spent, seq FROM accounts) AS one) AS accounts,
             (SELECT json_agg(one ORDER BY id) FROM ledger_entries one) AS entries,
             (SELECT json_agg(one ORDER BY id) FROM (
-               SELECT id, state, held, captured, released, refunded FROM orders) AS one) AS orders`,
+               SELECT id, state, hold_amount, captured, released, refunded FROM orders) AS one) AS orders`,
   );
 
 async function post<Body = Record<string, unknown>>(path: string, body: object, key?: string): Promise<Body> {
@@ -239,7 +239,7 @@ describe('A customer who has left a mark everywhere', () => {
       await run(`UPDATE accounts SET low_balance = $3 WHERE user_id = $2 AND $1 <> ''`, threshold);
       await run(`UPDATE proxies SET descr = $1, tags = ARRAY[$1] WHERE id = $3 AND user_id = $2`, proxyId);
       await run(
-        `UPDATE orders SET request_id = $1, descr = $1, response = to_jsonb(ARRAY[$1]) WHERE user_id = $2`,
+        `UPDATE orders SET request_id = $1, descr = $1, delivered_proxies = to_jsonb(ARRAY[$1]) WHERE user_id = $2`,
       );
       await run(
         `INSERT INTO export_links (user_id, token_id, secret_hash, descr, template, filter, networks)

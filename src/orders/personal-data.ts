@@ -1,16 +1,15 @@
 import type { PersonalData } from '../database';
 
-/** SQL: whether the service made the key. Customers made the others. */
-const IS_RENEWAL = `(idempotency_key LIKE 'renewal % %')`;
-
 export const ORDERS_DATA: PersonalData = {
+  // The keys of renewals are the service's.
   orders: `
     UPDATE orders
-       SET descr = NULL, request_id = NULL, response = NULL,
-           idempotency_key = CASE WHEN ${IS_RENEWAL} THEN idempotency_key END,
-           request_hash = CASE WHEN ${IS_RENEWAL} THEN request_hash END
+       SET descr = NULL, request_id = NULL, delivered_proxies = NULL,
+           idempotency_key = CASE WHEN origin = 'renewal' THEN idempotency_key END,
+           request_hash = CASE WHEN origin = 'renewal' THEN request_hash END
      WHERE user_id = $1
-       AND (num_nonnulls(descr, request_id, response) > 0 OR NOT ${IS_RENEWAL})`,
+       AND (num_nonnulls(descr, request_id, delivered_proxies) > 0
+            OR idempotency_key IS NOT NULL AND origin <> 'renewal')`,
   bulk_prolongations: 'DELETE FROM bulk_prolongations WHERE user_id = $1',
   written_off_requests: 'DELETE FROM written_off_requests WHERE user_id = $1',
   provider_calls: `

@@ -4,7 +4,7 @@ import type { PersonalData } from '../database';
 export const RENEWALS_DATA: PersonalData = {
   renewal_settings: 'DELETE FROM renewal_settings WHERE user_id = $1',
   renewal_rules: `
-    UPDATE renewal_rules SET switched_off_at = coalesce(switched_off_at, now()), label = NULL, tag = NULL
-     WHERE user_id = $1 AND (switched_off_at IS NULL OR num_nonnulls(label, tag) > 0)`,
+    UPDATE renewal_rules SET disabled_at = coalesce(disabled_at, now()), label = NULL, tag = NULL
+     WHERE user_id = $1 AND (disabled_at IS NULL OR num_nonnulls(label, tag) > 0)`,
   renewals: `DELETE FROM renewals WHERE user_id = $1 AND state IN ('planned', 'skipped')`,
 };

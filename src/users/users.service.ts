@@ -21,7 +21,8 @@ export interface NewUser {
   readonly hasApp?: boolean | undefined;
 }
 
-const FIELDS = 'id username telegramUsername tgId webUsername hasApp createdAt blockedAt blockedReason deletedAt';
+const FIELDS =
+  'id username telegramUsername tgId webUsername hasApp createdAt blockedAt blockedReason deletedAt';
 const COLUMNS = selectList(FIELDS.split(' '));
 
 @Injectable()
