@@ -216,7 +216,7 @@ describe('A customer who has left a mark everywhere', () => {
     user = testUser(service.baseUrl, id, token);
     await post(`/staff/users/${id}/credit`, { amount: '1000.00', reason: mark }, `credit-${mark}`);
     const { data } = await user.buy({}, mark);
-    newOrder = data?.order_id;
+    newOrder = data?.order_id ?? undefined;
     const proxyId = Number(data?.proxies[0]?.id);
     const { available } = await service.balanceOf(user);
     await post(
@@ -301,7 +301,7 @@ describe('A customer who has left a mark everywhere', () => {
   });
 
   it('is not erased while something is open, or by a number that was not shown', async () => {
-    const [{ id: rich } = { id: 0 }] = [await service.createUser({ balance: '1.00' })];
+    const { id: rich } = await service.createUser({ balance: '1.00' });
     expect((await erase({ id: rich })).body).toMatchObject({ dry_run: true, open: ['balance'] });
     expect(await erase({ id: rich }, 0)).toMatchObject({
       status: 409,
@@ -356,7 +356,7 @@ describe('A customer who has left a mark everywhere', () => {
     expect(await marked()).toEqual(KEPT_MARKS);
     expect(await books()).toEqual(before);
 
-    // What other requests in progress write is refused as well.
+    // Writes of other requests in progress are refused as well.
     for (const [table, [row]] of Object.entries(rows)) {
       const write = { accounts: 'SET low_balance = 1', proxies: `SET tags = '{late}'` }[table] ?? null;
       const written =

@@ -80,8 +80,9 @@ export class ErasureService {
     reason: string,
   ): Promise<ErasureOut> {
     const shown = await this.preview(userId, this.dataSource);
-    if (expected === null)
+    if (expected === null) {
       return { dry_run: true, ...shown, data: await this.count(userId, this.dataSource) };
+    }
     assertErasable(shown, expected);
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const data = await this.count(userId, manager);

@@ -255,7 +255,7 @@ export class StaffUsersController {
     on: 'user',
     summary: "Erase a customer's data",
     description:
-      'For support, when a customer asks for the deletion of their data, or has left. Without ' +
+      'For support, when a customer requests the deletion of their data, or has left. Without ' +
       '`running_proxies`, it is a dry run, which shows the rows of each table that would be deleted, cleared ' +
       'or kept, and what is still `open`. With the number that the dry run showed, the data is erased, and ' +
       'nothing brings it back: all tokens are revoked, and webhooks, links, labels, names and addresses are ' +

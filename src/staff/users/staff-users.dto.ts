@@ -98,11 +98,7 @@ export class ErasedRowsOut implements RowsOfUser {
   @ApiText('The table', 'webhooks')
   table!: string;
 
-  @ApiChoice(
-    ERASURE_EFFECTS,
-    'What happens to the rows: `cleared` ones stay without personal data',
-    'cleared',
-  )
+  @ApiChoice(ERASURE_EFFECTS, 'The effect on the rows: `cleared` ones stay without personal data', 'cleared')
   effect!: RowsOfUser['effect'];
 
   @ApiInteger('The number of rows', 2)
@@ -117,7 +113,7 @@ export class ErasureOut {
   running_proxies!: number;
 
   @ApiTexts(
-    'What must be closed first: `balance`, `orders`, `deposits`, `deposit-refunds`, `refunds`; `staff` if the ' +
+    'Matters that must be closed first: `balance`, `orders`, `deposits`, `deposit-refunds`, `refunds`; `staff` if the ' +
       'user has acted as staff, or has a token with staff scopes that is not revoked',
     [],
   )
