@@ -42,8 +42,8 @@ const CLEARED: Readonly<Record<string, string>> = {
   audit_log: 'request reason before after',
   deposit_refunds: 'request',
   deposits: 'idempotency_key request_hash receipt_email request payment_url',
-  orders: 'descr request_id delivered_proxies idempotency_key request_hash',
-  proxies: 'descr tags',
+  orders: 'label request_id delivered_proxies idempotency_key request_hash',
+  proxies: 'label tags',
   renewal_rules: 'label tag',
   users: 'username tg_id telegram_username web_username has_app blocked_at blocked_reason',
   webhooks: 'url types description secret previous_secret previous_secret_until',
@@ -67,7 +67,7 @@ const KEPT: Readonly<Record<string, string>> = {
   orders: `id user_id kind state history country version period count proxy_type proxy_id unit_price
     markup_percent price_rule_id max_price hold_amount captured released refunded origin token_id key_forgotten found_count
     failure provider order_reference batch_id resent attempt claim provider_price provider_charge
-    provider_order_id date_end_before end_read_at created_at deadline submitted_at next_search_at searches
+    provider_order_id date_end_before end_read_at created_at queued_until sent_before submitted_at next_search_at searches
     nothing_seen_since closed_at`,
   payments: `id provider payment_id deposit_id state user_id amount paid_amount currency paid_at reason
     details request_hash created_at closed_at action_id`,
@@ -140,9 +140,9 @@ async function marked(): Promise<string[]> {
 const ERASED_MARKS = words(`
   accounts.low_balance api_tokens.allowed_ips api_tokens.name audit_log.after audit_log.before blocked_receivers.receiver
   bulk_prolongations.idempotency_key deposit_refunds.request deposits.idempotency_key deposits.payment_url
-  deposits.receipt_email deposits.request events.data export_links.descr export_links.filter
-  export_links.networks export_links.template orders.descr orders.idempotency_key orders.request_id
-  orders.delivered_proxies proxies.descr proxies.tags proxy_checks.exit_address renewal_rules.label renewal_rules.tag
+  deposits.receipt_email deposits.request events.data export_links.name export_links.filter
+  export_links.networks export_links.template orders.label orders.idempotency_key orders.request_id
+  orders.delivered_proxies proxies.label proxies.tags proxy_checks.exit_address renewal_rules.label renewal_rules.tag
   renewal_settings.paused_reason users.telegram_username users.tg_id users.username
   users.web_username webhook_attempts.response webhooks.description webhooks.url
   written_off_requests.idempotency_key`);
@@ -237,12 +237,12 @@ describe('A customer who has left a mark everywhere', () => {
       const run = (sql: string, ...more: unknown[]) => owner.query(sql, [mark, id, ...more]);
       await run(`UPDATE users SET telegram_username = $1 WHERE id = $2`);
       await run(`UPDATE accounts SET low_balance = $3 WHERE user_id = $2 AND $1 <> ''`, threshold);
-      await run(`UPDATE proxies SET descr = $1, tags = ARRAY[$1] WHERE id = $3 AND user_id = $2`, proxyId);
+      await run(`UPDATE proxies SET label = $1, tags = ARRAY[$1] WHERE id = $3 AND user_id = $2`, proxyId);
       await run(
-        `UPDATE orders SET request_id = $1, descr = $1, delivered_proxies = to_jsonb(ARRAY[$1]) WHERE user_id = $2`,
+        `UPDATE orders SET request_id = $1, label = $1, delivered_proxies = to_jsonb(ARRAY[$1]) WHERE user_id = $2`,
       );
       await run(
-        `INSERT INTO export_links (user_id, token_id, secret_hash, descr, template, filter, networks)
+        `INSERT INTO export_links (user_id, token_id, secret_hash, name, template, filter, networks)
          SELECT $2, max(id), sha256(convert_to($1, 'UTF8')), $1, $1, jsonb_build_object('label', $1::text), ARRAY[$3::cidr]
            FROM api_tokens WHERE user_id = $2`,
         network,

@@ -4,11 +4,11 @@ export const ORDERS_DATA: PersonalData = {
   // The keys of renewals are the service's.
   orders: `
     UPDATE orders
-       SET descr = NULL, request_id = NULL, delivered_proxies = NULL,
+       SET label = NULL, request_id = NULL, delivered_proxies = NULL,
            idempotency_key = CASE WHEN origin = 'renewal' THEN idempotency_key END,
            request_hash = CASE WHEN origin = 'renewal' THEN request_hash END
      WHERE user_id = $1
-       AND (num_nonnulls(descr, request_id, delivered_proxies) > 0
+       AND (num_nonnulls(label, request_id, delivered_proxies) > 0
             OR idempotency_key IS NOT NULL AND origin <> 'renewal')`,
   bulk_prolongations: 'DELETE FROM bulk_prolongations WHERE user_id = $1',
   written_off_requests: 'DELETE FROM written_off_requests WHERE user_id = $1',

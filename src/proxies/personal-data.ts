@@ -5,7 +5,7 @@ const OF_PROXIES = 'WHERE proxy_id = ANY (ARRAY(SELECT id FROM proxies WHERE use
 /** Hosts, logins and passwords are those of the provider, whose listing restores them. */
 export const PROXIES_DATA: PersonalData = {
   proxies: `
-    UPDATE proxies SET descr = NULL, tags = '{}' WHERE user_id = $1 AND (descr IS NOT NULL OR tags <> '{}')`,
+    UPDATE proxies SET label = NULL, tags = '{}' WHERE user_id = $1 AND (label IS NOT NULL OR tags <> '{}')`,
   proxy_changes: `SELECT FROM proxy_changes ${OF_PROXIES}`,
   proxy_checks: `DELETE FROM proxy_checks ${OF_PROXIES}`,
   export_links: 'DELETE FROM export_links WHERE user_id = $1',

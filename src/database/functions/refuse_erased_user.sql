@@ -27,8 +27,8 @@ CREATE OR REPLACE TRIGGER bulk_prolongations_not_of_erased BEFORE INSERT ON bulk
   FOR EACH ROW EXECUTE FUNCTION refuse_erased_user();
 CREATE OR REPLACE TRIGGER proxy_checks_not_of_erased BEFORE INSERT ON proxy_checks
   FOR EACH ROW EXECUTE FUNCTION refuse_erased_user();
-CREATE OR REPLACE TRIGGER proxies_not_of_erased BEFORE UPDATE OF descr, tags ON proxies
-  FOR EACH ROW WHEN (NEW.descr IS NOT NULL OR NEW.tags <> '{}') EXECUTE FUNCTION refuse_erased_user();
+CREATE OR REPLACE TRIGGER proxies_not_of_erased BEFORE UPDATE OF label, tags ON proxies
+  FOR EACH ROW WHEN (NEW.label IS NOT NULL OR NEW.tags <> '{}') EXECUTE FUNCTION refuse_erased_user();
 CREATE OR REPLACE TRIGGER accounts_not_of_erased BEFORE UPDATE OF low_balance ON accounts
   FOR EACH ROW WHEN (NEW.low_balance IS NOT NULL) EXECUTE FUNCTION refuse_erased_user();
 CREATE OR REPLACE TRIGGER proxy_refunds_not_of_erased BEFORE INSERT ON proxy_refunds
