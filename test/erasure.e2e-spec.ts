@@ -65,10 +65,10 @@ const KEPT: Readonly<Record<string, string>> = {
   ledger_entries: `id user_id seq kind order_id payment_id refund_id proxy_refund_id available_delta
     held_delta available_after held_after reason reference action_id created_at`,
   orders: `id user_id kind state history country version period count proxy_type proxy_id unit_price
-    markup_percent price_rule_id max_price hold_amount captured released refunded origin token_id key_forgotten found_count
-    failure provider order_reference batch_id resent attempt claim provider_price provider_charge
-    provider_order_id date_end_before end_read_at created_at queued_until sent_before submitted_at next_search_at searches
-    nothing_seen_since closed_at`,
+    markup_percent price_rule_id max_price hold_amount captured released refunded origin token_id
+    key_forgotten found_count failure provider order_reference batch_id resent attempt claim
+    provider_price provider_charge provider_order_id date_end_before end_read_at created_at
+    queued_until sent_before submitted_at next_search_at searches nothing_seen_since closed_at`,
   payments: `id provider payment_id deposit_id state user_id amount paid_amount currency paid_at reason
     details request_hash created_at closed_at action_id`,
   price_rules: `id user_id country version min_period max_period markup_percent valid_from valid_to created_at
@@ -138,14 +138,14 @@ async function marked(): Promise<string[]> {
 }
 
 const ERASED_MARKS = words(`
-  accounts.low_balance api_tokens.allowed_ips api_tokens.name audit_log.after audit_log.before blocked_receivers.receiver
-  bulk_prolongations.idempotency_key deposit_refunds.request deposits.idempotency_key deposits.payment_url
-  deposits.receipt_email deposits.request events.data export_links.name export_links.filter
-  export_links.networks export_links.template orders.label orders.idempotency_key orders.request_id
-  orders.delivered_proxies proxies.label proxies.tags proxy_checks.exit_address renewal_rules.label renewal_rules.tag
-  renewal_settings.paused_reason users.telegram_username users.tg_id users.username
-  users.web_username webhook_attempts.response webhooks.description webhooks.url
-  written_off_requests.idempotency_key`);
+  accounts.low_balance api_tokens.allowed_ips api_tokens.name audit_log.after audit_log.before
+  blocked_receivers.receiver bulk_prolongations.idempotency_key deposit_refunds.request
+  deposits.idempotency_key deposits.payment_url deposits.receipt_email deposits.request events.data
+  export_links.name export_links.filter export_links.networks export_links.template orders.label
+  orders.idempotency_key orders.request_id orders.delivered_proxies proxies.label proxies.tags
+  proxy_checks.exit_address renewal_rules.label renewal_rules.tag renewal_settings.paused_reason
+  users.telegram_username users.tg_id users.username users.web_username webhook_attempts.response
+  webhooks.description webhooks.url written_off_requests.idempotency_key`);
 const KEPT_MARKS = words(`
   audit_log.idempotency_key audit_log.reason audit_log.request deposit_refunds.reason
   ledger_entries.reason ledger_entries.reference price_rules.reason proxy_refunds.reason`);
@@ -239,11 +239,13 @@ describe('A customer who has left a mark everywhere', () => {
       await run(`UPDATE accounts SET low_balance = $3 WHERE user_id = $2 AND $1 <> ''`, threshold);
       await run(`UPDATE proxies SET label = $1, tags = ARRAY[$1] WHERE id = $3 AND user_id = $2`, proxyId);
       await run(
-        `UPDATE orders SET request_id = $1, label = $1, delivered_proxies = to_jsonb(ARRAY[$1]) WHERE user_id = $2`,
+        `UPDATE orders SET request_id = $1, label = $1, delivered_proxies = to_jsonb(ARRAY[$1])
+          WHERE user_id = $2`,
       );
       await run(
         `INSERT INTO export_links (user_id, token_id, secret_hash, name, template, filter, networks)
-         SELECT $2, max(id), sha256(convert_to($1, 'UTF8')), $1, $1, jsonb_build_object('label', $1::text), ARRAY[$3::cidr]
+         SELECT $2, max(id), sha256(convert_to($1, 'UTF8')), $1, $1, jsonb_build_object('label', $1::text),
+                ARRAY[$3::cidr]
            FROM api_tokens WHERE user_id = $2`,
         network,
       );
@@ -276,11 +278,12 @@ describe('A customer who has left a mark everywhere', () => {
       );
       await run(
         `WITH deposit AS (
-           INSERT INTO deposits (user_id, provider, amount, state, idempotency_key, request_hash, receipt_email,
-                                 request, payment_url, expires_at, closed_at)
+           INSERT INTO deposits (user_id, provider, amount, state, idempotency_key, request_hash,
+                                 receipt_email, request, payment_url, expires_at, closed_at)
            VALUES ($2, 'sandbox', 100, 'canceled', $1, '', $1, $1, $1, now(), now()) RETURNING id, user_id
          )
-         INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, request, reason, closed_at)
+         INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, request, reason,
+                                      closed_at)
          SELECT id, user_id, 10, 'failed', 'sandbox', $1, $1, now() FROM deposit`,
       );
       await run(
@@ -319,7 +322,8 @@ describe('A customer who has left a mark everywhere', () => {
     await untilWaiting(service.owner, 'DELETE FROM events');
     await query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, 'DELETE FROM events') > 0`,
+        WHERE datname = current_database() AND wait_event_type = 'Lock'
+          AND strpos(query, 'DELETE FROM events') > 0`,
     );
     await held.release();
     expect((await erasing).status).toBe(503);
@@ -406,7 +410,8 @@ describe('A customer who has left a mark everywhere', () => {
     const { body } = await erase(user, 1);
     expect(body.data.filter(({ effect, rows }) => effect !== 'kept' && rows > 0)).toEqual([]);
     await query(
-      'UPDATE price_rules SET valid_to = now(), ended_at = now(), ended_by = $2, end_reason = $2 WHERE user_id = $1',
+      `UPDATE price_rules SET valid_to = now(), ended_at = now(), ended_by = $2, end_reason = $2
+        WHERE user_id = $1`,
       [user.id, 'test'],
     );
   });
@@ -416,7 +421,8 @@ describe('A customer who has left a mark everywhere', () => {
     const crediting = service.owner.createQueryRunner();
     await crediting.startTransaction();
     await crediting.query(
-      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason) VALUES ($1, 'topup', 5, 0, 'x')`,
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
+       VALUES ($1, 'topup', 5, 0, 'x')`,
       [poor.id],
     );
     const erasing = erase(poor, 0);

@@ -1,8 +1,8 @@
 import { type Queryable, queryRow } from './sql';
 
 /**
- * Statements that erase the data of the user `$1`, by table: a `DELETE`, or an `UPDATE` that clears columns. A
- * `SELECT` names rows that stay unchanged. The first `WHERE` begins the condition, which a changed row no
+ * Statements that erase the data of the user `$1`, by table: a `DELETE`, or an `UPDATE` that clears columns.
+ * A `SELECT` names rows that stay unchanged. The first `WHERE` begins the condition, which a changed row no
  * longer meets.
  */
 export type PersonalData = Readonly<Record<string, string>>;

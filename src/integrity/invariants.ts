@@ -422,7 +422,8 @@ export const INVARIANTS: readonly Invariant[] = [
         FULL JOIN (SELECT user_id, seq, CASE kind WHEN 'refund' THEN 'balance.refunded '
                                                   ELSE 'balance.credited ' END || available_delta AS amount
                      FROM audited_entries CROSS JOIN event_log
-                    WHERE ${HAS_EVENTS} AND created_at >= since AND ${SHOWN_KIND} IN ('credit', 'refund')) AS e
+                    WHERE ${HAS_EVENTS} AND created_at >= since
+                      AND ${SHOWN_KIND} IN ('credit', 'refund')) AS e
           ON e.user_id = logged.user_id AND e.seq = logged.seq
        WHERE CASE
          WHEN e.seq IS NULL THEN NOT EXISTS (

@@ -113,8 +113,8 @@ export class ErasureOut {
   running_proxies!: number;
 
   @ApiTexts(
-    'Matters that must be closed first: `balance`, `orders`, `deposits`, `deposit-refunds`, `refunds`; `staff` if the ' +
-      'user has acted as staff, or has a token with staff scopes that is not revoked',
+    'Matters that must be closed first: `balance`, `orders`, `deposits`, `deposit-refunds`, `refunds`; ' +
+      '`staff` if the user has acted as staff, or has a token with staff scopes that is not revoked',
     [],
   )
   open!: readonly string[];
