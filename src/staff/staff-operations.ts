@@ -10,7 +10,7 @@ interface Described {
   readonly description: string;
 }
 
-/** A staff route, which the command line can also run. */
+/** Staff route, which the command line can also run. */
 export interface StaffOperation extends AuditedRoute, Described {
   readonly controller: Type<object>;
   readonly handler: Handler;
@@ -19,7 +19,6 @@ export interface StaffOperation extends AuditedRoute, Described {
 /** Key of Swagger's metadata. */
 const DESCRIPTION = 'swagger/apiOperation';
 
-/** All staff routes, by action. */
 export const STAFF_OPERATIONS: ReadonlyMap<string, StaffOperation> = new Map(
   [StaffModule, StaffPaymentsModule]
     .flatMap((module) => Reflect.getMetadata('controllers', module) as Type<object>[])

@@ -19,18 +19,18 @@ import { OwnAccount } from './staff.errors';
 
 interface StaffRouteOptions extends RouteOptions, AuditedRoute {
   readonly scope: StaffScope;
-  /** Description of the route. It begins with the route's users and purpose. */
+  /** Begins with the route's users and purpose. */
   readonly description: string;
 }
 
-/** Declares a staff route, which is a {@link Route} with fields for the audit log. */
+/** Declares a {@link Route} with fields for the audit log. */
 export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodDecorator =>
   applyDecorators(
     RefuseStrayQuery(),
     Route({ ...route, operationId: action }),
     SetMetadata<string, AuditedRoute>(AUDITED_ROUTE, on ? { action, on } : { action }),
     UseInterceptors(AuditLogInterceptor),
-    // No example, because Swagger UI would fill it in, and staff must not block user 42 by accident.
+    // No example: Swagger UI would fill it in, and staff must not block user 42 by accident.
     ...(on ? [ApiIdParam(ID_PARAMETERS[on], `Id of the ${on.replace('-', ' ')}`)] : []),
   );
 
@@ -40,13 +40,13 @@ export const OWN_ACCOUNT_ERRORS: ErrorsOfStatus = ['the request would change you
 /** 403 errors of a route that ends a user's rights. */
 export const STAFF_USER_ERRORS: ErrorsOfStatus = ['it lacks `staff:grant`', StaffScopesForAnother];
 
-/** Returns the 404 errors of a route, such as `There is no such user`, `User not found`. */
+/** Returns a route's 404 errors, such as `There is no such user`, `User not found`. */
 export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsOfStatus {
   const entities = errors.map((NotFound) => new NotFound().detail.toLowerCase().replace(' not found', ''));
   return [`There is no such ${entities.join(', or no such ')}`, ...errors];
 }
 
-// No example, because a second posting with a copied key would count as a retry. The page fills in a key.
+// No example: a second posting with a copied key would count as a retry. The page fills in a key.
 export const POSTING_KEY = {
   required: true,
   description:
@@ -55,7 +55,7 @@ export const POSTING_KEY = {
     '`Idempotency-Replayed: true`. Retry on 5xx and lost connections.',
 };
 
-/** Injects the request's audit context, for the service that makes a change. */
+/** Injects the request's audit context. */
 export const CurrentAudit = createParamDecorator((_: unknown, context: ExecutionContext): AuditContext => {
   const { audit } = context.switchToHttp().getRequest<AuditedRequest>();
   if (!audit) throw new Error('a route without @StaffRoute injects its audit context');

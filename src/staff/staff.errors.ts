@@ -1,8 +1,6 @@
 import { domainError } from '../common';
 
-/**
- * Thrown because only a colleague or the command line may change the money and prices of a member of staff.
- */
+/** Only a colleague or the command line may change a staff member's money and prices. */
 export class OwnAccount extends domainError(
   'forbidden',
   'Staff cannot do this for themselves: ask a colleague',

@@ -70,8 +70,8 @@ import { StaffWebhooksController } from './webhooks/staff-webhooks.controller';
 })
 export class StaffModule {
   constructor(retention: Retention, config: AppConfig) {
-    // The service may not delete records itself. A function of the owner deletes them, and a trigger protects
-    // changes and all records of the last year.
+    // An owner's function deletes the records, because the service may not. A trigger protects changes and
+    // all records of the last year.
     retention.addWalk(
       'staff_reads',
       config.retention.auditLogReadDays,

@@ -183,7 +183,7 @@ export class DispatcherService {
     return inSharedSpan('orders.send', attributes, this.waiters.origins(ids), this.background, work);
   }
 
-  /** Cancels the orders of a claim whose reply was lost: they are never sent. */
+  /** Cancels the orders of a claim whose reply was lost. They are never sent. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
       await this.waiters.recordCanceled(await this.claims.undoClaim(claim, error));

@@ -19,23 +19,20 @@ import { OrderWaiters } from './order-waiters';
 
 /** Maximum page size of the provider. */
 const PAGE_SIZE = 1000;
-/** Number of purchases from which on listing everything may take fewer calls. */
+/** Number of purchases from which listing everything may take fewer calls. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
-  /**
-   * Treatment of proxies that the listing omits: each is listed alone, or its order is canceled for this
-   * reason.
-   */
+  /** Whether proxies that the listing omits are listed alone, or their orders canceled for this reason. */
   readonly missing: 'listed-alone' | OrderFailure;
 }
 
-/** Prolongations whose ends are read from one listing. */
+/** Prolongations whose expiries are read from one listing. */
 interface ClaimedEnds {
   readonly ends: readonly EndToRead[];
   readonly list: () => Promise<Listing>;
-  /** Called when the ends are stored, so that the prolongations can be sent. */
+  /** Called once the expiries are stored, so that the prolongations can be sent. */
   readonly whenRead: () => void;
 }
 
@@ -43,12 +40,11 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
   ends.map(({ orderId }) => orderId);
 
 /**
- * Reads when rentals end at the provider before they are prolonged, unless a sweep has confirmed the end. The
- * end shows afterwards whether the prolongation succeeded. The orders wait in the queue, and the replica that
- * has a rate permit reads the next ends from one listing: of one purchase, or of everything if that takes
- * fewer calls. A listing counts only for orders that were claimed before it was sent: an older one may miss
- * an earlier prolongation. If an end cannot be read, the order is canceled, because no call that costs money
- * has been sent.
+ * Reads rentals' expiries before they are prolonged, unless a sweep has confirmed them. The expiry shows
+ * afterwards whether the prolongation succeeded. The replica with a rate permit reads the next expiries from
+ * one listing: of one purchase, or of everything if that takes fewer calls. A listing counts only for orders
+ * claimed before it was sent: an older one may miss an earlier prolongation. If an expiry cannot be read, the
+ * order is canceled, because no call that costs money has been sent.
  */
 @Injectable()
 export class EndReader {
@@ -65,9 +61,8 @@ export class EndReader {
   ) {}
 
   /**
-   * Claims the ends that the next listing shows.
-   *
-   * @returns the listing to make, if there is one, and whether other ends may be left
+   * Claims the expiries that the next listing shows. @returns the listing to make, if any, and whether other
+   * expiries may be left
    */
   async claim(permit: RatePermit, whenRead: () => void): Promise<Claimed<() => Promise<void>>> {
     try {
@@ -133,7 +128,7 @@ export class EndReader {
     await this.waiters.recordCanceled(ids);
   }
 
-  /** Lists the proxies of one purchase. @param ends all of the same purchase */
+  /** Lists one purchase's proxies. @param ends all of the same purchase */
   private async listPurchase(ends: readonly EndToRead[], permit: RatePermit): Promise<Listing> {
     const [first] = ends;
     if (!first) return { proxies: [], missing: 'not-found' };

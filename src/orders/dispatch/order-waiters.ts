@@ -10,15 +10,15 @@ import { OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
 import { OrderCancellations } from '../transitions/order-cancellations';
 
-/** A request of this process that waits for the outcome of its order. */
+/** Request of this process that waits for its order's outcome. */
 interface WaitingRequest {
   readonly kind: OrderKind;
   readonly origin: Origin;
   /** Whether the order is in the queue, as last known. */
   isQueued: boolean;
-  /** Whether the order was sent a second time, or is queued for a second call. */
+  /** Whether the order was sent a second time, or is queued for that. */
   isResent: boolean;
-  /** Whether the order has been in the queue for longer than allowed, as last known. */
+  /** Whether the order has been queued for longer than allowed, as last known. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
   /** Span of the wait in the queue; undefined after it. */
@@ -48,17 +48,15 @@ export class OrderWaiters {
     return [...this.requests.values()].some(({ kind, isQueued }) => isQueued && kind === ofKind);
   }
 
-  /** Returns the origins of the requests of this process that wait for these orders. */
+  /** Returns the origins of this process's requests for these orders. */
   origins(orderIds: readonly number[]): Origin[] {
     return orderIds.flatMap((id) => this.requests.get(id)?.origin ?? []);
   }
 
   /**
-   * Waits until a reserved order has an outcome, or until none can be expected now. An order leaves the queue
-   * at the time in its row, which allows PURCHASE_WAIT_MS for the call, and as much for a listing before
-   * it. Never rejects.
-   *
-   * @returns undefined when the outcome must be read from the order
+   * Waits until a reserved order has an outcome, or none can be expected now. An order leaves the queue at
+   * its row's time, which allows PURCHASE_WAIT_MS for the call, and as much for a listing before it. Never
+   * rejects. @returns undefined if the outcome must be read from the order
    */
   untilOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     return new Promise((resolve) => {
@@ -101,10 +99,9 @@ export class OrderWaiters {
   }
 
   /**
-   * Records that the call of a batch is over. Requests without an outcome end without one, because
-   * reconciliation takes over their orders. Members of a refused batch that are sent once more keep waiting,
-   * even if a replica has already begun their second call.
-   *
+   * Records that a batch's call is over. Requests without an outcome end, because reconciliation takes over
+   * their orders. Members of a refused batch that are sent once more keep waiting, even if a replica has
+   * already begun their second call.
    * @param outcomes those that are known without a query
    */
   async recordCallOver(batch: OrderBatch, outcomes: readonly OrderOutcome[] = []): Promise<void> {
@@ -148,9 +145,7 @@ export class OrderWaiters {
     else void this.leaveQueue(id, 'busy');
   }
 
-  /**
-   * Looks at the order after the wait, because that time moves if the end of the rental is read meanwhile.
-   */
+  /** Checks the order again after the wait: that time moves if the expiry is read meanwhile. */
   private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;
     request.timer = setTimeout(() => {

@@ -5,7 +5,7 @@ import { snakeCase } from '../../database';
 import type { Idempotency } from '../order-keys';
 import type { OrderKind } from '../order-states';
 
-/** The item of an order, before it has a price. */
+/** Item of an order, before it has a price. */
 export interface OrderedItem {
   readonly kind: OrderKind;
   readonly country: string;
@@ -15,26 +15,26 @@ export interface OrderedItem {
   readonly proxyType: ProxyType;
   /** Prolonged proxy; `null` for a purchase. */
   readonly proxyId: number | null;
-  /** Highest total at which the order is placed; `null` accepts any price. */
+  /** Maximum total at which the order is placed; `null` for any price. */
   readonly maxPrice: Money | null;
-  /** The label of the proxies that a purchase delivers. */
+  /** Label of the proxies that a purchase delivers. */
   readonly label?: string | null;
 }
 
-/** The user who pays, and the tokens whose daily limits apply. */
+/** User who pays, and the tokens whose daily limits apply. */
 export interface Payer extends Pick<Caller, 'userId' | 'dailyLimit' | 'limitedBy'> {
-  /** `null` when the service itself orders, for a renewal rule. */
+  /** `null` if the service itself orders, for a renewal rule. */
   readonly tokenId: number | null;
 }
 
-/** An order to place. The total of its quote is held. */
+/** Order to place. Its quote's total is held. */
 export interface NewOrder extends OrderedItem, Quote, Payer {
   readonly provider: string;
   readonly idempotency: Idempotency | null;
   readonly requestId: string | null;
 }
 
-/** Creates every order. The spreads come last, because fields after a spread take V8 thirty times as long. */
+/** Creates every order. The spreads come last: fields after a spread are thirty times slower in V8. */
 export const newOrder = (
   item: OrderedItem,
   quote: Quote,
@@ -47,10 +47,8 @@ export const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): nu
   dailyLimit === null || tokenId === null ? null : [tokenId, ...limitedBy];
 
 /**
- * Converts an order into the row that `place_orders.sql` reads, with the column names of `orders`. Other
- * fields are not stored.
- *
- * @param more further columns, and parameters of the function
+ * Converts an order into the row for `place_orders.sql`, with the column names of `orders`. Other fields are
+ * not stored. @param more further columns, and parameters of the function
  */
 export function toRow(order: NewOrder, more: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { total, markup, idempotency, ...fields } = order;

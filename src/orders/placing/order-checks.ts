@@ -27,14 +27,14 @@ import { newOrder, type NewOrder, type OrderedItem } from './new-order';
 import { OrderPlacement, type OrderRefusal } from './order-placement';
 import type { OrderRequest } from './order-request';
 
-/** A priced order, which can be placed unless a check has refused it. */
+/** Priced order, which can be placed unless a check has refused it. */
 export interface PreparedOrder {
   readonly order: NewOrder;
-  /** The balance of the account; `null` if it was not read. */
+  /** Account's balance; `null` if it was not read. */
   readonly available: Money | null;
 }
 
-/** Error that a caller gets for each reason not to place an order. */
+/** Caller's error for each reason not to place an order. */
 export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) => DomainError>> = {
   'closed-for-maintenance': closedForMaintenance,
   'key-in-use': () => new IdempotencyKeyInProgress(),
@@ -45,7 +45,7 @@ export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) =
   'daily-limit': () => new DailyLimitExceeded(),
 };
 
-/** Returns a caller's error when placing failed: the cause, or that the order may have been placed. */
+/** Returns the caller's error after a failed placement: the cause, or that the order may have been placed. */
 export const placementFailure = (error: unknown, { requestId: id }: NewOrder): unknown =>
   error instanceof StatementOutcomeUnknown ? new OrderBeingConfirmed({ requestId: id }) : error;
 
@@ -71,7 +71,7 @@ async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | 
 
 /**
  * Checks whether an order can be placed, for orders and dry runs. The checks write nothing, and make no call
- * to the provider that costs money.
+ * that costs money.
  */
 @Injectable()
 export class OrderChecks {
@@ -87,12 +87,10 @@ export class OrderChecks {
 
   /**
    * Prices an order, and yields the refusals in the order in which callers see them. An order ends with the
-   * first refusal; a dry run collects all. Throws if no price can be determined.
-   *
+   * first; a dry run collects all.
    * Placing checks again. This method assesses only previews, orders without partial delivery, and orders
    * that our own balance may not cover.
-   *
-   * @throws DomainError
+   * @throws DomainError if no price can be determined
    */
   async *of(request: OrderRequest, use: 'order' | 'preview'): AsyncGenerator<DomainError, PreparedOrder> {
     const { caller, idempotency } = request;
@@ -148,8 +146,8 @@ export class OrderChecks {
   }
 
   /**
-   * Chooses the priority of reading an unknown stock. It assesses the order by its last known price, so that
-   * an order that cannot be paid delays no others. The caller never sees the result.
+   * Chooses the priority of reading an unknown stock. Assesses the order by its last known price, so that an
+   * order that cannot be paid delays no others. The caller never sees the result.
    */
   private async firstRead(toOrder: (quote: Quote) => NewOrder, known?: Quote): Promise<FirstRead> {
     const { available, refusals } = await this.placement.assess(toOrder(known ?? UNKNOWN_QUOTE));
@@ -177,10 +175,9 @@ export class OrderChecks {
   }
 
   /**
-   * Checks the provider's stock for an order without partial delivery, less the proxies of the queue before
-   * it. Running orders may be subtracted twice: an unnecessary refusal is better than a short delivery.
-   *
-   * @throws NotEnoughProxies, ServiceUnavailable
+   * Checks the provider's stock, less the proxies queued before, for an order without partial delivery.
+   * Running orders may be subtracted twice: an unnecessary refusal is better than a short delivery. @throws
+   * NotEnoughProxies, ServiceUnavailable
    */
   private async assertStockNow({ country, version, count, userId }: NewOrder): Promise<void> {
     const stock = await this.catalog.stockNow(country, version, userId);
@@ -189,7 +186,7 @@ export class OrderChecks {
     }
   }
 
-  /** Returns why the provider accepts no orders now, or not this one; `null` if it accepts them. */
+  /** Returns why the provider accepts no orders now, or not this one; `null` if it does. */
   providerRefusal(quoted?: string): ServiceUnavailable | null {
     try {
       this.provider.assertTakesOrders(quoted);

@@ -15,7 +15,7 @@ import { longestQueueSeconds } from '../longest-order';
 import { OrderQueries } from '../order-queries';
 import { limitingTokens, type NewOrder, toRow } from './new-order';
 
-/** Reason why `order_refusals.sql` did not allow an order to be placed. */
+/** Reason of `order_refusals.sql` not to place an order. */
 export type OrderRefusal =
   | 'closed-for-maintenance'
   | 'key-in-use'
@@ -34,49 +34,43 @@ export type Placement =
   | { readonly outcome: 'refused'; readonly refusal: OrderRefusal }
   | { readonly outcome: 'failed'; readonly error: unknown };
 
-/** Row that `place_orders.sql` returns for an order. */
 type PlacedRow = { readonly position: number } & (
   | { readonly id: number; readonly refusal: null }
   | { readonly id: null; readonly refusal: OrderRefusal }
 );
 
 export interface RenewalOrder extends NewOrder {
-  /**
-   * Row of `renewals` with the end to move. The order is placed only while this is the rental's current end.
-   */
+  /** Row of `renewals`. The order is placed only while its previous expiry is the rental's current one. */
   readonly renewalId: number;
-  /** Rule that decided the renewal. The order is not placed when another rule now applies to its proxy. */
+  /** Rule that decided the renewal. The order is not placed if another rule now applies. */
   readonly ruleId: number;
   /** Maximum time until the order is claimed, in seconds. */
   readonly waitSeconds: number;
 }
 
 export interface RenewalPlacement {
-  /** `null` when the order was not placed. */
+  /** `null` if the order was not placed. */
   readonly id: number | null;
-  /** Obstacle found by `place_renewals.sql`, or `not-now` when a row that it must lock is already locked. */
+  /** Obstacle found by `place_renewals.sql`, or `not-now` if a row that it must lock is already locked. */
   readonly obstacle: string | null;
 }
 
-/** An order with a client-generated id, which finds the order when the reply to its statement was lost. */
+/** Order with a client-generated id, which finds the order after its statement's reply was lost. */
 interface Attempt {
   readonly order: NewOrder;
   readonly id: string;
 }
 
 /**
- * Maximum time that a shared statement waits for an account, in milliseconds. A longer lock of an account
- * delays only its own user.
+ * Maximum time that a shared statement waits for an account, in milliseconds. A longer lock delays only its
+ * own user.
  */
 const SHARED_PATIENCE_MS = 100;
 
 /** Limits of a shared statement, low enough that no order waits long for the others. */
 const GROUP = { maxItems: 100, maxWaitMs: 500 };
 
-/**
- * Places orders, the first step of their life. One statement places the orders that come together, and
- * returns the outcome of each.
- */
+/** Places orders. One statement places the orders that come together, and returns each outcome. */
 @Injectable()
 export class OrderPlacement {
   private readonly logger = new Logger(OrderPlacement.name);
@@ -88,9 +82,9 @@ export class OrderPlacement {
   ) {}
 
   /**
-   * Places orders of one user in their sequence and holds their money, so that a low balance pays for the
-   * first ones. An order that is not claimed in time is canceled. Placed orders remain placed
-   * when others fail. Never rejects.
+   * Places one user's orders in their sequence and holds their money, so that a low balance pays for the
+   * first ones. An order that is not claimed in time is canceled. Placed orders remain placed if others fail.
+   * Never rejects.
    */
   async place(orders: readonly NewOrder[]): Promise<Placement[]> {
     const [first] = orders;
@@ -110,7 +104,7 @@ export class OrderPlacement {
 
   /**
    * Returns every reason why an order would not be placed now, in the order in which callers get them, and
-   * the available balance of its user. Places and locks nothing.
+   * the user's available balance. Places and locks nothing.
    */
   async assess(order: NewOrder): Promise<{ available: Money; refusals: readonly OrderRefusal[] }> {
     const found = await preparedRow<{ available: string; refusals: OrderRefusal[] }>(
@@ -130,8 +124,8 @@ export class OrderPlacement {
   }
 
   /**
-   * Places the orders of renewals by one statement, in their order, and marks the renewals as placed. If the
-   * reply is lost, the rows of the renewals show the outcomes.
+   * Places renewals' orders by one statement, in their order, and marks the renewals as placed. If the reply
+   * is lost, the rows of the renewals show the outcomes.
    */
   placeRenewals(orders: readonly RenewalOrder[]): Promise<RenewalPlacement[]> {
     return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
@@ -173,7 +167,8 @@ export class OrderPlacement {
       } catch (error) {
         // Without a connection for this statement, there would be none for others.
         if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
-        // One order made the shared statement fail and nothing was placed, so each is now placed separately.
+        // One order made the shared statement fail. Nothing was placed, so each order is now placed
+        // separately.
       }
     }
     return this.insert(attempts, null);
@@ -203,10 +198,7 @@ export class OrderPlacement {
     );
   }
 
-  /**
-   * Finds the placed orders after a lost reply. All others were refused or failed, with an error that is
-   * lost.
-   */
+  /** Finds the placed orders after a lost reply. All others were refused or failed; their error is lost. */
   private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
     try {
       const ids = await resolveCommitOutcome(this.dataSource, error, () =>
@@ -229,7 +221,7 @@ export class OrderPlacement {
   }
 }
 
-/** Sorts the rows of a function by the positions of their orders. */
+/** Sorts a function's rows by their orders' positions. */
 function inPlace<Row extends { readonly position: number }>(
   orders: readonly unknown[],
   rows: readonly Row[],

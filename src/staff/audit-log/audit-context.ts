@@ -1,7 +1,7 @@
 import type { Caller } from '../../auth';
 import { OwnAccount } from '../staff.errors';
 
-/** Path parameter that contains the id of a target, by target type. */
+/** Path parameter with a target's id, by target type. */
 export const ID_PARAMETERS = {
   user: 'user_id',
   token: 'token_id',
@@ -23,13 +23,13 @@ const TARGET = new RegExp(`^(${Object.keys(ID_PARAMETERS).join('|')}):([0-9]+)$`
 /** Matches `user:42`. */
 export const TARGET_PATTERN = TARGET.source;
 
-/** Parses a target, such as `user:42`; null if the text is not a target. */
+/** Parses a target, such as `user:42`; null for any other text. */
 export function parseTarget(text: string): AuditTarget | null {
   const [, type, id] = TARGET.exec(text) ?? [];
   return type === undefined || id === undefined ? null : { type: type as TargetType, id };
 }
 
-/** The request's part of an audit log record: its author, origin and target. */
+/** Request's part of an audit log record: author, origin and target. */
 export class AuditContext {
   /** Whether the request is recorded. Changes record themselves in their own transactions. */
   isRecorded = false;
@@ -46,7 +46,7 @@ export class AuditContext {
     readonly by?: string,
   ) {}
 
-  /** Refuses actions of members of staff on their own account. @throws OwnAccount */
+  /** Refuses staff members' actions on their own account. @throws OwnAccount */
   assertConcernsAnother(userId: number | null | undefined): void {
     if (this.caller !== null && this.caller.userId === userId) throw new OwnAccount();
   }
@@ -60,14 +60,14 @@ export class AuditContext {
 const SECRET = /(pr[xl]_|whsec_)[0-9A-Za-z+/]{20,}=*/g;
 
 /**
- * Returns the request as the audit log records it. It is complete, so that nothing can be hidden in
- * parameters that no route reads. Pasted secrets, and characters that `jsonb` refuses, are masked.
+ * Returns the request as the audit log records it: complete, so that nothing can be hidden in parameters that
+ * no route reads. Masks pasted secrets, and characters that `jsonb` refuses.
  */
 export function toRecordable(request: object): object {
   const text = JSON.stringify(request, (_, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
   ).replaceAll(SECRET, '$1…');
-  // JSON can contain characters that PostgreSQL's jsonb refuses: NUL, and unpaired surrogates.
+  // jsonb refuses NUL and unpaired surrogates.
   return JSON.parse(
     text.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/gi, '$1\\ufffd'),
   ) as object;

@@ -41,7 +41,6 @@ export class ActionTarget {
   id!: string;
 }
 
-/** The token that issued another token, and its owner. */
 export class TokenIssuer {
   @ApiProperty({ type: 'integer', example: 3 })
   token_id!: number;

@@ -12,7 +12,7 @@ import { CommandRequest } from './command-request';
 export const AUDITED_ROUTE = 'audited-route';
 
 export interface AuditedRoute {
-  /** Name of the action, such as `users.block`. It is also the operation id in the API description. */
+  /** Name of the action, such as `users.block`; also the operation id in the API description. */
   readonly action: string;
   /** Type of the target whose id the path contains. */
   readonly on?: TargetType;
@@ -21,12 +21,11 @@ export interface AuditedRoute {
 export type AuditedRequest = (Request | CommandRequest) & { user?: Caller; audit?: AuditContext };
 
 /**
- * Records every request of staff. Changes are recorded in their own transactions. Reads are recorded here
- * before the response is sent, so that staff see nothing unrecorded. Refusals are also recorded, because they
- * may show how much is left to refund, or that a user does not exist. Unauthorised and invalid requests are
- * not recorded, because they never reach their target.
- *
- * Also sets the replay header on a response with `replayed`.
+ * Records every staff request. Changes are recorded in their own transactions. Reads are recorded here before
+ * the response, so that staff see nothing unrecorded. Refusals are recorded too: they may show how much is
+ * left to refund, or that a user does not exist. Unauthorised and invalid requests are not, because they
+ * never reach their target.
+ * Sets the replay header on a response with `replayed`.
  */
 @Injectable()
 export class AuditLogInterceptor implements NestInterceptor {

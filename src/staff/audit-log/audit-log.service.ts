@@ -16,7 +16,7 @@ import { usernameOf } from '../links';
 import { type AuditContext, type AuditTarget, parseTarget } from './audit-context';
 import type { ActionOut, ActionsPage, ActionsQuery } from './audit-log.dto';
 
-/** Record of a change in the audit log, without its context. */
+/** Audit log record of a change, without its context. */
 export interface AuditedChange {
   /** Target of the change. Omitted if the context contains it. */
   readonly target?: AuditTarget;
@@ -27,18 +27,14 @@ export interface AuditedChange {
   readonly idempotency?: Idempotency | null;
 }
 
-/** Records a change; call it once in the change's transaction. Returns the id of the record. */
+/** Records a change; call it once in the change's transaction. @returns the record's id */
 export type RecordChange = (change: AuditedChange) => Promise<number>;
 
 @Injectable()
 export class AuditLogService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /**
-   * Makes a change and records it in the same transaction, so that neither exists without the other.
-   *
-   * @throws TransactionOutcomeUnknown
-   */
+  /** Makes a change and records it in the same transaction. @throws TransactionOutcomeUnknown */
   async recordChange<Result>(
     audit: AuditContext,
     work: (manager: EntityManager, record: RecordChange) => Promise<Result>,
@@ -57,10 +53,9 @@ export class AuditLogService {
   }
 
   /**
-   * Makes a change as {@link recordChange} does, but once for each idempotency key, even if it is retried.
-   *
+   * Makes a change as {@link recordChange} does, but once per idempotency key.
    * @param idempotency belongs to the member of staff; all commands share one set of keys
-   * @param resultOf finds the result of an earlier request by the id of its record
+   * @param resultOf finds an earlier request's result by its record's id
    * @throws IdempotencyKeyReused, TransactionOutcomeUnknown
    */
   async recordOnce<Result extends object>(
@@ -81,8 +76,7 @@ export class AuditLogService {
       );
       return Object.assign(result, { replayed: false });
     } catch (error) {
-      // A concurrent request with the same key may have been committed, and its effect may cause this
-      // refusal.
+      // A concurrent request with the same key may have been committed and caused this refusal.
       const mayBeKnown =
         error instanceof DomainError || violatedConstraint(error) === 'audit_log_idempotency_key';
       const meanwhile = mayBeKnown ? await findEarlier() : null;
@@ -92,8 +86,8 @@ export class AuditLogService {
   }
 
   /**
-   * Finds the record of an idempotency key. Waits until no failover can undo the record.
-   * @returns the id of the record; null if there is none
+   * Finds the record of an idempotency key, once no failover can undo it. @returns the record's id; null if
+   * there is none
    * @throws IdempotencyKeyReused
    */
   private async findByKey(
@@ -113,9 +107,8 @@ export class AuditLogService {
   }
 
   /**
-   * Changes one thing, and records its states before and after the change.
-   *
-   * @param steps.before reads the thing, and locks it if necessary
+   * Changes one row, and records its states before and after.
+   * @param steps.before reads the row, and locks it if necessary
    * @param steps.change returns the new state, which this method also returns
    * @throws TransactionOutcomeUnknown
    */
@@ -138,7 +131,7 @@ export class AuditLogService {
   /**
    * Runs a request and records it, unless it is a change that is already recorded. Reads are recorded before
    * their response, and refusals with the text of their response. Other errors are not recorded: an invalid
-   * request never reached its target, and the text of an unexpected error is not in the response.
+   * request never reached its target, and an unexpected error's text is not in the response.
    */
   async recordRequest<Response>(audit: AuditContext, work: () => Promise<Response>): Promise<Response> {
     try {
@@ -206,7 +199,7 @@ export class AuditLogService {
   }
 
   private find(conditions: Conditions, { cursor, limit }: PageRequest): Promise<ActionOut[]> {
-    // If the cursor's record was deleted, the time of the record before it is used.
+    // If the cursor's record was deleted, the previous record's time is used.
     conditions.by(
       cursor,
       (id) => `(at, id) < ((SELECT at FROM audit_log WHERE id <= ${id} ORDER BY id DESC LIMIT 1), ${id})`,

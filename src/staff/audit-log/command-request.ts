@@ -1,4 +1,4 @@
-/** A request to a staff route that a command makes in its own process, without sign-in. */
+/** Request to a staff route that a command makes in its own process, without sign-in. */
 export class CommandRequest {
   readonly ip = undefined;
 

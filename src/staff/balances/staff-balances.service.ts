@@ -39,10 +39,9 @@ export class StaffBalancesService {
   ) {}
 
   /**
-   * Credits or debits a balance, once for each idempotency key.
-   *
+   * Credits or debits a balance, once per idempotency key.
    * @throws UserNotFound, InvalidAmount, InsufficientBalance, BalanceTooLarge, OwnAccount,
-   *   IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
+   * IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
    */
   async post(
     audit: AuditContext,
@@ -64,9 +63,8 @@ export class StaffBalancesService {
   }
 
   /**
-   * Posts one ledger entry of staff for each idempotency key, however often the request is retried.
-   *
-   * @param post posts the entry, and sets the id of its record in the audit log
+   * Posts one staff ledger entry per idempotency key.
+   * @param post posts the entry with the id of its audit log record
    * @throws IdempotencyKeyReused, TransactionOutcomeUnknown
    */
   postOnce(
@@ -115,9 +113,7 @@ export class StaffBalancesService {
     return toCsv(this.findStatementRows(userId, from, to));
   }
 
-  /**
-   * Reads batches of entries by `seq`, so that each entry begins with the balance after the previous entry.
-   */
+  /** Reads batches of entries by `seq`, so that each entry begins with the balance after the previous one. */
   private async *findStatementRows(userId: number, from: Date, to: Date): AsyncGenerator<StatementRow[]> {
     for (let last = 0; ;) {
       const entries = selectEntries(userId, { from, to, kind: null, order_id: null });

@@ -12,26 +12,23 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.us
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
   orders.closed_at, orders.batch_id`;
 
-/**
- * Number of a host's proxies that are read for a page, in addition to the rest of the last order's proxies.
- */
+/** Number of a host's proxies that are read for a page, in addition to the last order's remaining proxies. */
 const PROXIES_OF_HOST_AT_ONCE = 2000;
 
-/** The portion of a host's orders that is read for a page, if the host has very many proxies. */
+/** Batch of a host's orders that is read for a page, if the host has very many proxies. */
 export interface HostPart {
-  /** Lowest id among the orders that delivered the portion's proxies; `null` for the last portion. */
+  /** Lowest id among the orders that delivered the batch's proxies; `null` for the last batch. */
   readonly lowest: number | null;
 }
 
 /**
- * Returns SQL for the delivery of an order. A prolongation's delivery is the order that delivered its proxy;
- * a purchase is its own delivery.
+ * Returns SQL for an order's delivery: the order that delivered the prolonged proxy, or the purchase itself.
  */
 const deliveryOf = (proxyId: string, id: string): string =>
   `coalesce((SELECT order_id FROM proxies WHERE proxies.id = ${proxyId}), ${id})`;
 
 /**
- * Finds the part of a host's orders after the cursor, with an index only. Returns null if the host has so few
+ * Finds the batch of a host's orders after the cursor, with an index only; null if the host has so few
  * proxies that all its orders are read.
  */
 export async function findHostPart(
@@ -52,17 +49,16 @@ export async function findHostPart(
 }
 
 /**
- * Returns SQL for the delivery at which a part begins: the delivery of a prolongation in the cursor, or the
- * id before a purchase in the cursor.
+ * Returns SQL for the delivery at which a batch begins: that of the cursor's prolongation, or the id before
+ * the cursor's purchase.
  */
 const firstDelivery = (cursor: string): string =>
   `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;
 
 /**
- * Finds a page of orders, newest first. A search by a partial host name sorts orders by the deliveries of
- * their proxies, newest first; prolongations of a proxy come before the order that delivered it.
- *
- * @param provider the provider of `providerProxyId`
+ * Finds a page of orders, newest first. A search by a partial host name sorts orders by their proxies'
+ * deliveries; a proxy's prolongations come before the order that delivered it. @param provider the provider
+ * of `providerProxyId`
  */
 export function searchOrders(
   queryable: Queryable,
@@ -76,7 +72,7 @@ export function searchOrders(
   const conditions = new Conditions();
   const given = (value: unknown): string => conditions.given(value);
   conditions.by(userId, (id) => `orders.user_id = ${id}`);
-  // State and kind are literals, so that the planner can use partial indexes.
+  // Literals let the planner use partial indexes.
   if (state) conditions.add(`orders.state = '${state}'`);
   if (kind) {
     const proxyId = kind === 'purchase' ? 'NULL' : 'NOT NULL';
@@ -84,7 +80,7 @@ export function searchOrders(
   }
   conditions.by(from, (moment) => `orders.created_at >= ${moment}`);
   conditions.by(to, (moment) => `orders.created_at < ${moment}`);
-  // With an array, PostgreSQL first looks up the rare value instead of reading all orders by time.
+  // With an array, PostgreSQL looks up the rare value first instead of reading all orders by time.
   const among = (ids: string): void => conditions.add(`orders.id = ANY (ARRAY(${ids}))`);
   const amongThoseOf = (proxy: string): void =>
     among(

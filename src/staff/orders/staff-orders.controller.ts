@@ -48,7 +48,7 @@ const REFUNDED = {
   replayed: false,
 } satisfies Record<keyof PostingOut, unknown>;
 
-/** Order as read by one statement. Separate statements read the data from other tables. */
+/** Order as read by one statement. Separate statements read other tables. */
 type OrderRow = Omit<
   OrderDetail,
   | 'links'
@@ -63,7 +63,7 @@ type OrderRow = Omit<
   readonly leader_reference: string | null;
 };
 
-/** Matches escapes that JSON.stringify writes and jsonb refuses, for NUL and unpaired surrogates. */
+/** Matches JSON.stringify's escapes for NUL and unpaired surrogates, which jsonb refuses. */
 const NO_JSONB = String.raw`'\\u(0000|d)'`;
 
 // Limits for the details of one order.
@@ -71,7 +71,7 @@ const MAX_CALLS = 200;
 const MAX_PROXIES = 1000;
 const MAX_ENTRIES = 1000;
 const MAX_ACTIONS = 50;
-/** Maximum number of characters of the response to one call. A listing can be far longer. */
+/** Maximum number of characters of a call's response. A listing can be far longer. */
 const MAX_RESPONSE_LENGTH = 20_000;
 
 @ApiTags('Orders')
@@ -243,7 +243,7 @@ export class StaffOrdersController {
     });
   }
 
-  /** Finds the ids of all orders that were sent in the same batch as this order, including this order. */
+  /** Finds the ids of all orders of this order's batch, including its own. */
   private async findMembers({ id, batch_id: batchId }: Pick<OrderOut, 'id' | 'batch_id'>): Promise<number[]> {
     if (batchId === null) return [id];
     const members = await queryRows<{ id: number }>(
@@ -255,8 +255,8 @@ export class StaffOrdersController {
   }
 
   /**
-   * Finds the latest calls for a batch. Calls for the batch are stored under its leader; calls before the
-   * batch was sent, under any member.
+   * Finds a batch's latest calls. They are stored under the leader; calls before the batch was sent, under
+   * any member.
    */
   private findCalls(orderIds: readonly number[]): Promise<ProviderCallOut[]> {
     return queryRows(

@@ -75,7 +75,6 @@ export class OrderRefundRequest extends ReasonRequest {
   reference!: string | null;
 }
 
-/** Reason why an order is in review, and staff's next steps. */
 export class ReviewGuidance {
   @ApiNullable('string', 'Why the order waits for a decision of staff. `null` if it is not in review', null)
   review_reason!: string | null;
@@ -217,7 +216,7 @@ export class ProviderCallOut {
   created_at!: Date;
 }
 
-/** A proxy that an order delivered or prolonged, without its credentials. */
+/** Proxy that an order delivered or prolonged, without its credentials. */
 export class OrderedProxyOut {
   @ApiProperty({ type: 'integer', example: 1001 })
   id!: number;

@@ -4,7 +4,7 @@ import { UsersModule } from '../../users';
 import { StaffModule } from '../staff.module';
 import { StaffPaymentsController } from './staff-payments.controller';
 
-/** Provides the staff API of payments. Only an application that accepts payments imports it. */
+/** Imported only if the application accepts payments. */
 @Module({
   imports: [StaffModule, PaymentsModule, UsersModule],
   controllers: [StaffPaymentsController],

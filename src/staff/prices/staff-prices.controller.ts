@@ -278,6 +278,6 @@ export class StaffPricesController {
   }
 }
 
-/** Returns whether the new rule matches offers, but other rules set all their prices. */
+/** Whether the new rule matches offers, but other rules set all their prices. */
 const isWithoutEffect = ({ offers }: PricePreviewOut): boolean =>
   offers.length > 0 && offers.every(({ after }) => after.by !== 'new');

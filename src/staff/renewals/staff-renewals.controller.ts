@@ -19,7 +19,7 @@ import {
   type StaffRenewalOut,
 } from './staff-renewals.dto';
 
-/** A user's renewal settings as they are stored in the audit log. */
+/** User's renewal settings as stored in the audit log. */
 type RenewalSettingsOfUser = Omit<RenewalsOfUserOut, 'rules' | 'links'>;
 
 const SHOWN_RULES = 1000;

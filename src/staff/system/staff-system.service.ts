@@ -9,9 +9,7 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { EndMaintenanceRequest } from './staff-system.dto';
 
-/**
- * Executes operators' decisions about rented proxies that the provider does not list, and about maintenance.
- */
+/** Executes operators' decisions about missing proxies and maintenance. */
 @Injectable()
 export class StaffSystemService {
   constructor(

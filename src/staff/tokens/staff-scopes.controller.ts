@@ -30,7 +30,7 @@ export class StaffScopesController {
             allowsScope([scope], access.scope, method === 'GET'),
         )
         .map(({ method, path }) => `${method} ${path}`);
-    // Payment scopes are omitted without payments, because no route needs them and no token may contain them.
+    // Without payments, no token may contain payment scopes, so they are omitted.
     return EVERY_SCOPE.map((scope): ScopeOut => ({
       scope,
       grants: whatIsGranted(scope),

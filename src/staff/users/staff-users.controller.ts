@@ -24,9 +24,7 @@ import {
   type FoundUser,
 } from './staff-users.dto';
 
-/**
- * SQL for the users who could be mistaken for a user because of a self-chosen name. An index finds each name.
- */
+/** SQL for users who could be mistaken for a user because of a self-chosen name. An index finds each name. */
 const NAMESAKES = `
   SELECT id FROM users AS other WHERE lower(telegram_username)
            IN (lower(users.username), lower(users.web_username), lower(users.telegram_username))
@@ -44,13 +42,13 @@ const COLUMNS = `
   (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at`;
 
 /**
- * Minimum length of a text that is found anywhere in a name; shorter ones have trigrams only at word starts.
+ * Minimum length of a text that is found anywhere in a name. Shorter ones have trigrams only at word starts.
  */
 const SHORTEST_PART = 3;
 /** Number of newest users that are searched one by one before the index is used. */
 const NEWEST = 5000;
 
-/** A user as stored in the audit log. */
+/** User as stored in the audit log. */
 type UserRecord = Omit<UserOut, 'links'>;
 
 const withLinks = <Found extends { readonly id: number }>(user: Found) => ({
@@ -258,8 +256,8 @@ export class StaffUsersController {
     const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
                       OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // A common substring is found quickly among the newest users, a rare one by the index. The planner cannot
-    // tell which applies: if only old users match, it would read all users.
+    // The newest users quickly show a common substring; the index finds a rare one. The planner cannot know
+    // which applies: if only old users match, it would read all users.
     const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users

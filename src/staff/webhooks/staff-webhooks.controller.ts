@@ -11,10 +11,10 @@ import { usernameOf, withUserLinks } from '../links';
 import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
 import { StaffWebhookOut, StaffWebhooksPage, StaffWebhooksQuery } from './staff-webhooks.dto';
 
-/** A webhook as stored in the audit log. */
+/** Webhook as stored in the audit log. */
 type WebhookRecord = Omit<StaffWebhookOut, 'links'>;
 
-/** Columns of a WebhookRecord. Only the URL's host is included, because the rest may contain a secret. */
+/** Columns of a WebhookRecord. Only the URL's host is included: the remainder may contain a secret. */
 const COLUMNS = `
   id, user_id, ${usernameOf('user_id')} AS username, substring(url FROM '^[^:]+://([^/?#]*)') AS host, types,
   created_at, disabled_at, disabled_reason, failing_since`;
