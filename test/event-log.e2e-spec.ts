@@ -1,8 +1,10 @@
 import { TokensService } from '../src/auth';
 import { Notifier } from '../src/database';
 import { EVENT_TYPES, type EventType, EVENTS_CHANNEL } from '../src/events';
+import { EventPages } from '../src/events/reading/event-pages';
 import { OrderCancellations, OutcomeSearchRecords } from '../src/orders';
 import { ORDER_FAILURES, errorOfFailure } from '../src/orders/order-failures';
+import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
@@ -10,6 +12,7 @@ import { SeededRandom } from './support/seeded-random';
 import { createStaff } from './support/staff';
 import { connectClient } from './support/test-database';
 import { startTestService, type TestUser } from './support/test-service';
+import { startWebhookReceiver, TEST_SECRET } from './support/webhook-receiver';
 
 interface Logged {
   readonly type: EventType;
@@ -309,6 +312,32 @@ describe('Published events', () => {
       await query(numbered, [user.id, 1]);
       return heard.some((userIds) => userIds?.has(user.id));
     });
+  });
+
+  it('reach a reader and a webhook although no process publishes or notifies after the commit', async () => {
+    await eventually(async () => (await query('SELECT FROM events WHERE position IS NULL')).length === 0);
+    const [receiver, other] = await Promise.all([startWebhookReceiver(), connectClient(service.databaseUrl)]);
+    await service.owner.query(
+      `INSERT INTO webhooks (user_id, url, secret, since_position)
+       SELECT $1, $2, $3, max(position) FROM events`,
+      [user.id, `${receiver.url}/unnotified`, TEST_SECRET],
+    );
+    await service.owner.query('REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC');
+    try {
+      const read = fetchAs(user, 'GET', `${service.baseUrl}/events?wait=20`);
+      await eventually(() => service.app.get(EventPages).awaited.count() === 1);
+      await service.owner.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND query = 'LISTEN changed_rows'`,
+      );
+      await other.query(numbered, [user.id, 1]);
+      expect(await (await read).json()).toMatchObject({ items: [{ data: { n: 1 } }] });
+      await eventually(() => receiver.of('/unnotified').length === 1);
+    } finally {
+      await service.owner.query('GRANT EXECUTE ON FUNCTION pg_notify TO PUBLIC');
+      await other.end();
+      await receiver.close();
+    }
   });
 
   it('reach a reader once and in order, from three publishers and transactions of any length', async () => {

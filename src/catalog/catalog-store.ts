@@ -77,6 +77,13 @@ export class CatalogStore {
     );
   }
 
+  /** Returns SQL for whether `changedSince` may find new entries, including those that were committed late. */
+  mayHaveChangedSince(changedAt: number): string {
+    const time = timeOf(String(changedAt));
+    return `${time} > clock_timestamp() - interval '${2 * COMMIT_ORDER_SECONDS} seconds'
+            OR EXISTS (SELECT FROM catalog_copies WHERE value IS NOT NULL AND changed_at > ${time})`;
+  }
+
   read(keys: readonly string[]): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,

@@ -39,11 +39,14 @@ export class CatalogModule {
         }
       });
     });
-    jobs.every('follow-price-rules', FOLLOW_RULES_MS, () => markups.follow());
-    jobs.every('follow-catalog', FOLLOW_MS, async () => {
+    jobs.every('follow-price-rules', FOLLOW_RULES_MS, () => markups.follow(), {
+      isDue: () => markups.isDue(),
+    });
+    const follow = async () => {
       await catalog.writeSales();
       await catalog.followStore();
-    });
+    };
+    jobs.every('follow-catalog', FOLLOW_MS, follow, { isDue: () => catalog.isToFollow() });
     // Copies are refreshed by age or on demand, so they are not rows of due work.
     jobs.every('refresh-catalog', REFRESH_MS, async () => catalog.refreshDue());
     jobs.every('forget-prices', FORGET_MS, () => catalog.forgetOldPrices());

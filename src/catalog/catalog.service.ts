@@ -364,6 +364,11 @@ export class CatalogService implements OnModuleDestroy {
     }
   }
 
+  /** Returns SQL for whether there are sales to write, or changes to apply. */
+  isToFollow(): string {
+    return this.unwrittenSales.size > 0 ? 'true' : this.store.mayHaveChangedSince(this.followedUntil);
+  }
+
   /** Applies other replicas' fetches and sales. */
   async followStore(): Promise<void> {
     const caches = new Map<string | undefined, Pick<CatalogCache<unknown>, 'apply'>>([

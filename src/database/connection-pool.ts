@@ -1,6 +1,7 @@
 import { Client, type ClientConfig, type Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import { ServiceClient } from './service-client';
 
 /** Returns the pg pool of a data source, with its options, which TypeORM does not expose. */
 export const connectionPool = (dataSource: DataSource): Pool =>
@@ -10,4 +11,13 @@ export const connectionPool = (dataSource: DataSource): Pool =>
 export function clientOutsideThePool(dataSource: DataSource, changes: ClientConfig = {}): Client {
   const { options } = connectionPool(dataSource);
   return new Client({ ...options, password: options.password, keepAlive: true, ...changes });
+}
+
+/** Calls a function after each commit of this process that has written events. */
+export function onEventsWritten(dataSource: DataSource, call: () => void): void {
+  connectionPool(dataSource).on('release', (_error, client) => {
+    if (!(client instanceof ServiceClient) || !client.hasWrittenEvents) return;
+    client.hasWrittenEvents = false;
+    call();
+  });
 }

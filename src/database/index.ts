@@ -1,5 +1,5 @@
 export { Conditions } from './conditions';
-export { clientOutsideThePool, connectionPool } from './connection-pool';
+export { clientOutsideThePool, connectionPool, onEventsWritten } from './connection-pool';
 export { createIndexConcurrently } from './concurrent-index';
 export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseProbe } from './database-probe';

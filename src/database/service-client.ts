@@ -2,6 +2,8 @@ import { Client, type ClientConfig } from 'pg';
 
 /** PostgreSQL function that reports a cancelled wait for a commit. The warning's text is translated. */
 const WAIT_OF_A_COMMIT = 'SyncRepWaitForLSN';
+/** SQLSTATE of the notice that a statement has written events. */
+const EVENTS_WRITTEN = 'PRX01';
 const READ_ONLY = '25006';
 const CANNOT_CONNECT = '57P03';
 
@@ -57,12 +59,15 @@ class SessionSettingsLost extends Error {
 export class ServiceClient extends Client {
   private readonly responseTimeoutMs: number;
   private isCommitUncertain = false;
+  /** Whether the connection's current user has written events. */
+  hasWrittenEvents = false;
 
   constructor(config: ServiceClientConfig = {}) {
     super(config);
     this.responseTimeoutMs = config.responseTimeoutMs ?? 0;
-    this.on('notice', ({ routine }) => {
+    this.on('notice', ({ routine, code }) => {
       if (routine === WAIT_OF_A_COMMIT) this.isCommitUncertain = true;
+      if (code === EVENTS_WRITTEN) this.hasWrittenEvents = true;
     });
     const query = this.query.bind(this) as (...parameters: unknown[]) => unknown;
     // An override would have to copy all of pg's signatures.

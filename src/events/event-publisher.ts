@@ -1,36 +1,61 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Notifier, preparedRows } from '../database';
+import { Notifier, onEventsWritten, preparedRows } from '../database';
 import { PAUSE_AFTER_FAILURE_MS, Jobs } from '../jobs';
 
 /** Notification channel for published events. The payload contains their users' ids. */
 export const EVENTS_CHANNEL = 'events';
-/** Interval at which each replica looks for events to publish, usually in an empty index. */
-const INTERVAL_MS = 200;
+/** Interval at which each replica looks for events that another process has left unpublished. */
+const LOOK_EVERY_MS = 1000;
+/** Minimum time between a replica's publications, which many writers then share. */
+const PAUSE_MS = 200;
 const AT_ONCE = 500;
 
-/** Publishes events in one order soon after their changes are committed, on one replica at a time. */
+/**
+ * Publishes events in one order, one replica at a time. The replica that wrote an event publishes it after the
+ * commit; each replica also looks for events that no replica has published.
+ */
 @Injectable()
 export class EventPublisher {
+  private readonly wake: () => void;
+  private next: NodeJS.Timeout | undefined;
+  private publishedAtMs = -Infinity;
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly notifier: Notifier,
     jobs: Jobs,
   ) {
-    jobs.every('publish-events', INTERVAL_MS, () => this.publish(), {
+    this.wake = jobs.every('publish-events', LOOK_EVERY_MS, () => this.publish(), {
       waiting: 'SELECT count(*)::integer AS count, min(at) AS oldest FROM events WHERE position IS NULL',
+      isDue: () => 'EXISTS (SELECT FROM events WHERE position IS NULL)',
       pauseAfterFailureMs: PAUSE_AFTER_FAILURE_MS,
     });
+    onEventsWritten(dataSource, () => this.publishSoon());
+  }
+
+  private publishSoon(): void {
+    const waitMs = Math.max(0, this.publishedAtMs + PAUSE_MS - performance.now());
+    this.next ??= setTimeout(() => {
+      this.next = undefined;
+      this.wake();
+    }, waitMs);
   }
 
   /** Publishes the next events. Returns whether there may be more; false while another replica publishes. */
   private async publish(): Promise<boolean> {
-    const events = await preparedRows<{ userId: number }>(
+    this.publishedAtMs = performance.now();
+    const events = await preparedRows<{ userId: number | null }>(
       this.dataSource,
       'SELECT user_id AS "userId" FROM publish_events($1) AS user_id',
       [AT_ONCE],
     );
-    this.notifier.send(EVENTS_CHANNEL, [...new Set(events.map(({ userId }) => userId))]);
+    // Another replica is publishing, and may not see the events of this one.
+    if (events[0]?.userId === null) {
+      this.publishSoon();
+      return false;
+    }
+    this.notifier.send(EVENTS_CHANNEL, [...new Set(events.flatMap(({ userId }) => userId ?? []))]);
     return events.length === AT_ONCE;
   }
 }

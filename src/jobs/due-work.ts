@@ -4,6 +4,12 @@ const LOOK_AFTER_MS = 25;
 /** SQL for the backlog: its `count`, and the time of its `oldest` row. Each scrape runs the statement. */
 export type WaitingSql = string;
 
+/**
+ * Returns an SQL condition: whether there may be work. It is checked at each interval of the job, in one
+ * statement with the conditions of other jobs, so it needs an index.
+ */
+export type IsDue = () => string;
+
 export interface Claimed<Row> {
   readonly rows: readonly Row[];
   readonly isMore: boolean;
@@ -15,6 +21,8 @@ export interface DueWork<Row> {
   readonly name: string;
   /** Poll interval of a replica, unless notifications wake the work. */
   readonly lookEveryMs: number;
+  /** Condition for a claim. If omitted, each poll claims. */
+  readonly isDue?: IsDue;
   /** Maximum number of rows in progress on a replica. If infinite, `claim` must have its own limit. */
   readonly atOnce: number;
   /** SQL for the backlog of all replicas, for metrics. */

@@ -1,8 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { FailureLog, isOverWithin, messageOf, stackOf } from '../common';
+import { queryRow } from '../database';
 import { Metrics } from '../metrics';
-import { DueRows, type DueWork, type WaitingSql } from './due-work';
+import { DueRows, type DueWork, type IsDue, type WaitingSql } from './due-work';
 import { LeasedRun, type LeasedJob } from './leased-run';
 import { StepLoop } from './step-loop';
 
@@ -27,6 +28,9 @@ export interface Job {
 
 interface OwnJob extends Job {
   readonly loop: StepLoop;
+  readonly isDue: IsDue | undefined;
+  /** Time of the monotonic clock at which `isDue` was last checked. */
+  lookedAtMs: number;
   /** Time of the monotonic clock before which ticks do nothing. */
   notBeforeMs: number;
 }
@@ -67,15 +71,17 @@ export class Jobs {
    * Adds a job that each replica runs at an interval. Its runs never overlap on a replica.
    * @param execute returns true if the next run should follow at once
    * @param options.waiting SQL for the backlog, if rows wait for the job
+   * @returns starts a run now, or after the current one
    */
   every(
     name: string,
     intervalMs: number,
     execute: () => Promise<unknown>,
-    { waiting, pauseAfterFailureMs }: { waiting?: WaitingSql; pauseAfterFailureMs?: number } = {},
-  ): void {
+    options: { waiting?: WaitingSql; isDue?: IsDue; pauseAfterFailureMs?: number } = {},
+  ): () => void {
     const step = async (): Promise<boolean> => (await this.measure(name, execute)) === true;
-    this.add({ name, intervalMs, isRun: false, waiting }, step, pauseAfterFailureMs);
+    const loop = this.add({ name, intervalMs, isRun: false, ...options }, step, options.pauseAfterFailureMs);
+    return () => loop.wake();
   }
 
   /** Adds a job that one replica at a time runs for all, under a lease. */
@@ -83,7 +89,9 @@ export class Jobs {
     const { name, everySeconds, waiting } = run;
     this.runs.set(name, run);
     const usualMs = Math.min((everySeconds * 1000) / POLLS_PER_INTERVAL, LONGEST_POLL_PAUSE_MS);
-    this.add({ name, intervalMs: run.pollEveryMs ?? usualMs, isRun: true, waiting }, async () => {
+    const intervalMs = run.pollEveryMs ?? usualMs;
+    const isDue = run.dueForSeconds ? undefined : () => LeasedRun.isDue(run);
+    this.add({ name, intervalMs, isRun: true, waiting, isDue }, async () => {
       await this.runWhenDue(name);
       return false;
     });
@@ -91,13 +99,14 @@ export class Jobs {
 
   /** Adds due work, whose rows all replicas claim and process. */
   due<Row>(work: DueWork<Row>): DueRows<Row> {
-    const { name, lookEveryMs: intervalMs, waiting } = work;
+    const { name, lookEveryMs: intervalMs, waiting, isDue } = work;
     const claim = async (): Promise<boolean> => {
       const { claimed, isMore } = await rows.claim();
       this.metrics.count('job_claimed_total', { name }, claimed);
       return isMore;
     };
-    const loop = this.add({ name, intervalMs, isRun: false, waiting }, claim, PAUSE_AFTER_FAILURE_MS);
+    const job = { name, intervalMs, isRun: false, waiting, isDue };
+    const loop = this.add(job, claim, PAUSE_AFTER_FAILURE_MS);
     const wake = (): void => loop.wake();
     const rows = new DueRows(work, wake, async (row) => {
       try {
@@ -128,11 +137,18 @@ export class Jobs {
     for (const begin of this.beginnings) await begin();
     for (const job of this.jobs) {
       job.intervalMs = intervalOf(job.name, job.intervalMs);
+      job.lookedAtMs = performance.now();
+      if (job.isDue) continue;
       const tick = (): void => {
         if (performance.now() >= job.notBeforeMs) job.loop.tick();
       };
       this.timers.push(setInterval(tick, job.intervalMs));
     }
+    const conditional = this.jobs.filter(({ isDue }) => isDue);
+    if (conditional.length === 0) return;
+    const everyMs = Math.min(...conditional.map(({ intervalMs }) => intervalMs));
+    const looking = new StepLoop(() => this.look(conditional, everyMs));
+    this.timers.push(setInterval(() => looking.tick(), everyMs));
   }
 
   /**
@@ -150,7 +166,7 @@ export class Jobs {
   }
 
   private add(
-    job: Omit<Job, 'lastSuccessMs'>,
+    job: Omit<Job, 'lastSuccessMs'> & { readonly isDue?: IsDue | undefined },
     step: () => Promise<boolean>,
     pauseAfterFailureMs = 0,
   ): StepLoop {
@@ -158,8 +174,7 @@ export class Jobs {
       if (!this.isStarted || this.isStopping) return false;
       try {
         const isMore = await step();
-        own.lastSuccessMs = Date.now();
-        this.failures.succeeded(job.name);
+        this.recordSuccess(own);
         return isMore;
       } catch (error) {
         own.notBeforeMs = performance.now() + pauseAfterFailureMs;
@@ -167,9 +182,42 @@ export class Jobs {
         return false;
       }
     });
-    const own: OwnJob = { ...job, loop, lastSuccessMs: undefined, notBeforeMs: -Infinity };
+    const own: OwnJob = {
+      isDue: undefined,
+      ...job,
+      loop,
+      lastSuccessMs: undefined,
+      notBeforeMs: -Infinity,
+      lookedAtMs: -Infinity,
+    };
     this.jobs.push(own);
     return loop;
+  }
+
+  /** Starts the due jobs. One statement checks all of them, so that an idle replica sends few statements. */
+  private async look(jobs: readonly OwnJob[], everyMs: number): Promise<boolean> {
+    const nowMs = performance.now();
+    const asked = jobs.filter(
+      ({ loop, intervalMs, lookedAtMs, notBeforeMs }) =>
+        !loop.isRunning && nowMs >= notBeforeMs && nowMs - lookedAtMs > intervalMs - everyMs / 2,
+    );
+    if (asked.length === 0) return false;
+    const conditions = asked.map(({ isDue }) => `(${isDue?.()})`);
+    const statement = `SELECT ARRAY[${conditions.join(', ')}] AS due`;
+    const { due } = await queryRow<{ due: readonly boolean[] | null }>(this.dataSource, statement)
+      // Each job meets the failure itself, and reports it.
+      .catch(() => ({ due: null }));
+    for (const [n, job] of asked.entries()) {
+      job.lookedAtMs = nowMs;
+      if (due === null || due[n]) job.loop.tick();
+      else this.recordSuccess(job);
+    }
+    return false;
+  }
+
+  private recordSuccess(job: OwnJob): void {
+    job.lastSuccessMs = Date.now();
+    this.failures.succeeded(job.name);
   }
 
   private async execute(run: LeasedJob, dueForSeconds: number, cutOff: AbortSignal): Promise<object | null> {

@@ -99,6 +99,14 @@ export class LeasedRun {
     return begun ? new LeasedRun(dataSource, run, begun.id, isStopping, progressEveryMs) : null;
   }
 
+  /** Returns SQL for whether a run can begin at its usual interval. */
+  static isDue({ name, everySeconds }: LeasedJob): string {
+    return `NOT EXISTS (SELECT FROM job_runs
+                         WHERE name = '${name}' AND started_at <= now() + interval '1 minute'
+                           AND CASE WHEN finished_at IS NULL THEN leased_until
+                                    ELSE started_at + make_interval(secs => ${everySeconds}) END > now())`;
+  }
+
   /**
    * Repeats a step until the work is done, and renews the lease before each step.
    * @param soFar accumulates the steps' results

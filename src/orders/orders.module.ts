@@ -40,9 +40,8 @@ import { Settlement } from './transitions/settlement';
  */
 const RECONCILE_INTERVAL_MS = 1000;
 const SEARCHES_AT_ONCE = 20;
-const DUE_SEARCHES = `
-  SELECT count(*)::integer AS count, min(next_search_at) AS oldest
-    FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()`;
+const IS_SEARCH_DUE = `FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()`;
+const DUE_SEARCHES = `SELECT count(*)::integer AS count, min(next_search_at) AS oldest ${IS_SEARCH_DUE}`;
 
 /** Providers with the statements of orders and staff's decisions. */
 const RECORDS = [
@@ -94,6 +93,7 @@ export class OrdersModule {
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
     jobs.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
       waiting: DUE_SEARCHES,
+      isDue: () => `EXISTS (SELECT ${IS_SEARCH_DUE})`,
     });
   }
 }

@@ -4,9 +4,11 @@ import { AppConfig } from '../config';
 import { PriceRulesService } from './price-rules.service';
 import { type Markup, type PricedOffer, RuleBook } from './rule-book';
 
+const READ_EVERY_MS = 5000;
+
 /**
  * Keeps the rules in memory, so that a price needs no query. Rules are written a second before they take
- * effect, and read twice a second: all replicas change prices at the same moment of the database's clock.
+ * effect, and checked twice a second: all replicas change prices at the same moment of the database's clock.
  */
 @Injectable()
 export class CurrentMarkups {
@@ -33,6 +35,12 @@ export class CurrentMarkups {
     if (revision === this.revision) return;
     this.book = new RuleBook(await this.rules.listOpen(), this.config.pricing.markupPercent);
     this.revision = revision;
+  }
+
+  /** Returns SQL for whether to read. The database's time is read regularly, because clocks drift. */
+  isDue(): string {
+    if (this.readAt.elapsedMs() > READ_EVERY_MS) return 'true';
+    return `(SELECT revision FROM price_rules_revision) <> ${this.revision}`;
   }
 
   of(offer: PricedOffer): Markup {

@@ -30,6 +30,7 @@ export class DepositReadings {
       atOnce: AT_ONCE,
       waiting: `SELECT count(*)::integer AS count, min(next_read_at) AS oldest
                   FROM deposits WHERE next_read_at <= now()`,
+      isDue: () => 'EXISTS (SELECT FROM deposits WHERE next_read_at <= now())',
       claim: async (capacity) => {
         const rows = await this.records.claimDue(this.paymentProvider.name, capacity);
         return { rows, isMore: rows.length === capacity };

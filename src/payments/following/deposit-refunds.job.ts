@@ -43,6 +43,7 @@ export class DepositRefundsJob {
       atOnce: AT_ONCE,
       waiting: `SELECT count(*)::integer AS count, min(next_try_at) AS oldest
                   FROM deposit_refunds WHERE next_try_at <= now()`,
+      isDue: () => 'EXISTS (SELECT FROM deposit_refunds WHERE next_try_at <= now())',
       claim: async (capacity) => {
         const rows = await this.records.claimDue(this.paymentProvider.name, capacity);
         return { rows, isMore: rows.length === capacity };

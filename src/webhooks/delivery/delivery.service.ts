@@ -13,8 +13,8 @@ import { type ClaimedDelivery, DeliveryQueue } from './delivery-queue';
 import { ATTEMPT_TAKES_MS, CLAIM_TAKES_MS, SETTLING_TAKES_MS } from './delivery-times';
 import { type SendResult, WebhookSender } from './webhook-sender';
 
-/** Polling interval. Polling finds retries; notifications usually announce new events. */
-const LOOK_EVERY_MS = 250;
+/** Polling interval. Polling finds retries; notifications announce new events. */
+const LOOK_EVERY_MS = 1000;
 /** Maximum number of a replica's concurrent attempts, which limits the memory for their sockets. */
 const ATTEMPTS_AT_ONCE = 64;
 const LONGEST_PAUSE_OF_SETTLING_MS = 2000;
@@ -57,7 +57,9 @@ export class DeliveryService implements OnModuleDestroy {
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: attemptsAtOnce,
       waiting: WAITING,
-      listen: (wake) => notifier.listen(EVENTS_CHANNEL, wake),
+      isDue: () =>
+        `EXISTS (SELECT FROM webhook_deliveries WHERE state = 'pending' AND next_attempt_at <= now())`,
+      listen: (wake) => notifier.listen(EVENTS_CHANNEL, (users) => users && wake()),
       execute: (attempt, cutOff) => this.execute(attempt, cutOff),
       claim: async (capacity, underWay) => {
         const since = this.clock.moment();
