@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { createCli } from '../src/cli/cli';
+import { addOutlined, emptyCli, type Outline, outlineOf } from '../src/cli/outline';
 import { PaymentsSandbox } from '../src/sandbox';
 import { StaffModule, StaffPaymentsModule } from '../src/staff';
 import { AUDITED_ROUTE, type AuditedRoute } from '../src/staff/audit-log/audit-log.interceptor';
@@ -339,6 +340,17 @@ describe('The command line', () => {
     expect([...Object.keys(COMMANDS), ...ON_THE_COMMAND_LINE_ALONE].sort()).toEqual(
       namesOf(createCli()).sort(),
     );
+  });
+
+  it('prints the same help from its outline, without loading the service', () => {
+    const cli = createCli();
+    const outline = JSON.parse(JSON.stringify(outlineOf(cli))) as Outline;
+    const outlined = addOutlined(emptyCli(), outline, () => undefined);
+    const helpOf = (command: Command): string[] => [
+      command.helpInformation(),
+      ...command.commands.flatMap(helpOf),
+    ];
+    expect(helpOf(outlined)).toEqual(helpOf(cli));
   });
 
   it.each(Object.entries(COMMANDS))(

@@ -42,6 +42,7 @@ describe('Delivery of webhooks', () => {
         TRACES_URL: traces.url,
       },
       tuning: { webhookRetrySeconds: RETRY_SECONDS },
+      jobIntervalsMs: { 'send-webhooks': 100 },
     }),
   );
   beforeEach(() => {

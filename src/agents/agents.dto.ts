@@ -1,4 +1,4 @@
-import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { ApiProperty } from '@nestjs/swagger';
 import { PERIODS_TEXT, PriceQuery, VersionQuery } from '../catalog';
 import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, isId, PROXY_TYPES, type ProxyType } from '../common';
 import {
@@ -17,6 +17,7 @@ import {
   IntegerField,
   LimitField,
   NEXT_CURSOR,
+  OmitType,
   StrictRequest,
   StringField,
   StringListField,

@@ -1,14 +1,10 @@
-import { Command, CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { failureLine } from '../common';
 import { COMMANDS, GROUPS } from './commands';
-import { printError } from './run';
+import { printError, emptyCli } from './outline';
 
 export function createCli(): Command {
-  const cli = new Command('cli')
-    .description('Administration of the proxy rental service. Prints JSON.')
-    // Prints Commander's errors about arguments, with suggestions, on one line.
-    .configureOutput({ outputError: (text) => printError(text.trim().replaceAll('\n', ' ')) })
-    .exitOverride();
+  const cli = emptyCli();
   for (const [name, description] of Object.entries(GROUPS)) cli.command(name).description(description);
   for (const add of COMMANDS) add(cli);
   return cli;

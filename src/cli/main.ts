@@ -1,8 +1,15 @@
 import 'reflect-metadata';
-import { runCommand } from './cli';
+import { outlineOf, readOutline, runOutline, storeOutline } from './outline';
 
 async function main(): Promise<void> {
-  const code = await runCommand(process.argv.slice(2));
+  const words = process.argv.slice(2);
+  const outline = readOutline();
+  let code = outline && runOutline(outline, words);
+  if (code === undefined) {
+    const { createCli, runCommand } = await import('./cli.js');
+    if (!outline) storeOutline(outlineOf(createCli()));
+    code = await runCommand(words);
+  }
   // The command `audit` sets the exit code itself.
   if (code !== 0) process.exitCode = code;
 }

@@ -4,8 +4,9 @@ import { PaymentProvider } from '../payments';
 import { AuditContext, StaffSystemService } from '../staff';
 import { DEFAULT_SKIPPED_IDS } from '../sync';
 import { parseId, parseText } from './options';
+import { printError } from './outline';
 import type { AddCommand } from './route-command';
-import { printError, getFromPayments, print, withResources, withServices } from './run';
+import { getFromPayments, print, withResources, withServices } from './run';
 
 interface AuditGiven {
   readonly provider?: boolean;

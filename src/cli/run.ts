@@ -16,8 +16,6 @@ export async function print(response: unknown): Promise<void> {
 const isText = (response: unknown): response is AsyncIterable<string> =>
   typeof response === 'object' && response !== null && Symbol.asyncIterator in response;
 
-export const printError = (line: string): void => void process.stderr.write(`${line}\n`);
-
 /** Notes are for the service's start. A command writes only refusals to standard error. */
 const ignoreNotes = (): void => undefined;
 

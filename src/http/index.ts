@@ -17,6 +17,7 @@ export {
   ApiTexts,
   ApiTitled,
 } from './description/api-properties';
+export { IntersectionType, OmitType, PickType } from './description/mapped-types';
 export { configureHttp } from './configure-http';
 export type { ClosedConnections } from './connections';
 export { statusOf } from './errors/error.filter';

@@ -1,7 +1,7 @@
 -- Assigns the next positions to events without one, in id order, and returns each event's user. Readers
 -- continue from positions, because ids become visible out of order. One transaction at a time assigns
 -- positions. Its lock ends when they are visible, so no position becomes visible after a greater one. A
--- concurrent call returns null at once. The running one does not see events that are committed after its start.
+-- concurrent call returns null at once. The running one does not see events that are committed later.
 -- Positions have their own sequence, which `skip_ids` advances after a restore, so that no client's cursor
 -- refers to another event. With its position, an event gets a delivery for each enabled webhook of its user
 -- that accepts its type; enabling a webhook takes the same lock. The loop looks up one row at a time, so that

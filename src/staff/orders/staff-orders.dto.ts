@@ -1,4 +1,4 @@
-import { ApiProperty, IntersectionType, PickType } from '@nestjs/swagger';
+import { ApiProperty } from '@nestjs/swagger';
 import type { Money } from '../../common';
 import {
   AmountField,
@@ -13,8 +13,10 @@ import {
   ChoiceField,
   FromField,
   IdField,
+  IntersectionType,
   PageOf,
   PageQuery,
+  PickType,
   SearchField,
   TextField,
   ToField,

@@ -1,4 +1,4 @@
-import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { ApiProperty } from '@nestjs/swagger';
 import {
   ApiListOf,
   ApiNullable,
@@ -7,6 +7,7 @@ import {
   BooleanField,
   ChoiceField,
   IdField,
+  OmitType,
   PageOf,
   PageQuery,
 } from '../../http';

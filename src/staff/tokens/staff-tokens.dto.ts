@@ -1,4 +1,4 @@
-import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { ApiProperty } from '@nestjs/swagger';
 import {
   ALL_PAYMENT_SCOPES,
   ALL_SCOPES,
@@ -18,6 +18,7 @@ import {
   ApiText,
   BooleanField,
   DateTimeField,
+  OmitType,
   PageOf,
   StrictRequest,
   StringListField,

@@ -1,0 +1,93 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, CommanderError, Option } from 'commander';
+
+/** The parts of a command that its help and the refusals of options need. */
+export interface Outline {
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly options: readonly Pick<
+    Option,
+    'flags' | 'description' | 'mandatory' | 'argChoices' | 'defaultValue'
+  >[];
+  readonly commands: readonly Outline[];
+}
+
+/** The outline of this build's commands. The first command writes it. */
+const FILE = join(__dirname, 'outline.json');
+
+export const outlineOf = (command: Command): Outline => ({
+  name: command.name(),
+  summary: command.summary(),
+  description: command.description(),
+  options: command.options.map(({ flags, description, mandatory, argChoices, defaultValue }) => ({
+    flags,
+    description,
+    mandatory,
+    ...(argChoices && { argChoices }),
+    defaultValue: defaultValue as unknown,
+  })),
+  commands: command.commands.map(outlineOf),
+});
+
+/** Returns the outline; undefined if this build has none. */
+export function readOutline(): Outline | undefined {
+  try {
+    return JSON.parse(readFileSync(FILE, 'utf8')) as Outline;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Stores the outline, unless the user may not write to the build. */
+export function storeOutline(outline: Outline): void {
+  try {
+    writeFileSync(`${FILE}.${process.pid}`, JSON.stringify(outline));
+    renameSync(`${FILE}.${process.pid}`, FILE);
+  } catch {
+    // The next command is as slow as this one.
+  }
+}
+
+export const printError = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Returns the command line without its commands. */
+export const emptyCli = (): Command =>
+  new Command('cli')
+    .description('Administration of the proxy rental service. Prints JSON.')
+    // Prints Commander's errors about arguments, with suggestions, on one line.
+    .configureOutput({ outputError: (text) => printError(text.trim().replaceAll('\n', ' ')) })
+    .exitOverride();
+
+/**
+ * Adds the commands of an outline.
+ * @param run is called instead of a command whose options are accepted
+ */
+export function addOutlined(parent: Command, { commands }: Outline, run: () => void): Command {
+  for (const outline of commands) {
+    const command = parent.command(outline.name).summary(outline.summary).description(outline.description);
+    for (const { flags, description, mandatory, argChoices, defaultValue } of outline.options) {
+      const option = new Option(flags, description).default(defaultValue).makeOptionMandatory(mandatory);
+      command.addOption(argChoices ? option.choices(argChoices) : option);
+    }
+    if (outline.commands.length > 0) addOutlined(command, outline, run);
+    else command.action(run);
+  }
+  return parent;
+}
+
+/**
+ * Prints a help, or refuses options, without loading the service.
+ * @returns the exit code; undefined if the command has to run
+ */
+export function runOutline(outline: Outline, words: readonly string[]): number | undefined {
+  let isToRun = false;
+  try {
+    addOutlined(emptyCli(), outline, () => (isToRun = true)).parse(words, { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode;
+    throw error;
+  }
+  return isToRun ? undefined : 0;
+}
