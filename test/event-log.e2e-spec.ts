@@ -324,7 +324,9 @@ describe('Published events', () => {
     );
     await service.owner.query('REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC');
     try {
-      const read = fetchAs(user, 'GET', `${service.baseUrl}/events?wait=20`);
+      const [newest] = await query<{ position: number }>('SELECT max(position) AS position FROM events');
+      const url = `${service.baseUrl}/events?after=evt_${newest?.position}&wait=20`;
+      const read = fetchAs(user, 'GET', url);
       await eventually(() => service.app.get(EventPages).awaited.count() === 1);
       await service.owner.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
