@@ -146,6 +146,7 @@ const functions = {
   renewal_obstacles: 'renewals',
   renewal_obstacles_of_user: 'renewals',
   renewals_spent: 'renewals',
+  report_events: 'events',
   requests_of_key: 'orders',
   rule_of_proxy: 'renewals',
   skip_ids: 'sync',
