@@ -77,7 +77,7 @@ export class CatalogStore {
     );
   }
 
-  /** Returns SQL for whether `changedSince` may find new entries, including those that were committed late. */
+  /** Returns SQL for whether `changedSince` may find new entries, including late commits. */
   mayHaveChangedSince(changedAt: number): string {
     const time = timeOf(String(changedAt));
     return `${time} > clock_timestamp() - interval '${2 * COMMIT_ORDER_SECONDS} seconds'

@@ -12,8 +12,8 @@ const PAUSE_MS = 200;
 const AT_ONCE = 500;
 
 /**
- * Publishes events in one order, one replica at a time. The replica that wrote an event publishes it after the
- * commit; each replica also looks for events that no replica has published.
+ * Publishes events in one order, one replica at a time. The replica that wrote an event publishes it after
+ * the commit. Each replica also looks for events that none has published.
  */
 @Injectable()
 export class EventPublisher {
