@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { QueryRunner } from 'typeorm';
 
-/** The files of `baseline/`, in order: tables may refer to tables of earlier files. */
+/** Files of `baseline/`, in order: tables may refer to tables of earlier files. */
 const AREAS = [
   'users',
   'orders',
@@ -15,7 +15,7 @@ const AREAS = [
   'operations',
 ];
 
-/** The schema of 1.0.0 (`docs/decisions/0025-migrations.md`). */
+/** Schema of 1.0.0 (`docs/decisions/0025-migrations.md`). */
 export class Baseline1768000000000 {
   async up(runner: QueryRunner): Promise<void> {
     for (const area of AREAS) {
