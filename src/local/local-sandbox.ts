@@ -7,9 +7,9 @@ import { z } from 'zod';
 import type { AppConfig } from '../config';
 import { isAlive } from './system';
 
-/** Path without an extension, because the program is TypeScript for `npm run start:dev`. */
+/** Path without an extension, because `npm run start:dev` runs TypeScript. */
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main');
-/** Exit code of the sandbox when another process already serves the directory. */
+/** Sandbox's exit code if another process already serves the directory. */
 const EXIT_ALREADY_RUNNING = 3;
 
 /** Maximum wait for the sandbox of a service that was killed a moment ago. */
@@ -27,27 +27,22 @@ const addressSchema = z.object({
 });
 type SandboxAddress = z.infer<typeof addressSchema>;
 
-/** Sandbox of the provider on this machine, in a separate process. */
+/** Provider's sandbox on this machine, in a separate process. */
 export interface LocalSandbox extends SandboxAddress {
-  /** Ends the sandbox. */
   release(): Promise<void>;
 }
 
 export interface LocalSandboxOptions {
-  /** Directory of the sandbox's state. */
   directory: string;
   /** Receives single lines for the user about problems. */
   onNote: (line: string) => void;
-  /** Ports to avoid, because the service will listen on them after the sandbox has started. */
+  /** Ports on which the service will listen later. The sandbox avoids them. */
   exceptPorts?: readonly number[];
   /** Compiled program of the sandbox. */
   program?: string;
 }
 
-/**
- * Finds the address of the sandbox that runs in a directory, or null. A killed sandbox leaves its address
- * file.
- */
+/** Finds the address of a directory's running sandbox, or null. A killed sandbox leaves its address file. */
 export async function findLocalSandbox(directory: string): Promise<SandboxAddress | null> {
   try {
     const text = await readFile(join(directory, 'address.json'), 'utf8');
@@ -59,11 +54,9 @@ export async function findLocalSandbox(directory: string): Promise<SandboxAddres
 }
 
 /**
- * Starts the sandbox of a directory. The sandbox ends with this process, even if this process is killed,
- * because the system then closes the sandbox's input. The sandbox has its own session, so that Ctrl-C in a
- * terminal does not reach it.
- *
- * @throws Error with one line for the user, without the key
+ * Starts a directory's sandbox. It ends with this process, even a killed one, because the system then closes
+ * its input. It has its own session, so that Ctrl-C in a terminal does not reach it. @throws Error with one
+ * line for the user, without the key
  */
 export async function startLocalSandbox(options: LocalSandboxOptions): Promise<LocalSandbox> {
   const { directory, onNote } = options;
@@ -116,7 +109,7 @@ async function spawnSandbox({
   }
 }
 
-/** Waits until the sandbox listens. Returns `null` when the sandbox has ended instead. */
+/** Waits until the sandbox listens. Returns `null` if the sandbox has ended instead. */
 async function untilListening(child: ChildProcess, directory: string): Promise<SandboxAddress | null> {
   for (;;) {
     const address = await findLocalSandbox(directory);
@@ -145,8 +138,8 @@ function logFileIn(directory: string): string {
 }
 
 /**
- * Subscribes this service to the notifications of a sandbox of payments. At the real provider, an operator
- * subscribes in the profile of the shop. Without notifications, the checks of deposits find their payments.
+ * Subscribes this service to the notifications of a payment sandbox. At the real provider, an operator
+ * subscribes in the shop's profile. Without notifications, the deposits' readings find their payments.
  */
 export async function subscribeToSandbox({ payments }: AppConfig, serviceUrl: string): Promise<void> {
   const { provider, baseUrl, shopId = '', secretKey = '' } = payments;

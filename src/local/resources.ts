@@ -32,7 +32,7 @@ const nothingToRelease = async (): Promise<void> => undefined;
 
 export interface ResourceNeeds {
   readonly provider: boolean;
-  /** Whether the sandbox of a running service is enough, as for a command, which ends before the sandbox. */
+  /** Whether a running service's sandbox is enough, as for a command, which ends before the sandbox. */
   readonly sharesSandbox?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Whether this is an error with that code, of the system (`ENOENT`) or of PostgreSQL (`28P01`). It avoids
- * `instanceof`, which does not recognize the system's errors under Jest.
+ * Whether this is an error with that code, of the system (`ENOENT`) or of PostgreSQL (`28P01`). Avoids
+ * `instanceof`, which does not recognise the system's errors under Jest.
  */
 export function isErrorWithCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;

@@ -12,8 +12,7 @@ type Described = 'string' | 'integer' | 'number' | 'object' | 'texts' | readonly
 
 /**
  * Describes a field that may be null.
- *
- * @param type the type of the field if it is not null, the words of a choice, or the DTO of an object
+ * @param type the type of the field if it is not null, the words of a choice, or an object's DTO
  * @param about the description, or all options
  */
 export const ApiNullable =
@@ -51,7 +50,7 @@ const TEXTS = { type: 'array' as const, items: { type: 'string' as const } };
 export const ApiTexts = (description: string, example: string[]): PropertyDecorator =>
   ApiProperty({ ...TEXTS, description, example });
 
-/** Describes a field of the specified interface, with the title that FastAPI gives it. */
+/** Describes a field of the specified interface, with FastAPI's title. */
 export const ApiTitled =
   (options: ApiPropertyOptions): PropertyDecorator =>
   (target, key) =>
@@ -70,10 +69,10 @@ export const ApiInteger = (description: string, example: number): PropertyDecora
 export const ApiBoolean = (description: string, example: boolean): PropertyDecorator =>
   ApiProperty({ type: 'boolean', description, example });
 
-/** @param item returns the DTO of the objects in the list */
+/** @param item returns the DTO of the list's objects */
 export const ApiListOf = (item: () => Type<object>, description: string): PropertyDecorator =>
   // The name `type` shows Nest that the function returns a class.
   ApiProperty({ type: () => item(), isArray: true, description });
 
-/** Describes an amount in roubles. Responses contain it as text, e.g. `1234.50`. */
+/** Describes an amount in roubles, text in responses, e.g. `1234.50`. */
 export const ApiRoubles = ApiText;

@@ -14,7 +14,7 @@ const response = (description: string, ...bodies: readonly ErrorResponse[]) => (
   content: contentOf(bodies),
 });
 
-/** Returns the error body of a request that reached no route. It contains no code. */
+/** Returns the error body of a request that reached no route, without a code. */
 const unrouted = (status: number): ErrorResponse => ({ detail: statusText(status) });
 
 const UNREADABLE_BODY = bodyOf(new BodyUnreadable());
@@ -50,14 +50,14 @@ const COMPONENTS = {
 type Shared = keyof typeof COMPONENTS;
 
 /**
- * Errors that occur after a route was reached, and therefore contain a code. A specified route describes them
+ * Errors that occur after a route was reached and therefore contain a code. A specified route describes them
  * inline, without the code.
  */
 const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLarge', 'Unavailable']);
 
 /**
- * Adds to every operation the responses that it may return before its route is called, and marks operations
- * that need no token. Keeps the statuses that an operation describes.
+ * Adds to every operation the responses that precede its route, and marks operations that need no token.
+ * Keeps the statuses that an operation describes.
  */
 export function addCommonResponses(document: OpenAPIObject): void {
   const used = new Set<Shared>();
@@ -90,15 +90,14 @@ export function addCommonResponses(document: OpenAPIObject): void {
   document.components = { ...document.components, responses };
 }
 
-/** Removes the codes from examples, because specified routes return no codes. */
+/** Removes the codes from examples, because specified routes return none. */
 const withoutCode = <Part>(part: Part): Part =>
   JSON.parse(JSON.stringify(part, (name, value: unknown) => (name === 'code' ? undefined : value))) as Part;
 
 /**
- * Moves the examples of required parameters out of their schemas, where Nest puts them, because generators
- * and testers do not look there. The example of an optional parameter stays in its schema, as `examples`,
- * because Swagger UI would fill it in. A customer's list would then be empty, e.g. if it is filtered by an
- * example label.
+ * Moves required parameters' examples out of their schemas, where Nest puts them and generators do not look.
+ * An optional parameter's example stays in its schema, as `examples`: Swagger UI would otherwise fill it in,
+ * and a list filtered by an example label is empty.
  */
 export function liftParameterExamples(document: OpenAPIObject): void {
   for (const { parameters = [] } of operationsOf(document)) {

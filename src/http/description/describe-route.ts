@@ -17,8 +17,8 @@ import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from '
 import { refusedExample } from './refused-example';
 
 /**
- * A description of when a status is returned, followed by its errors. A domain error is given as a class if
- * its text never varies, and otherwise as an example instance. Other errors are given as text.
+ * When a status is returned, followed by its errors. A domain error is given as a class if its text never
+ * varies, otherwise as an example instance. Other errors are given as text.
  */
 export type ErrorsOfStatus = readonly [
   when: string,
@@ -28,18 +28,18 @@ export type ErrorsOfStatus = readonly [
 type Headers = NonNullable<ApiResponseNoStatusOptions['headers']>;
 
 export interface RouteDescription {
-  /** Name of the operation in generated clients. Defaults to the name of the handler. */
+  /** Name of the operation in generated clients. Default: the handler's name. */
   readonly operationId?: string;
   readonly summary: string;
   readonly description: string;
-  /** Defaults to 200. */
+  /** Default: 200. */
   readonly status?: 201 | 202 | 204;
   /** A DTO alone gets the description `Successful Response`, as in the specification. */
   readonly response: ApiResponseNoStatusOptions | Type<object>;
-  /** Needed only for a body with examples. Otherwise, the type of the parameter describes the body. */
+  /** Needed only for a body with examples. Otherwise, the parameter's type describes the body. */
   readonly body?: ApiBodyOptions;
   readonly idempotencyKey?: IdempotencyKeyOptions;
-  /** The errors of the use case, by status. */
+  /** Errors of the use case, by status. */
   readonly errors?: Readonly<Record<number, ErrorsOfStatus>>;
   /** Headers that errors may contain, by status. */
   readonly errorHeaders?: Readonly<Record<number, Headers>>;
@@ -81,7 +81,7 @@ function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, heade
   );
 }
 
-/** Returns the body of an error. Throws if the error filter returns the error with another status. */
+/** Returns an error's body. Throws if the error filter returns the error with another status. */
 function exampleOf(described: ErrorsOfStatus[number], status: number): ErrorResponse {
   if (typeof described === 'string') return { detail: described };
   const error = described instanceof DomainError ? described : new described();
@@ -90,8 +90,7 @@ function exampleOf(described: ErrorsOfStatus[number], status: number): ErrorResp
 }
 
 /**
- * Describes the 422 response. The decorators of parameters run before those of their method, so the input is
- * known here.
+ * Describes the 422 response. Parameters' decorators run before their method's, so the input is known here.
  */
 const describeInvalid =
   (given?: ValidationItem): MethodDecorator =>
@@ -100,8 +99,8 @@ const describeInvalid =
     if (!given && !hasInput(input)) return;
     const content = {
       schema: { $ref: getSchemaPath(HTTPValidationError) },
-      // A getter, because only the description needs the example. All examples together would delay each
-      // start by 50 ms.
+      // A getter, because only the description needs the example. All examples would delay each start by 50
+      // ms.
       get example() {
         return { detail: [given ?? refusedExample(input)] };
       },
@@ -116,7 +115,7 @@ const describeInvalid =
     )(route, handler, descriptor);
   };
 
-/** Returns the description of the headers that a request above a limit receives. */
+/** Returns the description of the headers of a request above a limit. */
 export const rateLimitHeaders = (policies: string, states: string) => ({
   'Retry-After': {
     description: 'Seconds until the next minute begins',

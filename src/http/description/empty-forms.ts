@@ -14,9 +14,8 @@ interface Schema {
 const WORDS = /^\^\(([\w|-]+)\)\$$/;
 
 /**
- * Adds an enum to each field whose pattern lists its words, so that Swagger UI offers them. The specification
- * contains only the pattern, and some generators fail on a pattern with an enum, so only the page gets the
- * enum.
+ * Adds an enum to each field whose pattern lists its words, so that Swagger UI offers them. Only the page
+ * gets the enum: the specification contains the pattern alone, and some generators fail on both.
  */
 export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   JSON.parse(JSON.stringify(document), (_, value: { readonly pattern?: string } | null): unknown => {
@@ -25,11 +24,11 @@ export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   }) as OpenAPIObject;
 
 /**
- * Statuses that mean the same for every operation: errors of tokens and limits, and of requests that reach no
+ * Statuses that mean the same for every operation: errors of tokens, limits, and requests that reach no
  * route.
  */
 const REPEATED = new Set(['401', '405', '408', '413', '415', '429', '431']);
-/** Captures the users at the beginning of a description for staff, e.g. `For accounting, when …`. */
+/** Captures the users at the start of a description for staff, e.g. `For accounting, when …`. */
 const USERS = /^For ([a-z ]+?)(?: of [^,:;.]*)?[,:;.]/;
 
 const PAGING = ['cursor', 'limit'];
@@ -57,9 +56,9 @@ export function condenseOperations(document: OpenAPIObject): OpenAPIObject {
 }
 
 /**
- * Adds an example to every body without one. Its required fields are empty or list their choices. Swagger UI
- * would otherwise make up valid values, which are easily sent by accident; the service refuses the empty
- * ones. Only the page gets these examples, because an example in the description has to match its schema.
+ * Adds an example with empty required fields to every body without one. Swagger UI would otherwise make up
+ * valid values, which are easily sent by accident; the service refuses the empty ones. Only the page gets
+ * these examples, because the description's have to match their schemas.
  */
 export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   const schemas = (document.components?.schemas ?? {}) as Readonly<Record<string, Schema>>;

@@ -1,7 +1,7 @@
 import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import type { DomainError } from '../../common';
 
-/** The body of every error except 422. */
+/** Body of every error except 422. */
 export class ErrorResponse {
   @ApiProperty({ type: 'string', title: 'Detail' })
   detail!: string;
@@ -14,10 +14,7 @@ export class ErrorResponse {
   code?: string;
 }
 
-/**
- * Returns the example body of an error. `addCommonResponses` removes the code from examples of specified
- * routes.
- */
+/** Returns an error's example body. `addCommonResponses` removes the code for specified routes. */
 export const bodyOf = ({ detail, code }: DomainError): ErrorResponse => ({ detail, code });
 
 /** Returns the described content of a response that contains one of these bodies. */
@@ -28,7 +25,7 @@ export const contentOf = (bodies: readonly ErrorResponse[]) => ({
   },
 });
 
-/** An item of a 422 response, as the description shows it. */
+/** Item of a 422 response, as the description shows it. */
 export class ValidationError {
   @ApiProperty({
     type: 'array',
@@ -68,7 +65,7 @@ export class ValidationError {
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
 
-/** The body of a 422 response, as the description shows it. */
+/** Body of a 422 response, as the description shows it. */
 export class HTTPValidationError {
   @ApiProperty({ type: [ValidationError], title: 'Detail', required: false })
   readonly detail!: readonly ValidationError[];

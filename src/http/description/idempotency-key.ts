@@ -9,13 +9,13 @@ const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
 export interface IdempotencyKeyOptions {
   readonly required: boolean;
-  /** The effect of a retry on this route, and the responses after which to retry. */
+  /** Effect of a retry on this route, and the responses after which to retry. */
   readonly description: string;
   /** If set, Swagger UI fills in a fresh key. */
   readonly example?: string;
 }
 
-/** Reads a key with or without the quotes of the draft standard. Both forms are the same key. */
+/** Parses a key with or without the draft standard's quotes. Both forms are the same key. */
 export function readIdempotencyKey(header: string): string | InputMistake {
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
   if (VISIBLE_ASCII.test(key)) return key;
@@ -44,7 +44,7 @@ export const ApiIdempotencyKey =
     })(route, handler, descriptor);
   };
 
-/** Describes the header that {@link markReplay} sets. */
+/** Header that {@link markReplay} sets. */
 export const REPLAYED_HEADER = {
   'Idempotency-Replayed': {
     description:
@@ -53,7 +53,7 @@ export const REPLAYED_HEADER = {
   },
 };
 
-/** Marks a response if it is the stored response to an earlier request with the same key. */
+/** Marks a stored response to an earlier request with the same key. */
 export function markReplay(response: Response, replayed: boolean): void {
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
 }

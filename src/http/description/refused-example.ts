@@ -5,12 +5,12 @@ import { readInput } from '../validation/read-input';
 import { declaredFields } from '../validation/read-instance';
 import type { RouteInput } from '../validation/route-input';
 
-/** Values for every field. Free texts accept only the first value, and other fields refuse it. */
+/** Values for every field. Free texts accept only the first; other fields refuse it. */
 const NONSENSE = ['?', 6];
 
 /**
- * Returns an example mistake for the 422 response of a route: the first mistake in an empty request, or else
- * in a request with nonsense in every field. Returns undefined if the route accepts both requests.
+ * Returns an example mistake for a route's 422 response: the first in an empty request, or else in a request
+ * with nonsense in every field; undefined if the route accepts both.
  */
 export function refusedExample(input: RouteInput): ValidationItem | undefined {
   const nothing = firstMistake(input, '1', {}, {});

@@ -1,10 +1,8 @@
 /**
- * Extends the pages of Swagger UI beyond its options. The functions run in the browser, which receives their
- * text, so they use nothing outside themselves. The types describe the used parts of the page and of Swagger
- * UI.
+ * Extends the pages of Swagger UI beyond its options. The browser receives the functions' text, so they use
+ * nothing outside themselves. The types describe the used parts of the page and of Swagger UI.
  */
 
-/** An immutable list. */
 interface List<Item> {
   readonly size: number;
   map(change: (item: Item) => Item): List<Item>;
@@ -68,8 +66,8 @@ interface PageSpec {
 }
 
 /**
- * A plugin that fills in a fresh Idempotency-Key when the page is loaded, and another one after each
- * success: Execute after a failure retries the request, and after a success it sends a new one.
+ * Returns a plugin that fills in a fresh Idempotency-Key on loading and after each success. Execute after a
+ * failure retries the request.
  */
 export function fillKeys(): object {
   const HEADER = 'Idempotency-Key';

@@ -17,15 +17,15 @@ import { compareOperations, fillKeys, filterOperations, openForms, PAGE_STYLE } 
 import { toOpenApi30 } from './to-openapi-30';
 import { writtenOnce } from './written-once';
 
-/** An API with a separate OpenAPI description. */
+/** API with a separate OpenAPI description. */
 export interface ApiInterface {
   readonly title: string;
   readonly version: string;
   readonly description: string;
   readonly scheme: string;
-  /** Scope that allows every GET, as an alternative to the scope of the operation. */
+  /** Scope that allows every GET, as an alternative to the operation's. */
   readonly readScope?: string;
-  /** The description of each tag, in the order of the page. */
+  /** Description of each tag, in the page's order. */
   readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];
   /** Requests that the service sends, by name. */
@@ -79,7 +79,7 @@ function describeObjects(document: OpenAPIObject): void {
   describeNull(document);
 }
 
-/** Stands in for an application when DTOs are described without routes. */
+/** Replaces the application for DTOs without routes. */
 const NO_ROUTES = {
   getHttpAdapter: () => ({ getType: () => 'express' }),
   container: { getModules: () => new Map() },
@@ -104,7 +104,7 @@ const PAGE_ASSETS = [
   'favicon-16x16.png',
 ];
 
-/** Content of the second style element of the page. `@nestjs/swagger` writes our style before its own. */
+/** Content of the page's second style element. `@nestjs/swagger` writes our style before its own. */
 const STYLE_ELEMENT = `
   ${PAGE_STYLE}
   .swagger-ui .topbar .download-url-wrapper { display: none }
@@ -112,8 +112,8 @@ const STYLE_ELEMENT = `
 
 /**
  * Policy that lets Swagger UI load its files, all from this server. `@nestjs/swagger` writes three inline
- * styles that no option removes. The policy allows only these styles, by their hashes, and the style in an
- * attribute needs 'unsafe-hashes'. Styles that scripts set later need no permission.
+ * styles that no option removes. Only these are allowed, by their hashes; the style in an attribute needs
+ * 'unsafe-hashes'. Styles that scripts set later need no permission.
  */
 const PAGE_POLICY = {
   useDefaults: false,
@@ -136,9 +136,7 @@ const PAGE_POLICY = {
 
 let assetHandlers: ReadonlyMap<string, readonly RequestHandler[]> | undefined;
 
-/**
- * Loads the files of both pages into memory, because `npm ci` deletes node_modules while the service runs.
- */
+/** Loads both pages' files into memory, because `npm ci` deletes node_modules while the service runs. */
 function loadAssets(): ReadonlyMap<string, readonly RequestHandler[]> {
   const directory = dirname(createRequire(require.resolve('@nestjs/swagger')).resolve('swagger-ui-dist'));
   assetHandlers ??= new Map(
@@ -191,7 +189,7 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
         operationsSorter: compareOperations,
         plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys],
         onComplete: openForms,
-        // Hides the list of all schemas, because each operation already shows the schemas that it uses.
+        // Hides the list of all schemas, because each operation shows those that it uses.
         defaultModelsExpandDepth: -1,
         persistAuthorization: true,
         displayRequestDuration: true,

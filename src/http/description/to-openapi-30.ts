@@ -12,7 +12,7 @@ const DATA: ReadonlySet<string> = new Set(['default', 'enum', 'example', 'exampl
 export function toOpenApi30(document: OpenAPIObject): OpenAPIObject {
   const { webhooks: _, info, ...rest } = document;
   const { name = '' } = info.license ?? {};
-  // 3.0 has no field for an SPDX identifier, but the name is an SPDX identifier.
+  // 3.0 has no field for an SPDX identifier, but the name is one.
   const license = { name, url: `https://spdx.org/licenses/${name}.html` };
   return { ...(convert(rest) as OpenAPIObject), openapi: '3.0.3', info: { ...info, license } };
 }
@@ -29,7 +29,7 @@ function convert(value: unknown, areNames = false): unknown {
   return areNames ? part : convertSchema(part);
 }
 
-/** Converts the keywords of a schema. Media types may contain `examples` as well, but not as a list. */
+/** Converts a schema's keywords. Media types may also contain `examples`, but not as a list. */
 function convertSchema({ anyOf, examples, exclusiveMinimum, ...part }: Part): Part {
   return {
     ...part,
@@ -49,9 +49,9 @@ function convertChoice(members: readonly Part[]): Part {
 }
 
 /**
- * Makes a schema nullable in the form that generators understand. It does not add null to the values, because
- * several generators would write invalid code. It adds no type to a reference, because of NSwag. Strict
- * validators need 3.1.
+ * Makes a schema nullable in the form that generators understand: null is not added to the values, because
+ * several generators would write invalid code, nor a type to a reference, because of NSwag. Strict validators
+ * need 3.1.
  */
 const toNullable = ({ $ref, ...schema }: Part): Part => ({
   ...($ref === undefined ? schema : { allOf: [{ $ref }] }),

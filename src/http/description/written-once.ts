@@ -9,8 +9,8 @@ interface Page {
 }
 
 /**
- * Keeps the page that the next handler generates, so that later requests receive it from memory. The page is
- * compressed and has an ETag. Generating a page may take 200 ms, and anybody may request it.
+ * Keeps the page that the next handler generates in memory, compressed and with an ETag. Generating a page
+ * may take 200 ms, and anybody may request it.
  */
 export function writtenOnce(): RequestHandler {
   let page: Page | undefined;

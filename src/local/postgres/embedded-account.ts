@@ -9,10 +9,10 @@ const run = promisify(execFile);
 const ROOT_UID = 0;
 const SERVER_USER = 'postgres';
 const UNPRIVILEGED_USER = 'nobody';
-/** Search path of the tools for accounts, which are in sbin: not every user's PATH contains it. */
+/** Search path of the account tools in sbin, which not every user's PATH contains. */
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** The bit of a directory's mode that lets a user enter it. */
+/** Bit of a directory's mode that lets a user enter it. */
 const ENTER = 1;
 
 /** User of the operating system that owns the server's processes and files. */
@@ -25,10 +25,9 @@ export interface ServerAccount {
 
 /**
  * Returns the user that PostgreSQL runs as, usually the current one. PostgreSQL refuses to run as root: it
- * then runs as the owner of the data or as the user `postgres`, which is created if missing.
- *
- * @param data the existing data, if there is any
- * @throws Error when this user cannot use the data
+ * then runs as the data's owner, or as the user `postgres`, which is created if missing.
+ * @param data the existing data, if any
+ * @throws Error if this user cannot use the data
  */
 export async function getServerAccount(
   data: { path: string; owner: Stats } | null,
@@ -64,7 +63,7 @@ export function runAs(account: ServerAccount): { uid?: number; gid?: number } {
   return account.isSelf ? {} : { uid: account.uid, gid: account.gid };
 }
 
-/** Whether the user can enter the directory, according to its mode bits and those of all its parents. */
+/** Whether the user can enter the directory, according to its mode bits and its parents'. */
 export async function canEnter(account: ServerAccount, directory: string): Promise<boolean> {
   for (let path = await realpath(directory); ; path = dirname(path)) {
     if (!(await mayEnter(account, path))) return false;
@@ -95,7 +94,7 @@ async function getUnprivilegedUser(onNote: (line: string) => void): Promise<{ ui
     await runSystemTool('useradd', ['--system', '--gid', SERVER_USER, ...home, SERVER_USER]);
     onNote(`Created the system user ${SERVER_USER}, because PostgreSQL does not run as root.`);
   } catch {
-    // The tools are missing, or another start was faster; the user may exist now in either case.
+    // The tools are missing, or another start was faster. The user may exist now.
   }
   const user = (await findUser(SERVER_USER)) ?? (await findUser(UNPRIVILEGED_USER));
   if (user === null) {

@@ -7,9 +7,8 @@ import { createStagingDirectory, publish } from './embedded-staging';
 const NAME = 'postgresql';
 
 /**
- * Puts PostgreSQL's bin, lib and share into the cluster's directory, as hard links to the files of
- * node_modules or, on another disk, as copies. A server loads libraries when it needs them, and `npm ci`
- * deletes node_modules.
+ * Puts PostgreSQL's bin, lib and share into the cluster's directory, as hard links or, on another disk, as
+ * copies. A server loads libraries when it needs them, and `npm ci` deletes node_modules.
  */
 export async function getBinaries(directory: string, account: ServerAccount): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();
@@ -73,9 +72,7 @@ async function linkFile(source: string, target: string, mode: number): Promise<v
   }
 }
 
-/**
- * Reads the links that npm cannot pack: `source` and the link's own path `target` both start with `native/`.
- */
+/** Reads the links that npm cannot pack. `source` and the link's own path `target` start with `native/`. */
 async function readSymbolicLinks(native: string): Promise<{ source: string; target: string }[]> {
   const list = join(native, 'pg-symlinks.json');
   return (await exists(list)) ? JSON.parse(await readFile(list, 'utf8')) : [];

@@ -32,16 +32,16 @@ const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
 /** Environment of child processes, without anything that could point PostgreSQL elsewhere. */
 export const CHILD_ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** A database cluster on disk with everything required to run a server on it. */
+/** Database cluster on disk with everything required to run a server on it. */
 export interface Cluster {
-  /** Directory that contains the data, the file with the password, the server's log and PostgreSQL itself. */
+  /** Directory with the data, the password file, the server's log and PostgreSQL itself. */
   readonly directory: string;
   readonly dataDirectory: string;
   readonly logFile: string;
   /** Directory with PostgreSQL's bin, lib and share. */
   readonly binaries: string;
   readonly account: ServerAccount;
-  /** Password of the superuser. */
+  /** Superuser's password. */
   readonly password: string;
   /** Receives single lines for the user. */
   readonly onNote: (line: string) => void;
@@ -49,14 +49,14 @@ export interface Cluster {
 
 export const SERVICE_ROLE = 'proxy_rental_service';
 
-/** Derives the password of the service's role one-way from the superuser's. */
+/** Derives the service role's password one-way from the superuser's. */
 export const servicePassword = ({ password }: Cluster): string =>
   createHmac('sha256', password).update(SERVICE_ROLE).digest('base64url');
 
 /**
- * Returns the cluster of a data directory, and creates it if missing. Any number of processes may call this
- * at once. The cluster is in `<dataDir>/postgres` or, when the server's user cannot enter that, elsewhere
- * with a symbolic link.
+ * Returns a data directory's cluster, and creates it if missing. Any number of processes may call this at
+ * once. The cluster is in `<dataDir>/postgres` or, if the server's user cannot enter that, elsewhere with a
+ * symbolic link.
  */
 export async function getCluster(dataDir: string, onNote: (line: string) => void): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true });
@@ -165,7 +165,7 @@ const CURES: readonly (readonly [text: string, cure: string])[] = [
   ['could not resize shared memory segment', 'mount a larger /dev/shm'],
 ];
 
-/** Returns a sentence that says what to do about a failure, or an empty text. */
+/** Returns a sentence on how to fix a failure, or an empty text. */
 export function remedyFor(said: string): string {
   const cure = CURES.find(([text]) => said.includes(text))?.[1];
   return cure === undefined ? '' : ` Set DATABASE_URL, or ${cure}.`;

@@ -28,7 +28,7 @@ const USE_LOCK = 20_631_004;
 
 const USE_APPLICATION = 'embedded-postgres-use';
 const DATABASE = 'proxy_rental';
-/** Database in which the users take their lock, because advisory locks are per database. */
+/** Database of the lock, because advisory locks are per database. */
 const MAINTENANCE_DATABASE = 'postgres';
 
 const JOIN_TIMEOUT_MS = 60_000;
@@ -55,8 +55,7 @@ export interface EmbeddedPostgres extends DatabaseAddress {
 }
 
 /**
- * Acquires the PostgreSQL of a data directory until it is released.
- *
+ * Acquires a data directory's PostgreSQL until it is released.
  * @param options.joinTimeoutMs how long a server that is not starting may refuse connections
  * @param options.onNote receives single lines for the user: problems, and where data outside `dataDir` is
  * @throws Error with one line for the user, without secrets
@@ -133,7 +132,7 @@ async function join(
           cause: error,
         });
       }
-      // The server is starting or stopping: the next attempt finds it ready or gone.
+      // The server is starting or stopping. The next attempt finds it ready or gone.
       reason = messageOf(error);
       // A starting server may replay a long log.
       const isStarting = isErrorWithCode(error, CANNOT_CONNECT_NOW) && !reason.includes('shutting down');
@@ -191,10 +190,10 @@ async function release(cluster: Cluster, lock: Client): Promise<void> {
 }
 
 /**
- * Releases the shared lock, and stops the server if there are no other users. The shared lock must be
- * released first: otherwise two processes that leave at once would prevent each other from being the last. A
- * process that arrives while the exclusive lock is held waits for it, loses the connection when the server
- * stops, and starts the server again.
+ * Releases the shared lock, and stops the server if it has no other users. The shared lock is released first:
+ * otherwise two processes that leave at once would each prevent the other from being the last. A process that
+ * arrives during the exclusive lock waits, loses the connection when the server stops, and starts the server
+ * again.
  */
 async function leave(cluster: Cluster, lock: Client): Promise<void> {
   try {
@@ -209,8 +208,8 @@ async function leave(cluster: Cluster, lock: Client): Promise<void> {
 }
 
 /**
- * Whether another process uses the server, even if it has lost its lock with its connection and not joined
- * again yet.
+ * Whether another process uses the server, even one that has lost its lock with its connection and not yet
+ * joined again.
  */
 async function hasOtherUsers(lock: Client): Promise<boolean> {
   const sinceMs = performance.now();

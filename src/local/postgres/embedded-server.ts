@@ -15,9 +15,7 @@ const run = promisify(execFile);
 const STOP_TIMEOUT_SECONDS = 60;
 const POLL_MS = 20;
 const LOG_LINES_IN_ERROR = 5;
-/**
- * Time after which a postmaster.pid that stays unreadable can be removed: a running server would have ended.
- */
+/** Time after which an unreadable postmaster.pid can be removed: a running server would have ended. */
 const UNREADABLE_MS = 60_000;
 /** Time after which the user learns that PostgreSQL is still replaying its log. */
 const REPLAY_NOTE_MS = 10_000;
@@ -32,7 +30,7 @@ const SETTINGS: ServerSettings = {
   unix_socket_directories: '',
   max_connections: '200',
   log_checkpoints: 'off',
-  // Details and statements can contain rows, and rows contain the customers' passwords.
+  // Details and statements can contain rows with customers' passwords.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
 };
@@ -46,24 +44,22 @@ const TRANSIENT = [
   'Address already in use',
 ];
 
-/** A server process, which may still be starting or already be stopping. */
+/** Server process, which may still be starting or already be stopping. */
 export interface ServerProcess {
   readonly pid: number;
   readonly port: number;
 }
 
-/** Finds the server in postmaster.pid, provided that it really runs. */
+/** Finds the server in postmaster.pid, if it really runs. */
 export async function findServer(cluster: Cluster): Promise<ServerProcess | null> {
   const recorded = await readPidFile(cluster);
   return recorded !== null && (await isServer(cluster, recorded.pid)) ? recorded : null;
 }
 
 /**
- * Starts a server, on the port of a killed one if that is free, because others may still use that address.
- *
- * `pg_ctl start` cannot be used: it passes the paths to a shell without quoting their `$` and `"`.
- *
- * @returns null when the server accepts connections; otherwise why another attempt may succeed: the caller
+ * Starts a server, on a killed one's port if that is free, because others may still use that address. `pg_ctl
+ * start` would pass the paths to a shell without quoting their `$` and `"`.
+ * @returns null once the server accepts connections; otherwise why another attempt may succeed: the caller
  * then finds the server, or starts it again
  */
 export async function startServer(
@@ -145,7 +141,7 @@ async function settle(server: ChildProcess, cluster: Cluster): Promise<string | 
 
 const pidFileOf = (cluster: Cluster): string => join(cluster.dataDirectory, 'postmaster.pid');
 
-/** Reads postmaster.pid. Returns null if the file does not exist, or if it names no process. */
+/** Reads postmaster.pid. Returns null if the file does not exist, or names no process. */
 async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady: boolean }) | null> {
   let text: string;
   try {
@@ -164,8 +160,7 @@ async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady
  * PostgreSQL does not start. The file must not have changed for a minute, and no process, such as a server's
  * orphan, may work in the data directory. The lock prevents a second start from removing the file of the
  * first one's server.
- *
- * @returns why the file cannot be removed yet, or null if it was removed or is readable
+ * @returns why the file cannot be removed yet; null if it was removed or is readable
  */
 async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null> {
   const path = pidFileOf(cluster);
@@ -211,8 +206,8 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
 }
 
 /**
- * Whether the process works in the data directory, which can have several paths. Only on Linux. Undefined if
- * the system does not say, because root in a container may not look into processes of other users.
+ * Whether the process works in the data directory, which can have several paths. Undefined outside Linux, or
+ * if the system does not say: root in a container may not look into other users' processes.
  */
 async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean | undefined> {
   const data = await stat(cluster.dataDirectory);
@@ -242,7 +237,7 @@ async function disownRecordedPid(cluster: Cluster): Promise<Record<string, strin
   return isOther ? { PG_GRANDPARENT_PID: String(recorded.pid) } : {};
 }
 
-/** Chooses a free port. @param preferred is chosen if it is free */
+/** Chooses a free port. @param preferred chosen if free */
 async function choosePort(preferred = 0): Promise<number> {
   const listener = createServer().listen(preferred, LOOPBACK);
   try {
