@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
 
-/** The parts of a command that its help and the refusals of options need. */
+/** Data of a command for its help and the refusals of its options. */
 export interface Outline {
   readonly name: string;
   readonly summary: string;
@@ -14,7 +14,7 @@ export interface Outline {
   readonly commands: readonly Outline[];
 }
 
-/** The outline of this build's commands. The first command writes it. */
+/** Outline of this build's commands, written by the first command. */
 const FILE = join(__dirname, 'outline.json');
 
 export const outlineOf = (command: Command): Outline => ({

@@ -1,25 +1,19 @@
 -- Places orders and holds their money. Each order is placed or refused separately, in the requested order for
--- each user. Each account is written once for all its orders. A refused order stores nothing, except possibly
--- its key on a forgotten request.
---
--- It locks the accounts first, in user order. After that no other statement places an order of these users,
--- so their keys and prolongations stay as they were read. It then locks the rows of token_spending, in token
--- order, as every statement does that writes both tables.
---
+-- each user. Each account is written once. A refused order stores nothing, except possibly its key on a
+-- forgotten request.
+-- Locks the accounts first, in user order. No other statement then places an order of these users, so their
+-- keys and prolongations stay as read. Then locks the rows of token_spending, in token order, like every
+-- statement that writes both tables.
 -- `asked`: an array of objects with columns of `orders`; `wait_seconds` until the order is given up; and
 -- `limited_by`, the tokens whose daily limits apply to the order. Only columns in the INSERT are used; other
--- columns get the defaults of the table. An order without an `origin` is the customer's.
+-- columns get the table's defaults. An order without an `origin` is the customer's.
 -- `of_users` and `limited`: all users and tokens in `asked`.
--- `patience_ms`: how long the statement waits for each lock; null for the session's timeout.
---
--- After a restore of the database, an unknown key may belong to a forgotten request: `take_forgotten_key`.
--- The search runs under the account's lock, so that a retry and staff's decision about such a request cannot
+-- `patience_ms`: the wait for each lock; null for the session's timeout.
+-- After a database restore, an unknown key may belong to a forgotten request: `take_forgotten_key`. The
+-- search runs under the account's lock, so that a retry and staff's decision about the request cannot
 -- overlap.
---
--- A prolongation can be sent at once if the last sweep has confirmed the end of the rental, and no other
--- order of the proxy was sent since: that sweep replaces the listing before the call. Otherwise the end must
--- be read first.
---
+-- A prolongation can be sent at once if the last sweep has confirmed the expiry, and no other order of the
+-- proxy was sent since. Otherwise the expiry must be read first.
 -- The result lists each order by its position in `asked`, from 1, with its id or the first of its
 -- `order_refusals`.
 CREATE OR REPLACE FUNCTION place_orders(

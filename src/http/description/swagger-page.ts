@@ -143,7 +143,7 @@ declare const document: {
 declare const window: { readonly ui: SwaggerUi };
 declare const requestAnimationFrame: (work: () => void) => void;
 
-/** Turns the address of a form in a response into a link, which opens the form and fills it in. */
+/** Turns a form's address in a response into a link that opens the form and fills it in. */
 export function openForms(): void {
   document.addEventListener('click', ({ target }) => {
     const [, path = '', query] = /^"(\/[^"?]+)\?([^"]*)"$/.exec(target.textContent ?? '') ?? [];
@@ -151,7 +151,7 @@ export function openForms(): void {
     for (const [template, { post }] of Object.entries(specSelectors.specJson().toJS().paths)) {
       const ids = new RegExp(`^${template.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path)?.groups;
       if (!post || !ids || !target.closest('.live-responses-table')) continue;
-      // The page does not contain operations that the filter hides.
+      // The page lacks operations that the filter hides.
       layoutActions.updateFilter('');
       layoutActions.show(['operations', post.tags[0] ?? '', post.operationId], true);
       const fill = (): void => {
@@ -177,7 +177,7 @@ export function openForms(): void {
   });
 }
 
-/** Colours with a contrast of 4.5 to 1, where those of Swagger UI have 2 or 3. */
+/** Colours with a contrast of 4.5 to 1, where Swagger UI's have 2 or 3. */
 export const PAGE_STYLE = `
   .swagger-ui .info .title small { background: #5b6273; }
   .swagger-ui .info .title small.version-stamp { background: #45701a; }

@@ -87,10 +87,10 @@ export class OrderChecks {
 
   /**
    * Prices an order, and yields the refusals in the order in which callers see them. An order ends with the
-   * first; a dry run collects all.
+   * first; a dry run collects all. Throws if no price can be determined.
    * Placing checks again. This method assesses only previews, orders without partial delivery, and orders
    * that our own balance may not cover.
-   * @throws DomainError if no price can be determined
+   * @throws DomainError
    */
   async *of(request: OrderRequest, use: 'order' | 'preview'): AsyncGenerator<DomainError, PreparedOrder> {
     const { caller, idempotency } = request;

@@ -25,7 +25,7 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import { RunningProxiesChanged, UserNotErasable } from '../staff.errors';
 import type { ErasureOut } from './staff-users.dto';
 
-/** In the order of locks. Events come last, because deleting those not yet published holds up publishing. */
+/** In the order of locks. Events come last: deleting unpublished ones delays publishing. */
 const DATA: PersonalData = {
   ...ORDERS_DATA,
   ...PROXIES_DATA,
@@ -44,7 +44,7 @@ const LOCKED_FIRST: PersonalData = Object.fromEntries(
   Object.entries(DATA).filter(([table]) => ['orders', 'proxies', 'deposits'].includes(table)),
 );
 
-/** SQL: what must be closed before an erasure. */
+/** SQL for what must be closed before an erasure. */
 const OPEN = {
   balance: 'SELECT FROM accounts WHERE user_id = $1 AND available + held > 0',
   orders: `SELECT FROM orders WHERE user_id = $1 AND state IN ${sqlList(OPEN_STATES)}`,
@@ -59,7 +59,7 @@ const OPEN = {
 
 type Preview = Pick<ErasureOut, 'open' | 'running_proxies'>;
 
-/** Erases the data of customers, except for the books. */
+/** Erases customers' data, except for the books. */
 @Injectable()
 export class ErasureService {
   constructor(
