@@ -210,7 +210,7 @@ export class DepositRecords {
   }
 
   /**
-   * Makes the payments of our pending deposits due. They count as as late as the latest reading, up to a
+   * Makes the payments of our pending deposits due. They count as late as the latest reading, up to a
    * minute, so that they are read first when many customers pay at once. @returns the ids of these payments
    */
   async bringForward(provider: string, paymentIds: readonly string[]): Promise<string[]> {
