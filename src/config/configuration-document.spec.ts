@@ -14,21 +14,24 @@ const INTRODUCTION = `# Configuration
 
 <!-- Generated from src/config/settings.ts by \`npm run generate:configuration\`. -->
 
-Environment variables configure the service; brackets show the default and the format. All are optional, but
-a service with \`DATABASE_URL\` needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty variable counts as
-unset. The start checks all variables and reports every mistake without its value.
+Environment variables configure the service; brackets show the default, and the format unless it is obvious.
+All are optional, but a service with \`DATABASE_URL\` needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty
+variable counts as unset. The start reports every mistake, with the accepted values.
 
-A file can contain a secret: \`DATABASE_URL_FILE=/run/secrets/url\`. White space around it is ignored; setting
-both is a mistake. Secrets are
+A file can contain a secret instead (\`DATABASE_URL_FILE=/run/secrets/url\`):
 ${secretVariables()}.
 `;
+
+/** Formats that a number, flag or URL as default or in the description shows. */
+const OBVIOUS = /^(?:a whole number|true or false|a URL|an HTTP\(S\) URL)/;
 
 type Setting = ReturnType<typeof settingGroups>[number][1][number][1];
 
 /** The default and the format of a setting, and its meaning. */
 function describeSetting({ variable, rule, default: fallback, defaultText, description }: Setting): string {
   const defaultValue = defaultText ?? `\`${String(fallback)}\``;
-  const described = rule.description?.replace('a whole number from', 'from') ?? '';
+  const rules = rule.description?.replace('a whole number from', 'from') ?? '';
+  const described = OBVIOUS.test(rule.description ?? '') ? '' : rules;
   const format = defaultText === undefined ? described.replace(/, e\.g\. .*?(?=, or |$)/, '') : described;
   const details = [defaultValue, format].filter((detail) => detail !== 'none' && detail !== '');
   const name = `\`${variable}\`${details.length > 0 ? ` (${details.join('; ')})` : ''}`;

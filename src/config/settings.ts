@@ -231,8 +231,7 @@ export const SETTINGS = {
     maxConnections: setting('MAX_CONNECTIONS', integer(1, 1_000_000), {
       default: '2000',
       description:
-        'Client connections per replica. Idle ones give way to new ones. An address that is not one of ' +
-        '`TRUSTED_PROXIES` gets at most half of them; those get all but 2 %.',
+        'Client connections per replica. An address gets at most half of them, `TRUSTED_PROXIES` all but 2 %.',
     }),
     keepAliveSeconds: setting('KEEP_ALIVE_SECONDS', integer(15, 3600), {
       default: '65',
@@ -255,12 +254,11 @@ export const SETTINGS = {
       isSecret: true,
       defaultText: 'none: the role of `DATABASE_URL` owns the tables',
       description:
-        'The same database, as its owner, for migrations. They also create the role of `DATABASE_URL` and ' +
-        'grant its rights.',
+        'The same database as its owner, for migrations, which also create the role of `DATABASE_URL`.',
     }),
     migrateOnStart: setting('MIGRATE_ON_START', flag, {
       default: 'true',
-      description: 'Whether the start applies pending migrations. Replicas may start at once.',
+      description: 'Whether the start applies pending migrations.',
     }),
     poolSize: setting('DB_POOL_SIZE', integer(2, 1000), {
       default: '16',
@@ -287,13 +285,12 @@ export const SETTINGS = {
     kind: setting('PROVIDER', oneOf('px6', 'sandbox'), {
       default: (given: Lookup) => (given('PX6_API_KEY') === undefined ? 'sandbox' : 'px6'),
       defaultText: '`px6` with a key, otherwise `sandbox`',
-      description: 'The provider. With `DATABASE_URL` and without a key, set `sandbox` explicitly.',
+      description: 'The provider.',
     }),
     apiKey: setting('PX6_API_KEY', key, {
       isSecret: true,
       defaultText: 'none: the sandbox is used',
-      description:
-        'API key of the account at the provider. Every request URL contains it: keep these out of logs.',
+      description: 'API key of the account at the provider. Every request URL contains it: do not log these.',
     }),
     apiKeyFile: setting(fileVariable('PX6_API_KEY'), text, {
       defaultText: 'none',
@@ -355,8 +352,7 @@ export const SETTINGS = {
   proxyChecks: {
     echoUrl: setting('ECHO_URL', echoUrl, {
       defaultText: 'this process when the sandbox runs, otherwise none',
-      description:
-        'Public URL of `GET /echo` of this service. Proxy checks request it; without it they are disabled.',
+      description: 'Public URL of `GET /echo` of this service, which proxy checks request.',
     }),
   },
   links: {
@@ -385,8 +381,7 @@ export const SETTINGS = {
     botToken: setting('TELEGRAM_BOT_TOKEN', botToken, {
       isSecret: true,
       defaultText: 'none: sign-in with Telegram is disabled',
-      description:
-        'Token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is disabled.',
+      description: 'Token of the bot whose Mini App customers open.',
     }),
     scopes: setting('TELEGRAM_SCOPES', scopes, {
       default: 'profile:read,countries:read,price:read,proxies:read',
@@ -397,7 +392,7 @@ export const SETTINGS = {
     /** Minutes after midnight (UTC); null if off. */
     time: setting('AUDIT_TIME', time, {
       default: '03:00',
-      description: 'Time of the daily audit (UTC), which checks all changes since the start of yesterday.',
+      description: 'Time of the daily audit.',
     }),
   },
   retention: {
@@ -486,38 +481,35 @@ export const SETTINGS = {
       isSecret: true,
       defaultText: 'none: direct connections',
       description:
-        'HTTP proxy that opens tunnels (`CONNECT`) for HTTPS calls to the provider, the payment provider ' +
-        'and the trace collector. Connections to this machine, webhooks and proxy checks are always direct.',
+        'HTTP proxy (`CONNECT`) for HTTPS calls to the provider, the payment provider and the trace ' +
+        'collector. Webhooks and proxy checks are always direct.',
     }),
     noProxy: setting('NO_PROXY', text, {
       default: '',
       defaultText: 'none',
       description:
-        'Targets of direct calls in spite of `HTTPS_PROXY`, comma-separated: hosts and domains with their ' +
-        'subdomains, addresses, networks in CIDR notation, each with a port if needed, or `*` for all.',
+        'Targets of direct calls in spite of `HTTPS_PROXY`, comma-separated: domains with their subdomains, ' +
+        'addresses, networks in CIDR notation, each with a port if needed, or `*` for all.',
     }),
   },
   metrics: {
     port: setting('METRICS_PORT', integer(0, 65_535), {
       defaultText: 'none: nothing is measured',
-      description:
-        'Port of `GET /metrics` for Prometheus. `0` picks a free one, which is logged. Each replica on a ' +
-        'machine needs its own.',
+      description: 'Port of `GET /metrics` for Prometheus. `0` picks a free one, which is logged.',
     }),
     host: setting('METRICS_HOST', text, {
       default: '127.0.0.1',
-      description: 'Address of `GET /metrics`, which needs no token: keep it inside your network.',
+      description: 'Address of `GET /metrics`, which needs no token: keep it private.',
     }),
   },
   traces: {
     url: setting('TRACES_URL', publicUrl, {
       defaultText: 'none: no traces',
-      description:
-        'OTLP over HTTP endpoint of an OpenTelemetry collector, e.g. `http://127.0.0.1:4318/v1/traces`.',
+      description: 'URL of an OpenTelemetry collector (OTLP/HTTP), e.g. `http://127.0.0.1:4318/v1/traces`.',
     }),
     ratio: setting('TRACES_RATIO', ratio, {
       default: '1',
-      description: 'Share of requests to trace, 0 to 1. Clients cannot force tracing with their own headers.',
+      description: 'Share of requests to trace.',
     }),
   },
   log: {

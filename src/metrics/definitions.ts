@@ -22,8 +22,8 @@ const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 /** Buckets from a search that finds nothing to the audit of all books. */
 const JOB_BUCKETS = [0.005, 0.05, 0.5, 5, 30, 300, 3600];
 
-const METHOD = '`GET`, `POST`, …; `other` for unknown methods';
-const ROUTE = 'the template of the path; `unmatched` for paths without a route';
+const METHOD = '`GET`, …; `other` if unknown';
+const ROUTE = 'the path template; `unmatched` without one';
 const PAYMENT_METHOD = '`create`, `read`, `list`, `refund`, `refunds`';
 const PROVIDER_METHOD = 'of the provider, such as `buy`';
 const PAYMENT_REASON = 'as in `cli payments list`; `found-refund`; `receipt`: not registered, for a week';
@@ -65,7 +65,7 @@ export const METRICS = {
     status: 'the status code, or `aborted` if the client disconnected',
   }),
   http_request_duration_seconds: histogram(
-    'Duration of requests until the end of the response. Requests that wait for events are not measured.',
+    'Duration of requests, without those that wait for events.',
     REQUEST_BUCKETS,
     { method: METHOD, route: ROUTE },
   ),
@@ -111,7 +111,7 @@ export const METRICS = {
     outcome: '`done`, `refused`; `unavailable`: not sent; `unknown`: may have been executed',
   }),
   provider_call_duration_seconds: histogram(
-    'Duration of calls to the provider, without the wait for a rate permit.',
+    'Duration of calls to the provider, after the wait for a rate permit.',
     CALL_BUCKETS,
     { method: PROVIDER_METHOD },
   ),
@@ -158,8 +158,8 @@ export const METRICS = {
   job_seconds: histogram('Duration of a row or a run of a job.', JOB_BUCKETS, { name: JOB_NAME }),
   job_pending: sharedGauge('Rows that wait for a job.', { name: WAITED_FOR }),
   job_oldest_seconds: sharedGauge(
-    'Time that the oldest row has waited for a job; 0 without any. Queued orders of renewals, failing ' +
-      'webhooks, and renewals that wait for customers do not count.',
+    'Time that the oldest row has waited for a job, without renewals in the queue or waiting for customers, ' +
+      'and failing webhooks; 0 without any.',
     { name: WAITED_FOR },
   ),
   webhook_attempts_total: counter('Attempts to send an event to a webhook.', {
@@ -172,7 +172,7 @@ export const METRICS = {
     CALL_BUCKETS,
   ),
   webhooks_disabled: sharedGauge('Webhooks whose receivers failed for three days or returned 410.'),
-  closed_for_maintenance: sharedGauge('1 while the service is closed for maintenance: orders return 503.'),
+  closed_for_maintenance: sharedGauge('1 while the service is closed for maintenance.'),
   replicas: sharedGauge('Replicas that reported in the last 20 seconds.'),
   catalog_age_seconds: gauge(
     'Age of the oldest copy that customers requested from this replica in 15 minutes, if they did.',
@@ -181,12 +181,10 @@ export const METRICS = {
   database_pool_connections: gauge('Connections of this replica to the database.', {
     state: '`idle`, `busy`; `waiting`: requests for one',
   }),
-  database_up: gauge(
-    '1 if the database responded to this scrape in time; otherwise shared metrics are absent.',
-  ),
+  database_up: gauge('1 if the database responded to this scrape in time.'),
   database_size_bytes: sharedGauge('Size of the database.'),
   database_standbys: sharedGauge(
-    'Standbys that stream from the database. A role without pg_read_all_stats sees replication slots only.',
+    'Standbys that stream from the database; without pg_read_all_stats, replication slots only.',
   ),
   database_archive_failing: sharedGauge(
     '1 if the last attempt to archive a WAL file failed. Absent if archive_mode is off.',
@@ -201,8 +199,8 @@ export const METRICS = {
   audit_violations: sharedGauge('Rows that broke an invariant in the last audit of the books.', {
     scope: SCOPE,
   }),
-  ready: gauge('1 if this replica should receive requests, as GET /health/ready reports.'),
-  build_info: gauge('Always 1; the label has the version of this replica.', {
+  ready: gauge('1 if GET /health/ready reports ready.'),
+  build_info: gauge('Always 1; the label shows the version of this replica.', {
     version: 'as in package.json',
   }),
 } satisfies Readonly<Record<string, MetricDefinition>>;
