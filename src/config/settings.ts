@@ -231,7 +231,7 @@ export const SETTINGS = {
     maxConnections: setting('MAX_CONNECTIONS', integer(1, 1_000_000), {
       default: '2000',
       description:
-        'Client connections per replica. An address gets at most half of them, `TRUSTED_PROXIES` all but 2 %.',
+        'Client connections per replica. An address gets at most half, `TRUSTED_PROXIES` all but 2 %.',
     }),
     keepAliveSeconds: setting('KEEP_ALIVE_SECONDS', integer(15, 3600), {
       default: '65',
@@ -488,7 +488,7 @@ export const SETTINGS = {
       default: '',
       defaultText: 'none',
       description:
-        'Targets of direct calls in spite of `HTTPS_PROXY`, comma-separated: domains with their subdomains, ' +
+        'Targets of direct calls in spite of `HTTPS_PROXY`, comma-separated: domains with subdomains, ' +
         'addresses, networks in CIDR notation, each with a port if needed, or `*` for all.',
     }),
   },

@@ -158,8 +158,8 @@ export const METRICS = {
   job_seconds: histogram('Duration of a row or a run of a job.', JOB_BUCKETS, { name: JOB_NAME }),
   job_pending: sharedGauge('Rows that wait for a job.', { name: WAITED_FOR }),
   job_oldest_seconds: sharedGauge(
-    'Time that the oldest row has waited for a job, without renewals in the queue or waiting for customers, ' +
-      'and failing webhooks; 0 without any.',
+    'Time that the oldest row has waited for a job; 0 without any. Renewals in the queue or waiting for ' +
+      'customers, and failing webhooks, do not count.',
     { name: WAITED_FOR },
   ),
   webhook_attempts_total: counter('Attempts to send an event to a webhook.', {
