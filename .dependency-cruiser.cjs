@@ -19,6 +19,7 @@ const allowed = {
   catalog: ['http', 'common', 'jobs', 'config', 'database', 'metrics', 'provider', 'auth', 'pricing'],
   proxies: ['http', 'common', 'jobs', 'config', 'database', 'auth'],
   webhooks: ['tracing', 'http', 'common', 'jobs', 'config', 'database', 'metrics', 'auth', 'events'],
+  oauth: ['http', 'common', 'jobs', 'config', 'database', 'auth', 'webhooks'],
   orders: [
     'tracing',
     'http',
@@ -98,6 +99,7 @@ const allowed = {
     'database',
     'metrics',
     'auth',
+    'oauth',
     'users',
     'ledger',
     'catalog',
@@ -110,6 +112,7 @@ const allowed = {
   usage: ['http', 'common', 'database', 'auth', 'ledger', 'catalog', 'renewals'],
   health: ['common', 'database', 'metrics', 'auth'],
   staff: [
+    'oauth',
     'http',
     'common',
     'jobs',

@@ -7,7 +7,7 @@
  */
 const tables = {
   accounts: { owner: 'ledger', readers: ['orders', 'payments', 'renewals', 'staff', 'usage', 'users'] },
-  api_tokens: { owner: 'auth', readers: ['orders', 'proxies', 'staff', 'usage'] },
+  api_tokens: { owner: 'auth', readers: ['oauth', 'orders', 'proxies', 'staff', 'usage'] },
   audit_log: { owner: 'staff', readers: ['proxies'] },
   audit_runs: { owner: 'integrity', readers: ['status'] },
   blocked_receivers: { owner: 'webhooks' },
@@ -33,6 +33,9 @@ const tables = {
     readers: ['staff', 'usage'],
   },
   maintenance: { owner: 'sync', readers: ['orders', 'proxy-refunds'] },
+  oauth_clients: { owner: 'oauth' },
+  oauth_codes: { owner: 'oauth' },
+  oauth_grants: { owner: 'oauth' },
   orders: {
     owner: 'orders',
     readers: [

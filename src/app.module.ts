@@ -14,6 +14,7 @@ import { IntegrityModule } from './integrity';
 import { Jobs } from './jobs';
 import { LedgerModule } from './ledger';
 import { MetricsServer } from './metrics';
+import { OAuthModule } from './oauth';
 import { longestOrderMs, OrdersModule, OrdersService } from './orders';
 import { PaymentsModule } from './payments';
 import { ProviderModule, ProxyProvider } from './provider';
@@ -67,6 +68,7 @@ export class AppModule implements OnModuleDestroy {
         HealthModule,
         AgentsModule.with(config),
         StaffModule,
+        ...(config.agents.oauth === 'on' ? [OAuthModule] : []),
         ...(config.compatible.px6 === 'on' ? [Px6CompatibleModule] : []),
         ...(config.payments.provider === 'off' ? [] : [PaymentsModule, StaffPaymentsModule]),
       ],

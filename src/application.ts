@@ -116,7 +116,7 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
   adapter.addPages(() => serveDescription(app, customers, ''));
   const staff = takesPayments ? { ...STAFF, modules: [...STAFF.modules, StaffPaymentsModule] } : STAFF;
   adapter.addPages(() => serveDescription(app, staff, 'staff/'));
-  adapter.addPages(() => serveNoOAuth(app));
+  if (config.agents.oauth === 'off') adapter.addPages(() => serveNoOAuth(app));
   return app;
 }
 

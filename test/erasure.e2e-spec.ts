@@ -32,8 +32,8 @@ const erase = (user: Pick<TestUser, 'id'>, runningProxies?: number): Promise<Sta
   });
 
 /** Tables whose rows of the user are deleted. */
-const DELETED = `blocked_receivers bulk_prolongations events export_links proxy_checks renewal_settings
-  webhook_attempts webhook_deliveries written_off_requests`;
+const DELETED = `blocked_receivers bulk_prolongations events export_links oauth_codes oauth_grants
+  proxy_checks renewal_settings webhook_attempts webhook_deliveries written_off_requests`;
 
 /** Columns that are cleared, by table. */
 const CLEARED: Readonly<Record<string, string>> = {
@@ -53,7 +53,7 @@ const CLEARED: Readonly<Record<string, string>> = {
 const KEPT: Readonly<Record<string, string>> = {
   accounts: 'user_id available held spent seq',
   api_tokens: `id user_id token_hash scopes origin issued_by daily_limit limited_by created_at expires_at
-    revoked_at`,
+    revoked_at text_expires_at`,
   audit_log: `id at via user_id token_id action target_type target_id refusal ip request_id idempotency_key
     request_hash`,
   deposit_refunds: `id deposit_id user_id amount state provider refund_key receipt_registration
@@ -141,7 +141,8 @@ const ERASED_MARKS = words(`
   accounts.low_balance api_tokens.allowed_ips api_tokens.name audit_log.after audit_log.before
   blocked_receivers.receiver bulk_prolongations.idempotency_key deposit_refunds.request
   deposits.idempotency_key deposits.payment_url deposits.receipt_email deposits.request events.data
-  export_links.name export_links.filter export_links.networks export_links.template orders.label
+  export_links.name export_links.filter export_links.networks export_links.template
+  oauth_codes.challenge oauth_codes.client_id oauth_codes.client_name oauth_codes.redirect_uri orders.label
   orders.idempotency_key orders.request_id orders.delivered_proxies proxies.label proxies.tags
   proxy_checks.exit_address renewal_rules.label renewal_rules.tag renewal_settings.paused_reason
   users.telegram_username users.tg_id users.username users.web_username webhook_attempts.response
@@ -182,6 +183,7 @@ describe('A customer who has left a mark everywhere', () => {
       'bulk_prolongations',
       'deposits',
       'export_links',
+      'oauth_codes',
       'proxies',
       'proxy_checks',
       'proxy_refunds',
@@ -271,6 +273,11 @@ describe('A customer who has left a mark everywhere', () => {
          VALUES ($3, $2, $4, 'refused', $1, NULL, now())`,
         proxyId,
         newOrder,
+      );
+      await run(
+        `INSERT INTO oauth_codes (code_hash, client_id, client_name, redirect_uri, challenge, user_id,
+                                  issuer_id, scopes, token_expires_at, expires_at)
+         VALUES ('', $1, $1, $1, $1, $2, 1, '{}', now(), now())`,
       );
       await run(
         `INSERT INTO price_rules (user_id, markup_percent, valid_from, created_by, reason)

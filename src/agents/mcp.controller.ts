@@ -74,7 +74,7 @@ export class McpController {
 
   @Post()
   @HttpCode(200)
-  @AnyToken()
+  @AnyToken({ acceptsOAuth: true })
   @UnparsedBody()
   @ApiExcludeEndpoint()
   async serve(

@@ -3,6 +3,8 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Application, Request, Response } from 'express';
 import { InvalidToken, NotAuthenticated } from '../auth';
 import type { DomainError } from '../common';
+import { AppConfig } from '../config';
+import { challengeParameters } from '../oauth';
 
 const DESCRIPTION = 'Use a token of this shop, in the header Authorization: Bearer prx_...';
 
@@ -20,12 +22,19 @@ export function serveNoOAuth(app: NestExpressApplication): void {
   }
 }
 
-/** Adds a description to the challenge. Other routes' challenges are specified without one. */
+/**
+ * Adds a description to the challenge, and the way to OAuth. Other routes' challenges are specified without
+ * both.
+ */
 @Catch(NotAuthenticated, InvalidToken)
 export class WrongTokenFilter implements ExceptionFilter<DomainError> {
+  constructor(private readonly config: AppConfig) {}
+
   catch({ detail, code }: DomainError, host: ArgumentsHost): void {
     const response = host.switchToHttp().getResponse<Response>();
-    const challenge = `Bearer error="invalid_token", error_description="${DESCRIPTION}"`;
-    response.status(401).set('WWW-Authenticate', challenge).json({ detail, code });
+    const challenge = [`Bearer error="invalid_token"`, `error_description="${DESCRIPTION}"`];
+    const oauth = challengeParameters(this.config);
+    if (oauth !== null) challenge.push(oauth);
+    response.status(401).set('WWW-Authenticate', challenge.join(', ')).json({ detail, code });
   }
 }

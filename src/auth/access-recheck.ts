@@ -50,8 +50,18 @@ export class AccessRecheck {
   async assertStillAllowed(request: Request, scope: Scope): Promise<void> {
     const text = tokenOf(request);
     if (text === undefined) throw new NotAuthenticated();
+    await this.callerOf(text, request, scope);
+  }
+
+  /**
+   * Finds the caller of a token, which may come from a form.
+   *
+   * @throws InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions
+   */
+  async callerOf(text: string, request: Request, scope: Scope | null): Promise<Caller> {
     const caller = await this.tokens.findCaller(text);
     if (!caller) throw new InvalidToken();
     assertAllowed(caller, scope, request);
+    return caller;
   }
 }

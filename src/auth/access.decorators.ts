@@ -14,7 +14,7 @@ export const STAFF_SCHEME = 'staff';
 export type Access =
   | { readonly public: true; readonly takesBody: boolean }
   /** `null` allows any valid token: the handler checks its scopes. */
-  | { readonly public: false; readonly scope: Scope | null };
+  | { readonly public: false; readonly scope: Scope | null; readonly acceptsOAuth?: boolean };
 
 /**
  * Marks a route that needs no token.
@@ -34,8 +34,13 @@ export const Scopes = (scope: Scope) =>
     ApiSecurity(isStaffScope(scope) ? STAFF_SCHEME : CUSTOMERS_SCHEME, [scope]),
   );
 
-/** Marks a route that needs a valid token, whose scopes the handler checks. */
-export const AnyToken = () => SetMetadata<string, Access>(ACCESS, { public: false, scope: null });
+/**
+ * Marks a route that needs a valid token, whose scopes the handler checks.
+ *
+ * @param acceptsOAuth whether tokens of OAuth clients open the route; they open no other one
+ */
+export const AnyToken = ({ acceptsOAuth = false } = {}) =>
+  SetMetadata<string, Access>(ACCESS, { public: false, scope: null, acceptsOAuth });
 
 export const REPLAYS = 'replays';
 

@@ -40,7 +40,7 @@ export class AccessGuard implements CanActivate {
       if (access.takesBody) this.limitStrangers(request, http.getResponse<Response>());
       return true;
     }
-    const caller = await this.identify(request);
+    const caller = await this.identify(request, access.acceptsOAuth === true);
     setRequestUser(caller.userId, { tokenId: caller.tokenId, issuedBy: caller.issuedBy });
     request.user = this.limit(caller, request, http.getResponse<Response>(), context);
     assertAllowed(caller, access.scope, request);
@@ -63,14 +63,16 @@ export class AccessGuard implements CanActivate {
   }
 
   /** Finds the caller. After too many failures of an address, only tokens that were valid are looked up. */
-  private async identify(request: Request): Promise<Caller> {
+  private async identify(request: Request, acceptsOAuth: boolean): Promise<Caller> {
     if (this.limits.barsAddresses) {
       const refusal = this.limits.refusalOf(plainAddress(request.ip));
       const text = tokenOf(request);
       if (refusal && !(text !== undefined && this.tokens.wasValid(text))) throw refusal;
     }
     try {
-      return await this.authenticate(request);
+      const caller = await this.authenticate(request);
+      if (caller.origin === 'oauth' && !acceptsOAuth) throw new InvalidToken();
+      return caller;
     } catch (error) {
       if (error instanceof NotAuthenticated || error instanceof InvalidToken) {
         this.limits.countFailure(plainAddress(request.ip));

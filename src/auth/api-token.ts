@@ -1,5 +1,7 @@
-/** Issuer of a token: staff (or the command line), the customer, or a sign-in. */
-export type TokenOrigin = 'staff' | 'customer' | 'sign-in';
+/**
+ * Issuer of a token: staff (or the command line), the customer, a sign-in, or the consent to an OAuth client.
+ */
+export type TokenOrigin = 'staff' | 'customer' | 'sign-in' | 'oauth';
 
 /** A token without its hash. The token's text is shown once and not stored. */
 export interface ApiToken {

@@ -30,7 +30,7 @@ import { generateToken, hashToken, hexHashOf, isWellFormedToken } from './token-
 /** The user who makes a request, with the rights of their token. */
 export interface Caller extends Pick<
   ApiToken,
-  'userId' | 'scopes' | 'allowedIps' | 'dailyLimit' | 'limitedBy' | 'issuedBy'
+  'userId' | 'scopes' | 'allowedIps' | 'dailyLimit' | 'limitedBy' | 'issuedBy' | 'origin'
 > {
   readonly tokenId: number;
   readonly isBlocked: boolean;
@@ -51,6 +51,8 @@ export interface NewToken {
   /** Id of the issuing token. The command line omits it, and may issue any token. */
   readonly issuedBy?: number | undefined;
   readonly origin?: TokenOrigin | undefined;
+  /** Time until which the text of an OAuth token works, unless `renewText` replaces the text. */
+  readonly textExpiresAt?: Date | undefined;
 }
 
 /** Maximum number of tokens that are remembered as valid, of about 150 bytes each. */
@@ -106,8 +108,8 @@ export class TokensService {
         queryRow<ApiToken>(
           manager,
           `INSERT INTO api_tokens (user_id, token_hash, name, origin, scopes, expires_at, allowed_ips,
-                                 daily_limit, issued_by, limited_by)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING ${COLUMNS}`,
+                                 daily_limit, issued_by, limited_by, text_expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${COLUMNS}`,
           [
             token.userId,
             hashToken(text),
@@ -119,6 +121,7 @@ export class TokensService {
             allowed.dailyLimit,
             allowed.issuedBy,
             allowed.limitedBy,
+            token.textExpiresAt ?? null,
           ],
         ),
     );
@@ -131,6 +134,23 @@ export class TokensService {
     const isOver = issuer?.expiresAt && issuer.expiresAt <= this.clock.now();
     if (!issuer || issuer.revokedAt || isOver) throw new InvalidToken();
     return issuer;
+  }
+
+  /**
+   * Replaces the text of an OAuth token, so that the earlier text no longer works. The token keeps its id,
+   * and therefore what it spent of its daily limit.
+   *
+   * @returns the new text; null if the token or its issuer has ended
+   */
+  async renewText(id: number, textExpiresAt: Date, manager: EntityManager): Promise<string | null> {
+    const text = generateToken();
+    const renewed = await queryRows(
+      manager,
+      `UPDATE api_tokens token SET token_hash = $3, text_expires_at = $4
+        WHERE id = $1 AND origin = 'oauth' AND ${STILL_WORKS} AND ${ISSUER_STILL_WORKS} RETURNING id`,
+      [id, this.clock.now(), hashToken(text), textExpiresAt],
+    );
+    return renewed.length > 0 ? text : null;
   }
 
   list(userId: number, { cursor, limit }: PageRequest): Promise<ApiToken[]> {
@@ -273,13 +293,13 @@ export class TokensService {
     const rows = await preparedRows<FoundToken>(
       this.dataSource,
       `SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps",
-              daily_limit AS "dailyLimit", limited_by AS "limitedBy", issued_by AS "issuedBy",
+              daily_limit AS "dailyLimit", limited_by AS "limitedBy", issued_by AS "issuedBy", origin,
               blocked_at IS NOT NULL AS "isBlocked",
               proxies_revision AS "proxiesRevision", encode(token_hash, 'hex') AS hash,
               coalesce(last_used_at > $3, false) AS "isUseRecorded"
          FROM api_tokens token JOIN users ON users.id = token.user_id
-        WHERE token_hash = ANY ($1::bytea[]) AND revoked_at IS NULL
-          AND (expires_at IS NULL OR expires_at > $2)`,
+        WHERE token_hash = ANY ($1::bytea[]) AND ${STILL_WORKS}
+          AND (origin <> 'oauth' OR (text_expires_at > $2 AND ${ISSUER_STILL_WORKS}))`,
       [hashes.map((hash) => `\\x${hash}`), now, new Date(now.getTime() - LAST_USED_STEP_MS)],
     );
     return new Map(rows.map((token) => [token.hash, token]));
@@ -314,6 +334,11 @@ const DESCENDANTS = `
   SELECT id FROM descendant`;
 
 const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
+
+/** Condition for OAuth tokens, which end with the token that issued them. */
+const ISSUER_STILL_WORKS = `EXISTS (
+  SELECT FROM api_tokens issuer WHERE issuer.id = token.issued_by AND issuer.revoked_at IS NULL
+     AND (issuer.expires_at IS NULL OR issuer.expires_at > $2))`;
 
 /** Columns that refer to a token. Each has an index, without which deleting a token reads the whole table. */
 export const TOKEN_REFERENCES = [

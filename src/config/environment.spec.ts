@@ -73,6 +73,7 @@ describe('The environment', () => {
         compareSeconds: 3600,
         sourcesFile: undefined,
       },
+      agents: { oauth: 'off' },
       compatible: { px6: 'off' },
       local: { dataDir: '.data' },
       outgoing: { httpsProxy: undefined, noProxy: '' },

@@ -1,5 +1,5 @@
 import { readSecretFiles } from './secret-files';
-import { isOnItsOwn, type Lookup, settingGroups, type Settings } from './settings';
+import { isEncryptedOrLocal, isOnItsOwn, type Lookup, settingGroups, type Settings } from './settings';
 import { readTuning, type Tuning, TUNING_VARIABLE } from './tuning';
 
 /** Process environment, checked and typed, in groups. */
@@ -35,7 +35,12 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
   });
   // A secret that could not be read must not also be reported as missing.
   if (fileProblems.length === 0) {
-    problems.push(...databaseProblems(given), ...providerProblems(given, needs), ...paymentsProblems(given));
+    problems.push(
+      ...databaseProblems(given),
+      ...providerProblems(given, needs),
+      ...paymentsProblems(given),
+      ...oauthProblems(given),
+    );
   }
   const { tuning, problems: tuningProblems } = readTuning(given(TUNING_VARIABLE));
   problems.push(...tuningProblems);
@@ -65,6 +70,15 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
       yield 'PX6_API_KEY is missing (PROVIDER=sandbox runs without a real provider)';
     }
   }
+}
+
+/** Yields mistakes in the combination of OAuth's variables. */
+function* oauthProblems(given: Lookup): Generator<string> {
+  const url = given('PUBLIC_URL');
+  if (given('MCP_OAUTH') !== 'on' || (url !== undefined && !URL.canParse(url))) return;
+  if (url === undefined) yield 'PUBLIC_URL is missing: MCP_OAUTH=on needs it';
+  else if (!isEncryptedOrLocal(url)) yield 'PUBLIC_URL must be https for MCP_OAUTH=on: tokens travel to it';
+  else if (new URL(url).pathname !== '/') yield 'PUBLIC_URL must have no path for MCP_OAUTH=on';
 }
 
 /** Yields mistakes in the combination of the payment variables. */

@@ -125,9 +125,13 @@ const databaseUrl = z
 
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
+/** Whether secrets may travel to a URL: it is https, or on this machine. */
+export const isEncryptedOrLocal = (href: string): boolean =>
+  href.startsWith('https:') || LOOPBACK_HOSTS.has(new URL(href).hostname);
+
 const providerUrl = z
   .url({ protocol: /^https?$/, normalize: true, abort: true })
-  .refine((href) => href.startsWith('https:') || LOOPBACK_HOSTS.has(new URL(href).hostname), {
+  .refine(isEncryptedOrLocal, {
     error: 'must be https unless it is on this machine: the key travels in the path',
   })
   .transform((href) => href.replace(/\/+$/, ''))
@@ -151,7 +155,7 @@ const publicUrl = z
 
 /** The URL must be encrypted, because the secret travels in a header. */
 const paymentsUrl = publicUrl
-  .refine((href) => href.startsWith('https:') || LOOPBACK_HOSTS.has(new URL(href).hostname), {
+  .refine(isEncryptedOrLocal, {
     error: 'must be https unless it is on this machine: the secret travels in a header',
   })
   .describe('an HTTP(S) URL without login, query or fragment');
@@ -462,6 +466,14 @@ export const SETTINGS = {
       defaultText: 'none: no other payments are accepted',
       description:
         'JSON file of [other payment sources](payments.md#other-sources) with their secrets and limits.',
+    }),
+  },
+  agents: {
+    oauth: setting('MCP_OAUTH', oneOf('off', 'on'), {
+      default: 'off',
+      description:
+        'Whether agents that take no header [connect by OAuth](agents.md#connect-by-oauth). Requires ' +
+        '`PUBLIC_URL` with https and without a path.',
     }),
   },
   compatible: {

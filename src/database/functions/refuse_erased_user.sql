@@ -36,3 +36,5 @@ CREATE OR REPLACE TRIGGER proxy_refunds_not_of_erased BEFORE INSERT ON proxy_ref
 -- A payment that is found later still gets its deposit, which has no key.
 CREATE OR REPLACE TRIGGER deposits_not_of_erased BEFORE INSERT ON deposits
   FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_erased_user();
+CREATE OR REPLACE TRIGGER oauth_codes_not_of_erased BEFORE INSERT ON oauth_codes
+  FOR EACH ROW EXECUTE FUNCTION refuse_erased_user();

@@ -5,6 +5,7 @@ import type { QueryRunner } from 'typeorm';
 /** Files of `baseline/`, in order: tables may refer to tables of earlier files. */
 const AREAS = [
   'users',
+  'oauth',
   'orders',
   'refunds',
   'payments',

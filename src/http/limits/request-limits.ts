@@ -18,6 +18,8 @@ const TIMES_FOR_WIDE_NETWORK = 4;
 const LINK_REQUESTS_PER_MINUTE = 1200;
 /** Maximum sign-ins of a user. Opening the app takes one, which writes an event. */
 const SIGN_INS_PER_MINUTE = 20;
+/** Maximum number of OAuth clients that an address registers. Each is a row of the database. */
+const REGISTRATIONS_PER_MINUTE = 20;
 /** Maximum webhook tests of a user. Each sends a request to an address that a customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
@@ -63,6 +65,7 @@ export class RequestLimits {
   private readonly full = new RequestCounter('connections-full', 1, 2);
   private readonly failures: readonly RequestCounter[];
   private readonly pages: readonly RequestCounter[];
+  private readonly registrations = byNetwork('registration', REGISTRATIONS_PER_MINUTE);
   /** The last minute in which an address reached its limit of failed authentications. */
   private barredMinute = 0;
   private cleanedMinute = 0;
@@ -110,6 +113,11 @@ export class RequestLimits {
   /** Counts a request for a page of the description. @throws TooManyRequests without counting the request */
   admitPage(address: string | null): void {
     this.take(null, ...keysOf(this.pages, address));
+  }
+
+  /** Counts a registration of an OAuth client. @throws TooManyRequests without counting the registration */
+  admitRegistration(address: string | null): void {
+    this.take(null, ...keysOf(this.registrations, address));
   }
 
   /** Counts an event under all of the keys, or under none if any of them has reached its limit. */
@@ -172,7 +180,7 @@ export class RequestLimits {
 
   /** Shares this replica's counts with the other replicas, and reads their counts. */
   async share(): Promise<void> {
-    const ofNetworks = [...this.failures, ...this.pages, this.full];
+    const ofNetworks = [...this.failures, ...this.pages, ...this.registrations, this.full];
     const ofIds = [this.tokens, this.users, this.links, this.signIns, this.webhookTests];
     const counters = [...ofIds, ...ofNetworks];
     const taken = counters.flatMap((counter) =>

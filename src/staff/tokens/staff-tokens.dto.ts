@@ -68,8 +68,9 @@ export class TokenOut extends OmitType(Token, ['state', 'is_current', 'issued_by
   issued_by!: number | null;
 
   @ApiChoice(
-    ['staff', 'customer', 'sign-in'],
-    'The issuer: staff or the command line, its customer, or a sign-in with Telegram',
+    ['staff', 'customer', 'sign-in', 'oauth'],
+    'The issuer: staff or the command line, its customer, a sign-in with Telegram, or the consent of its ' +
+      'customer to an agent (OAuth)',
     'staff',
   )
   origin!: TokenOrigin;

@@ -14,6 +14,7 @@ import {
 } from '../../database';
 import { EVENTS_DATA } from '../../events';
 import { LEDGER_DATA } from '../../ledger';
+import { OAUTH_DATA } from '../../oauth';
 import { OPEN_STATES, ORDERS_DATA } from '../../orders';
 import { PAYMENTS_DATA } from '../../payments';
 import { PROXIES_DATA } from '../../proxies';
@@ -36,6 +37,7 @@ const DATA: PersonalData = {
   ...RENEWALS_DATA,
   ...WEBHOOKS_DATA,
   ...TOKENS_DATA,
+  ...OAUTH_DATA,
   ...USERS_DATA,
   ...EVENTS_DATA,
 };

@@ -178,12 +178,7 @@ export class StaffUsersController {
     @IdParam('user_id') userId: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<UserOut> {
-    return this.auditLog.recordChange(audit, async (manager, record) => {
-      const { before, after } = await this.users.setBlocked(userId, true ? reason : null, manager);
-      await this.tokens.assertMayEnd(audit.caller, 'user_id', [userId], manager);
-      await record({ reason, before: toUserRecord(before), after: toUserRecord(after) });
-      return withLinks(toUserRecord(after));
-    });
+    return this.setBlocked(audit, userId, reason, reason);
   }
 
   @Post(':user_id/unblock')
@@ -203,8 +198,18 @@ export class StaffUsersController {
     @IdParam('user_id') userId: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<UserOut> {
+    return this.setBlocked(audit, userId, reason, null);
+  }
+
+  /** @param blockedReason null unblocks the user */
+  private setBlocked(
+    audit: AuditContext,
+    userId: number,
+    reason: string,
+    blockedReason: string | null,
+  ): Promise<UserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      const { before, after } = await this.users.setBlocked(userId, false ? reason : null, manager);
+      const { before, after } = await this.users.setBlocked(userId, blockedReason, manager);
       await this.tokens.assertMayEnd(audit.caller, 'user_id', [userId], manager);
       await record({ reason, before: toUserRecord(before), after: toUserRecord(after) });
       return withLinks(toUserRecord(after));

@@ -39,8 +39,9 @@ CREATE TABLE api_tokens (
   token_hash bytea NOT NULL UNIQUE,
   name text,
   scopes text[] NOT NULL,
-  -- How the token was created: by staff (or the command line), by the customer, or by a sign-in.
-  origin text NOT NULL DEFAULT 'staff' CHECK (origin IN ('staff', 'customer', 'sign-in')),
+  -- How the token was created: by staff (or the command line), by the customer, by a sign-in, or by the
+  -- customer's consent to an OAuth client.
+  origin text NOT NULL DEFAULT 'staff' CHECK (origin IN ('staff', 'customer', 'sign-in', 'oauth')),
   -- The token that issued this token; null if the command line or a sign-in issued it.
   issued_by bigint REFERENCES api_tokens,
   -- Networks from which the token may be used; null for all.
@@ -54,7 +55,11 @@ CREATE TABLE api_tokens (
   expires_at timestamptz,
   revoked_at timestamptz,
   -- Accurate to the minute.
-  last_used_at timestamptz
+  last_used_at timestamptz,
+  -- Time until which the text of an OAuth token works. A refresh replaces the text.
+  text_expires_at timestamptz,
+  CONSTRAINT api_tokens_oauth_check CHECK (
+    (origin = 'oauth') = (text_expires_at IS NOT NULL) AND (origin <> 'oauth' OR issued_by IS NOT NULL))
 );
 CREATE INDEX api_tokens_user_id_idx ON api_tokens (user_id);
 CREATE INDEX api_tokens_issued_by_idx ON api_tokens (issued_by) WHERE issued_by IS NOT NULL;

@@ -1,0 +1,103 @@
+import { Injectable } from '@nestjs/common';
+import type { CustomerScope } from '../auth';
+import { AppConfig } from '../config';
+import { grantableScopes } from './agent-scopes';
+import { OAuthClients, type OAuthClient } from './clients.service';
+import { OAuthError } from './oauth-error';
+import { isRegistered, withParameters } from './redirect-uri';
+import { oauthUrls } from './urls';
+
+/** Parameters of an authorization request. The page returns them, so that no replica stores the request. */
+export const PARAMETERS = [
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'scope',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'resource',
+] as const;
+
+export type Parameters = ReadonlyMap<string, string>;
+
+/** Where the responses to an authorization request go. The client registered the redirect URI. */
+export interface Destination {
+  readonly client: OAuthClient;
+  readonly redirectUri: string;
+}
+
+export interface AuthorizationRequest extends Destination {
+  readonly challenge: string;
+  /** Scopes that the client requests, or all that an agent can have. */
+  readonly scopes: readonly CustomerScope[];
+}
+
+/** A message for the customer, because there is no trustworthy client to which an error could be sent. */
+export class NoDestination extends Error {}
+
+@Injectable()
+export class AuthorizationRequests {
+  constructor(
+    private readonly clients: OAuthClients,
+    private readonly config: AppConfig,
+  ) {}
+
+  /**
+   * Returns where the responses to a request may go. Before this is known, nothing may be sent to the URI.
+   *
+   * @throws NoDestination
+   */
+  async destinationOf(parameters: Parameters): Promise<Destination> {
+    const client = await this.clients.find(parameters.get('client_id') ?? '');
+    if (!client) throw new NoDestination('This agent is not registered here. Start again in the agent.');
+    const redirectUri = parameters.get('redirect_uri') ?? '';
+    if (!isRegistered(client.redirectUris, redirectUri)) {
+      throw new NoDestination('The agent wants to return to an address that it has not registered.');
+    }
+    return { client, redirectUri };
+  }
+
+  /** Reads the other parameters. @throws OAuthError */
+  read(destination: Destination, parameters: Parameters): AuthorizationRequest {
+    if (parameters.get('response_type') !== 'code') {
+      throw new OAuthError('unsupported_response_type', 'response_type must be code');
+    }
+    const challenge = parameters.get('code_challenge') ?? '';
+    if (parameters.get('code_challenge_method') !== 'S256' || !/^[\w-]{43}$/.test(challenge)) {
+      throw new OAuthError(
+        'invalid_request',
+        'code_challenge must be given, with code_challenge_method S256',
+      );
+    }
+    assertResource(parameters, this.config);
+    return { ...destination, challenge, scopes: this.scopesOf(parameters.get('scope')) };
+  }
+
+  private scopesOf(text: string | undefined): CustomerScope[] {
+    const grantable = grantableScopes(this.config);
+    if (text === undefined || text === '') return grantable;
+    const requested = new Set(text.split(' '));
+    const scopes = grantable.filter((scope) => requested.has(scope));
+    if (scopes.length === 0) throw new OAuthError('invalid_scope', 'no requested scope can be granted');
+    return scopes;
+  }
+
+  /** Returns the URL of a response, which names this server so that clients notice a mix-up (RFC 9207). */
+  responseUrl(
+    { redirectUri }: Destination,
+    parameters: Parameters,
+    response: Record<string, string>,
+  ): string {
+    const issuer = oauthUrls(this.config)?.issuer;
+    return withParameters(redirectUri, { ...response, state: parameters.get('state'), iss: issuer });
+  }
+}
+
+/** Checks the resource that a request names, if it names one (RFC 8707). @throws OAuthError */
+export function assertResource(parameters: Parameters, config: AppConfig): void {
+  const resource = parameters.get('resource');
+  if (resource !== undefined && resource !== oauthUrls(config)?.resource) {
+    throw new OAuthError('invalid_target', 'resource must be the URL of this MCP server');
+  }
+}

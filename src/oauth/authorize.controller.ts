@@ -1,0 +1,153 @@
+import { Controller, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { AccessRecheck, type CustomerScope, isStaffScope, Public } from '../auth';
+import { DomainError, Money, plainAddress } from '../common';
+import { receivedBytes, RequestLimits, UnparsedBody } from '../http';
+import { BUY, LOOK, PASSWORDS } from './agent-scopes';
+import {
+  type AuthorizationRequest,
+  AuthorizationRequests,
+  type Destination,
+  NoDestination,
+  type Parameters,
+} from './authorization-request';
+import { consentPage, DAYS, messagePage, sendPage } from './consent-page';
+import { type Consent, OAuthGrants } from './grants.service';
+import { OAuthError, readParameters } from './oauth-error';
+
+const MAX_BODY_BYTES = 32 * 1024;
+
+/** A mistake of the customer in the form. */
+class Mistake extends Error {
+  constructor(
+    message: string,
+    readonly status = 400,
+  ) {
+    super(message);
+  }
+}
+
+/** Serves the page on which a customer allows a client to use `/mcp`. The page has no session or cookie. */
+@ApiExcludeController()
+@Controller('authorize')
+export class AuthorizeController {
+  constructor(
+    private readonly requests: AuthorizationRequests,
+    private readonly grants: OAuthGrants,
+    private readonly access: AccessRecheck,
+    private readonly limits: RequestLimits,
+  ) {}
+
+  @Get()
+  @Public()
+  async show(@Req() request: Request, @Res() response: Response): Promise<void> {
+    this.limits.admitPage(plainAddress(request.ip));
+    const query = request.url.split('?')[1] ?? '';
+    await this.serve(query, response, (read, parameters) => {
+      sendPage(response, 200, consentPage(read, parameters), read.redirectUri);
+    });
+  }
+
+  @Post()
+  @HttpCode(303)
+  @Public({ maxBodyBytes: MAX_BODY_BYTES })
+  @UnparsedBody()
+  async decide(@Req() request: Request, @Res() response: Response): Promise<void> {
+    // The customer pastes a token each time, so a form of another site could only use that site's own token.
+    // It must not do even this, because the customer would then use an account of somebody else.
+    const site = request.get('sec-fetch-site') ?? 'same-origin';
+    if (site !== 'same-origin') {
+      sendPage(response, 403, messagePage('Another site sent this form. Start again in the agent.'));
+      return;
+    }
+    await this.serve(receivedBytes(request).toString(), response, async (read, parameters) => {
+      if (parameters.get('decision') !== 'allow') {
+        throw new OAuthError('access_denied', 'the customer refused');
+      }
+      try {
+        const consent = await this.readConsent(read, parameters, request);
+        this.redirect(response, read, parameters, { code: await this.grants.createCode(read, consent) });
+      } catch (error) {
+        if (!(error instanceof Mistake)) throw error;
+        sendPage(response, error.status, consentPage(read, parameters, error.message), read.redirectUri);
+      }
+    });
+  }
+
+  /** Reads a request and responds to it. Sends errors to the client only if its redirect URI is certain. */
+  private async serve(
+    text: string,
+    response: Response,
+    respond: (request: AuthorizationRequest, parameters: Parameters) => Promise<void> | void,
+  ): Promise<void> {
+    let destination: Destination | undefined;
+    let parameters: Parameters = new Map();
+    try {
+      parameters = readParameters(text);
+      destination = await this.requests.destinationOf(parameters);
+      await respond(this.requests.read(destination, parameters), parameters);
+    } catch (error) {
+      if (error instanceof OAuthError && destination) {
+        const { code, description } = error;
+        this.redirect(response, destination, parameters, { error: code, error_description: description });
+      } else if (error instanceof OAuthError || error instanceof NoDestination) {
+        sendPage(response, 400, messagePage(error.message));
+      } else {
+        throw error;
+      }
+    }
+  }
+
+  private redirect(
+    response: Response,
+    destination: Destination,
+    parameters: Parameters,
+    given: Record<string, string>,
+  ): void {
+    const url = this.requests.responseUrl(destination, parameters, given);
+    response.status(303).set({ Location: url, 'Cache-Control': 'no-store' }).end();
+  }
+
+  /** @throws Mistake */
+  private async readConsent(
+    { scopes: requested }: AuthorizationRequest,
+    form: Parameters,
+    request: Request,
+  ): Promise<Consent> {
+    const issuer = await this.access
+      .callerOf((form.get('token') ?? '').trim(), request, null)
+      .catch((error) => {
+        if (!(error instanceof DomainError) || error.kind === 'unavailable') throw error;
+        throw new Mistake(`The token does not work: ${error.detail}.`, 401);
+      });
+    if (issuer.origin === 'oauth' || issuer.scopes.some(isStaffScope)) {
+      throw new Mistake('Use a token of a customer, which is not that of an agent.', 403);
+    }
+    const buys = form.get('access') === 'buy';
+    const wanted: readonly CustomerScope[] = [
+      ...LOOK,
+      ...(buys ? BUY : []),
+      ...(form.get('passwords') === 'yes' ? PASSWORDS : []),
+    ];
+    const scopes = wanted.filter((scope) => requested.includes(scope) && issuer.scopes.includes(scope));
+    for (const scope of ['proxies:write', 'proxies:export'] as const) {
+      if (wanted.includes(scope) && !scopes.includes(scope)) {
+        throw new Mistake(`The token or the agent lacks what you allowed: ${scope}.`, 403);
+      }
+    }
+    if (scopes.length === 0) throw new Mistake('The token allows nothing that an agent could do.', 403);
+    const days = Number(form.get('days'));
+    if (!DAYS.includes(days)) throw new Mistake('Choose for how long.');
+    return { issuer, scopes, days, dailyLimit: buys ? readLimit(form.get('daily_limit') ?? '') : null };
+  }
+}
+
+/** Reads the daily limit in roubles, which an agent that buys must have. @throws Mistake */
+function readLimit(text: string): Money {
+  const amount = /^\d{1,9}([.,]\d{1,2})?$/.test(text.trim())
+    ? Money.parse(text.trim().replace(',', '.'))
+    : null;
+  if (!amount?.isPositive()) throw new Mistake('Say for how many roubles a day it may buy, e.g. 500.');
+  return amount;
+}

@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import type { Response } from 'express';
+import { type AuthorizationRequest, PARAMETERS, type Parameters } from './authorization-request';
+import { isOnLoopback } from './redirect-uri';
+
+/** Choices of how long a client's access lasts, in days. */
+export const DAYS = [1, 7, 30, 90, 365];
+const DEFAULT_DAYS = 30;
+
+const STYLE = `
+  body { font: 16px/1.5 system-ui, sans-serif; color: #1c1c1c }
+  main { max-width: 34rem; margin: 2rem auto; padding: 0 1rem }
+  h1 { font-size: 1.4rem; overflow-wrap: anywhere }
+  strong { overflow-wrap: anywhere }
+  fieldset { border: 1px solid #bbb; border-radius: 6px; margin: 1rem 0 }
+  label { display: block; margin: .4rem 0 }
+  input[name=token] { width: 100%; box-sizing: border-box; font: inherit; padding: .5rem }
+  input[name=daily_limit] { width: 6rem; font: inherit }
+  select { font: inherit }
+  button { font: inherit; padding: .6rem 1.6rem; margin: .5rem .5rem 0 0 }
+  button { border-radius: 6px; border: 1px solid #555 }
+  button[value=allow] { background: #0b5cad; color: #fff; border-color: #0b5cad }
+  .mistake { border-left: 4px solid #b00020; padding-left: .8rem }
+`;
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
+
+/** HTML that needs no escaping. */
+class Html {
+  constructor(readonly text: string) {}
+}
+
+type Value = string | number | Html | readonly Html[];
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+function toHtml(value: Value): string {
+  if (value instanceof Html) return value.text;
+  if (Array.isArray(value)) return value.map(toHtml).join('');
+  return String(value).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+}
+
+/** Escapes all values but HTML. */
+const html = (texts: TemplateStringsArray, ...values: readonly Value[]): Html =>
+  new Html(texts.map((text, at) => text + (at < values.length ? toHtml(values[at] ?? '') : '')).join(''));
+
+const page = (title: string, body: Html): string =>
+  html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${title}</title>
+        ${new Html(`<style>${STYLE}</style>`)}
+      </head>
+      <body>
+        <main>${body}</main>
+      </body>
+    </html> `.text;
+
+/** Returns the page on which a customer gives or refuses the consent. */
+export function consentPage(request: AuthorizationRequest, parameters: Parameters, mistake = ''): string {
+  const { client, redirectUri, scopes } = request;
+  const place = isOnLoopback(redirectUri) ? 'a program on this computer' : new URL(redirectUri).host;
+  const hidden = PARAMETERS.flatMap((name) => {
+    const value = parameters.get(name);
+    return value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}" /> `];
+  });
+  const days = DAYS.map(
+    (count) =>
+      html`<option value="${count}" ${count === DEFAULT_DAYS ? html` selected` : ''}>
+        ${count} ${count === 1 ? 'day' : 'days'}
+      </option>`,
+  );
+  const disabledUnless = (isOffered: boolean): Html => (isOffered ? html`` : html` disabled`);
+  return page(
+    `Connect ${client.name}`,
+    html`<h1>Connect “${client.name}”</h1>
+      <p>
+        It returns to <strong>${place}</strong>. Anybody can choose this name: allow it only if you started
+        this there.
+      </p>
+      ${mistake === '' ? '' : html`<p class="mistake" role="alert">${mistake}</p>`}
+      <form method="post" action="/authorize">
+        ${hidden}
+        <label
+          >Your token
+          <input name="token" type="password" autocomplete="off" placeholder="prx_…" required autofocus
+        /></label>
+        <fieldset>
+          <legend>It may</legend>
+          <label><input type="radio" name="access" value="look" checked /> look</label>
+          <label
+            ><input
+              type="radio"
+              name="access"
+              value="buy"
+              ${disabledUnless(scopes.includes('proxies:write'))}
+            />
+            look and buy, for at most
+            <input name="daily_limit" inputmode="decimal" autocomplete="off" aria-label="Roubles a day" />
+            roubles a day</label
+          >
+          <label
+            ><input
+              type="checkbox"
+              name="passwords"
+              value="yes"
+              ${disabledUnless(scopes.includes('proxies:export'))}
+            />
+            see passwords of proxies</label
+          >
+        </fieldset>
+        <label
+          >for
+          <select name="days">
+            ${days}
+          </select></label
+        >
+        <p>
+          <button name="decision" value="allow">Allow</button
+          ><button name="decision" value="deny" formnovalidate>Deny</button>
+        </p>
+      </form>
+      <p>
+        The agent gets a token of its own, which you can revoke at any time. It never sees the one that you
+        paste.
+      </p>`,
+  );
+}
+
+/** Returns a page with a message and nothing to press. */
+export const messagePage = (message: string): string =>
+  page(
+    'Not connected',
+    html`<h1>Not connected</h1>
+      <p>${message}</p>`,
+  );
+
+/**
+ * Sends a page, which can load nothing and cannot be framed.
+ *
+ * @param redirectUri where the response to the form may lead; browsers apply the policy to that redirect, too
+ */
+export function sendPage(response: Response, status: number, text: string, redirectUri?: string): void {
+  const targets = redirectUri === undefined ? `'none'` : `'self' ${sourceOf(redirectUri)}`;
+  response
+    .status(status)
+    .set('Cache-Control', 'no-store')
+    .set(
+      'Content-Security-Policy',
+      `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action ${targets}; base-uri 'none'; ` +
+        `frame-ancestors 'none'`,
+    )
+    .set('X-Frame-Options', 'DENY')
+    // Clients that open the page in a window of its own wait for what their own page in it reports.
+    .set('Cross-Origin-Opener-Policy', 'unsafe-none')
+    .type('html')
+    .send(text);
+}
+
+/** Returns the source of a policy that allows a URI. Policies cannot name IPv6 addresses. */
+function sourceOf(redirectUri: string): string {
+  const { origin, protocol, hostname } = new URL(redirectUri);
+  return hostname.startsWith('[') ? protocol : origin;
+}

@@ -1,0 +1,277 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { type Caller, type CustomerScope, hexHashOf, TokensService } from '../auth';
+import { Clock, compareDecimals, DomainError, Money } from '../common';
+import { inTransaction, queryRows } from '../database';
+import { Retention } from '../jobs';
+import type { AuthorizationRequest } from './authorization-request';
+import { OAuthClients } from './clients.service';
+import { OAuthError } from './oauth-error';
+
+/** Consent of a customer to a client. */
+export interface Consent {
+  readonly issuer: Pick<Caller, 'userId' | 'tokenId'>;
+  readonly scopes: readonly CustomerScope[];
+  readonly dailyLimit: Money | null;
+  readonly days: number;
+}
+
+/** Response of the token endpoint (RFC 6749, 5.1). */
+export interface IssuedTokens {
+  readonly access_token: string;
+  readonly token_type: 'Bearer';
+  readonly expires_in: number;
+  readonly refresh_token: string;
+  readonly scope: string;
+}
+
+const CODE_SECONDS = 60;
+const ACCESS_SECONDS = 3600;
+const DAY_MS = 86_400_000;
+/** Maximum number of a customer's valid OAuth tokens. A further consent revokes the oldest one. */
+const MOST_TOKENS = 10;
+/** Number of ended OAuth tokens that remain visible to a customer. */
+const MOST_ENDED = 20;
+
+interface Code {
+  readonly clientName: string;
+  readonly redirectUri: string;
+  readonly challenge: string;
+  readonly userId: number;
+  readonly issuerId: number;
+  readonly scopes: readonly CustomerScope[];
+  readonly dailyLimit: string | null;
+  readonly tokenExpiresAt: Date;
+  readonly expiresAt: Date;
+  readonly tokenId: number | null;
+}
+
+interface Grant {
+  readonly tokenId: number;
+  readonly refreshHash: string;
+  readonly scopes: readonly string[];
+  readonly expiresAt: Date;
+}
+
+/**
+ * Issues the tokens of OAuth. An OAuth token is a token of the customer that `/mcp` alone accepts. A refresh
+ * replaces its text, so that its limit per day and its place in the customer's list stay.
+ */
+@Injectable()
+export class OAuthGrants {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly tokens: TokensService,
+    private readonly clients: OAuthClients,
+    private readonly clock: Clock,
+    retention: Retention,
+  ) {
+    retention.add('OAuth codes', async () => ({ removed: await this.removeOldCodes(), next: null }));
+  }
+
+  /** Stores a consent. @returns the authorization code */
+  async createCode(
+    { client, redirectUri, challenge }: AuthorizationRequest,
+    consent: Consent,
+  ): Promise<string> {
+    const code = randomSecret();
+    const nowMs = this.clock.now().getTime();
+    await inTransaction(this.dataSource, async (manager) => {
+      await this.clients.recordUse(client.id, manager);
+      await manager.query(
+        `INSERT INTO oauth_codes (code_hash, client_id, client_name, redirect_uri, challenge, user_id,
+                                  issuer_id, scopes, daily_limit, token_expires_at, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+        [
+          hashOf(code),
+          client.id,
+          client.name,
+          redirectUri,
+          challenge,
+          consent.issuer.userId,
+          consent.issuer.tokenId,
+          consent.scopes,
+          consent.dailyLimit?.toString() ?? null,
+          new Date(nowMs + consent.days * DAY_MS),
+          new Date(nowMs + CODE_SECONDS * 1000),
+        ],
+      );
+    });
+    return code;
+  }
+
+  /**
+   * Exchanges an authorization code for a token, once. A second exchange revokes the token: one of the two
+   * clients has stolen the code.
+   *
+   * @throws OAuthError
+   */
+  async exchange(
+    code: string,
+    { clientId, redirectUri, verifier }: Record<'clientId' | 'redirectUri' | 'verifier', string>,
+  ): Promise<IssuedTokens> {
+    const exchanged = inTransaction(this.dataSource, async (manager) => {
+      const [row] = await queryRows<Code>(
+        manager,
+        `SELECT client_name AS "clientName", redirect_uri AS "redirectUri", challenge, user_id AS "userId",
+                issuer_id AS "issuerId", scopes, daily_limit AS "dailyLimit",
+                token_expires_at AS "tokenExpiresAt", expires_at AS "expiresAt", token_id AS "tokenId"
+           FROM oauth_codes WHERE code_hash = $1 AND client_id = $2 FOR UPDATE`,
+        [hashOf(code), clientId],
+      );
+      if (!row || row.redirectUri !== redirectUri || row.challenge !== challengeOf(verifier)) return null;
+      if (row.tokenId !== null) {
+        await this.tokens.revoke(row.tokenId, manager).catch(() => undefined);
+        return null;
+      }
+      return row.expiresAt > this.clock.now() ? this.issue(code, clientId, row, manager) : null;
+    });
+    const issued = await exchanged.catch((error: unknown) => {
+      // The customer's token has ended since the consent.
+      if (error instanceof DomainError && error.kind !== 'unavailable') return null;
+      throw error;
+    });
+    if (!issued) {
+      throw new OAuthError('invalid_grant', 'the code is unknown, expired, used, or of another client');
+    }
+    return issued;
+  }
+
+  private async issue(
+    code: string,
+    clientId: string,
+    { clientName, userId, issuerId, scopes, dailyLimit, tokenExpiresAt }: Code,
+    manager: EntityManager,
+  ): Promise<IssuedTokens> {
+    const issuer = await this.tokens.get(issuerId, manager);
+    const expiresAt = new Date(Math.min(tokenExpiresAt.getTime(), issuer.expiresAt?.getTime() ?? Infinity));
+    const isLimitLower =
+      dailyLimit !== null &&
+      (issuer.dailyLimit === null || compareDecimals(dailyLimit, issuer.dailyLimit) < 0);
+    const { text, token } = await this.tokens.issue(
+      {
+        userId,
+        scopes,
+        name: clientName,
+        expiresAt,
+        // Without a limit of its own, the token has that of its issuer.
+        dailyLimit: isLimitLower ? Money.parse(dailyLimit) : null,
+        issuedBy: issuerId,
+        origin: 'oauth',
+        textExpiresAt: this.accessExpiry(expiresAt),
+      },
+      manager,
+    );
+    await this.tokens.revokeOldest({ userId, origin: 'oauth', keep: MOST_TOKENS }, manager);
+    await this.tokens.forgetInvalid({ userId, origin: 'oauth', keep: MOST_ENDED }, manager);
+    const [family, secret] = [randomSecret(), randomSecret()];
+    await manager.query(
+      'INSERT INTO oauth_grants (token_id, client_id, family_hash, refresh_hash) VALUES ($1, $2, $3, $4)',
+      [token.id, clientId, hashOf(family), hashOf(secret)],
+    );
+    await manager.query('UPDATE oauth_codes SET token_id = $2 WHERE code_hash = $1', [
+      hashOf(code),
+      token.id,
+    ]);
+    return this.response(text, `${family}.${secret}`, scopes, expiresAt);
+  }
+
+  /**
+   * Replaces the access token and the refresh token of a grant. An earlier refresh token revokes the grant:
+   * one of the two clients has stolen a refresh token.
+   *
+   * @throws OAuthError
+   */
+  async refresh(refreshToken: string, clientId: string): Promise<IssuedTokens> {
+    const family = familyOf(refreshToken);
+    const secret = refreshToken.slice(family.length + 1);
+    const issued = await inTransaction(this.dataSource, async (manager) => {
+      const grant = await lockGrant(manager, 'family_hash = $1', [hashOf(family), clientId]);
+      if (!grant) return null;
+      if (grant.refreshHash !== hexHashOf(secret)) {
+        await this.tokens.revoke(grant.tokenId, manager);
+        return null;
+      }
+      const textExpiresAt = this.accessExpiry(grant.expiresAt);
+      const text = await this.tokens.renewText(grant.tokenId, textExpiresAt, manager);
+      if (text === null) return null;
+      const next = randomSecret();
+      await manager.query('UPDATE oauth_grants SET refresh_hash = $2 WHERE token_id = $1', [
+        grant.tokenId,
+        hashOf(next),
+      ]);
+      return this.response(text, `${family}.${next}`, grant.scopes, grant.expiresAt);
+    });
+    if (!issued) throw new OAuthError('invalid_grant', 'the refresh token is unknown, used, or has ended');
+    return issued;
+  }
+
+  /** Revokes the grant of an access token or a refresh token of the client. Does nothing for other texts. */
+  async revoke(text: string, clientId: string): Promise<void> {
+    const caller = await this.tokens.findCaller(text);
+    await inTransaction(this.dataSource, async (manager) => {
+      const grant = caller
+        ? await lockGrant(manager, 'token_id = $1', [caller.tokenId, clientId])
+        : await lockGrant(manager, 'family_hash = $1', [hashOf(familyOf(text)), clientId]);
+      if (grant) await this.tokens.revoke(grant.tokenId, manager);
+    });
+  }
+
+  private accessExpiry(tokenExpiresAt: Date): Date {
+    const atMostMs = this.clock.now().getTime() + ACCESS_SECONDS * 1000;
+    return new Date(Math.min(atMostMs, tokenExpiresAt.getTime()));
+  }
+
+  private response(
+    accessToken: string,
+    refreshToken: string,
+    scopes: readonly string[],
+    tokenExpiresAt: Date,
+  ): IssuedTokens {
+    const expiresInMs = this.accessExpiry(tokenExpiresAt).getTime() - this.clock.now().getTime();
+    return {
+      access_token: accessToken,
+      token_type: 'Bearer',
+      expires_in: Math.floor(expiresInMs / 1000),
+      refresh_token: refreshToken,
+      scope: scopes.join(' '),
+    };
+  }
+
+  /** Removes codes that can neither be exchanged nor show a theft. */
+  private async removeOldCodes(): Promise<number> {
+    const removed = await queryRows(
+      this.dataSource,
+      `DELETE FROM oauth_codes WHERE expires_at < now() - interval '1 day' RETURNING 1`,
+    );
+    return removed.length;
+  }
+}
+
+const randomSecret = (): string => randomBytes(32).toString('base64url');
+
+/** Returns the part of a refresh token that all refresh tokens of its grant share. */
+const familyOf = (refreshToken: string): string => refreshToken.split('.', 1)[0] ?? '';
+
+const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+
+/** Returns the PKCE challenge of a verifier (RFC 7636, method S256). */
+const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
+
+/** Locks the token before the grant, as the removal of ended tokens does. `$2` is the client. */
+async function lockGrant(
+  manager: EntityManager,
+  condition: string,
+  parameters: readonly [unknown, string],
+): Promise<Grant | undefined> {
+  const [grant] = await queryRows<Grant>(
+    manager,
+    `SELECT token_id AS "tokenId", encode(refresh_hash, 'hex') AS "refreshHash", scopes,
+            expires_at AS "expiresAt"
+       FROM api_tokens token JOIN oauth_grants ON token_id = token.id
+      WHERE ${condition} AND client_id = $2 FOR UPDATE`,
+    parameters,
+  );
+  return grant;
+}

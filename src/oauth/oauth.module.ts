@@ -1,0 +1,16 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth';
+import { AuthorizationRequests } from './authorization-request';
+import { AuthorizeController } from './authorize.controller';
+import { ClientDocuments } from './client-documents';
+import { OAuthClients } from './clients.service';
+import { OAuthGrants } from './grants.service';
+import { OAuthController } from './oauth.controller';
+
+/** Lets agents that take no header obtain tokens for `/mcp` with OAuth 2.1. */
+@Module({
+  imports: [AuthModule],
+  controllers: [OAuthController, AuthorizeController],
+  providers: [OAuthClients, ClientDocuments, AuthorizationRequests, OAuthGrants],
+})
+export class OAuthModule {}

@@ -1,0 +1,41 @@
+const MAX_LENGTH = 2000;
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** Whether a client may register a URI: https, or http on the customer's own machine. */
+export function isRedirectUri(text: string): boolean {
+  // Other characters could end the `Location` header, or a source of the page's policy.
+  if (text.length > MAX_LENGTH || !/^[\x21-\x7e]+$/.test(text) || !URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  if (username !== '' || password !== '' || text.includes('#') || text.includes('\\')) return false;
+  return protocol === 'https:' || isOnLoopback(text);
+}
+
+/** Whether a URI leads to the customer's own machine. */
+export function isOnLoopback(text: string): boolean {
+  const { protocol, hostname } = new URL(text);
+  return protocol === 'http:' && LOOPBACK.has(hostname);
+}
+
+/**
+ * Whether a client registered a URI. It must be the same text, except for the port on loopback, which
+ * programs choose when they start (RFC 8252, 7.3).
+ */
+export const isRegistered = (registered: readonly string[], given: string): boolean =>
+  isRedirectUri(given) &&
+  registered.some(
+    (uri) =>
+      uri === given || (isOnLoopback(uri) && isOnLoopback(given) && withoutPort(uri) === withoutPort(given)),
+  );
+
+const withoutPort = (uri: string): string => uri.replace(/^(http:\/\/(?:\[::1\]|[^/:?]+)):\d*/i, '$1');
+
+/** Returns a redirect URI with further parameters. Its own text stays as it is. */
+export function withParameters(
+  uri: string,
+  parameters: Readonly<Record<string, string | undefined>>,
+): string {
+  const given = Object.entries(parameters).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  return `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams(given)}`;
+}
