@@ -29,7 +29,7 @@ class Html {
   constructor(readonly text: string) {}
 }
 
-type Value = string | number | Html | readonly Html[];
+type Value = string | number | Html | Html[];
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -41,7 +41,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 function toHtml(value: Value): string {
   if (value instanceof Html) return value.text;
-  if (Array.isArray(value)) return value.map(toHtml).join('');
+  if (typeof value === 'object') return value.map(({ text }) => text).join('');
   return String(value).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }
 

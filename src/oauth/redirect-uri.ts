@@ -37,5 +37,5 @@ export function withParameters(
   const given = Object.entries(parameters).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,
   );
-  return `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams(given)}`;
+  return `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams(given).toString()}`;
 }

@@ -75,7 +75,7 @@ const parametersOf = (client_id: string, verifier: string) => ({
 });
 
 const isShown = async (baseUrl: string, client_id: string): Promise<boolean> => {
-  const query = new URLSearchParams(parametersOf(client_id, 'verifier'));
+  const query = new URLSearchParams(parametersOf(client_id, 'verifier')).toString();
   return (await fetch(`${baseUrl}/authorize?${query}`, { redirect: 'manual' })).status === 200;
 };
 
