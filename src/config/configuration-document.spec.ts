@@ -22,8 +22,9 @@ A file can contain a secret instead (\`DATABASE_URL_FILE=/run/secrets/url\`):
 ${secretVariables()}.
 `;
 
-/** Formats that a number, flag or URL as default or in the description shows. */
-const OBVIOUS = /^(?:a whole number|true or false|a URL|an HTTP\(S\) URL)/;
+/** Formats that the default or the description shows. */
+const OBVIOUS =
+  /^(?:a whole|a decimal|an amount|descending|true|text|letters|the token|scopes|a URL|an HTTP|an e-mail|a payment)/;
 
 type Setting = ReturnType<typeof settingGroups>[number][1][number][1];
 

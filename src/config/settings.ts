@@ -407,8 +407,7 @@ export const SETTINGS = {
     historyDays: setting('HISTORY_DAYS', days(30), {
       default: '365',
       description:
-        'Days to store [history](operations.md#growth), such as the response to an `Idempotency-Key` after ' +
-        'the rental ends. `0`: forever.',
+        'Days to store [history](operations.md#growth), such as responses to replay. `0`: forever.',
     }),
     auditLogReadDays: setting('AUDIT_LOG_READ_DAYS', days(365), {
       default: '0',
@@ -424,8 +423,7 @@ export const SETTINGS = {
     provider: setting('PAYMENTS', oneOf('off', 'yookassa', 'sandbox'), {
       default: (given: Lookup) => (isOnItsOwn(given) ? 'sandbox' : 'off'),
       defaultText: '`sandbox` without a database, provider key and shop, otherwise `off`',
-      description:
-        'Payment provider for deposits. With `off`, deposits have no routes, and their scopes are refused.',
+      description: 'Payment provider. With `off`, deposits have no routes, and their scopes are refused.',
     }),
     shopId: setting('YOOKASSA_SHOP_ID', key, { defaultText: 'none', description: 'Shop id at YooKassa.' }),
     secretKey: setting('YOOKASSA_SECRET_KEY', key, {
@@ -441,7 +439,7 @@ export const SETTINGS = {
       defaultText: 'none: no receipt is requested',
       description:
         'Requests a fiscal receipt (54-FZ) for each payment: the address for customers without one, and ' +
-        'the [VAT code](payments.md#receipts).',
+        'the VAT code ([example](payments.md#receipts)).',
     }),
     register: setting('YOOKASSA_REGISTER', cashRegister, {
       defaultText: '`advance:payment`',
