@@ -24,7 +24,7 @@ ${secretVariables()}.
 
 /** Formats that the default or the description shows. */
 const OBVIOUS =
-  /^(?:a (?:whole|decimal|URL|payment)|an (?:amount|HTTP|e-mail)|descending|true|text|letters|the token|scopes)/;
+  /^(?:a (?:whole|decimal|URL|payment)|an (?:amount|HTTP|e-mail)|descending|true|text|letters|the)/;
 
 type Setting = ReturnType<typeof settingGroups>[number][1][number][1];
 
