@@ -77,7 +77,7 @@ export const METRICS = {
   queue_wait_seconds: histogram('Time from placing an order until it is sent to the provider.', WAIT_BUCKETS),
   agent_calls_total: counter('Calls of tools by agents (MCP).', {
     tool: 'as in `docs/agents.md`',
-    outcome: '`done`; `refused`, with a reason; `failed`, by an error of the service',
+    outcome: '`done`; `refused`; `failed`, by an error of the service',
   }),
   payments_total: counter('Payments of deposits, at their creation and by their outcome.', {
     outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
@@ -117,7 +117,7 @@ export const METRICS = {
   ),
   provider_calls_waiting: gauge('Calls of this replica that wait for a rate permit.'),
   provider_permit_wait_seconds: histogram(
-    'Time that calls waited for a rate permit, including calls that gave up.',
+    'Time that calls waited for a rate permit, or until they gave up.',
     WAIT_BUCKETS,
   ),
   breaker_open: gauge('1 if a circuit breaker of this replica is open.', {
@@ -136,9 +136,7 @@ export const METRICS = {
   provider_rows_unread: sharedGauge('Rows of the last sweep that cannot be read. Absent before the first.', {
     owner: '`own`: under our order references; `foreign`; `unknown`: absences did not count',
   }),
-  unmatched_proxies_open: sharedGauge(
-    'Proxies at the provider that no order accounts for, until staff decide.',
-  ),
+  unmatched_proxies_open: sharedGauge('Unmatched proxies that wait for staff.'),
   renewals: sharedGauge('Renewals that became due in the last 24 hours.', {
     state: '`planned`, `placed`, `done`, `skipped`, `failed`',
     reason: RENEWAL_REASON,
