@@ -65,6 +65,7 @@ describe('the command line', () => {
         created_at: MOMENT,
         blocked_at: null,
         blocked_reason: null,
+        deleted_at: null,
         links: expect.any(Object),
       });
       expect(plain).toMatchObject({ username: 'boris', tg_id: null, web_username: null, has_app: false });

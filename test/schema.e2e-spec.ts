@@ -73,7 +73,7 @@ const dataSource = forAllTests(
 
 describe('The words of the code', () => {
   it.each<[string, readonly string[]]>([
-    ['api_tokens_origin_check', ['staff', 'customer', 'sign-in'] satisfies TokenOrigin[]],
+    ['api_tokens_origin_check', ['staff', 'customer', 'sign-in', 'oauth'] satisfies TokenOrigin[]],
     ['ledger_entries_kind_check', LEDGER_ENTRY_KINDS],
     ['orders_kind_check', ORDER_KINDS],
     ['orders_state_check', ORDER_STATES],
