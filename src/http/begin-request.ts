@@ -10,8 +10,8 @@ import { withoutSecrets } from './request-url';
 const logger = new Logger('Http');
 
 /**
- * Gives a request an id and a trace span, and runs `goOn` in its context. When the request ends, logs and
- * counts it. The id appears in the response and in each log line of the request.
+ * Gives a request an id and a trace span, and runs `goOn` in the request's context. When the request ends,
+ * logs and counts it. The id appears in the response and in each log line of the request.
  */
 export function beginRequest(request: Request, response: Response, metrics: Metrics, goOn: () => void): void {
   const requestId = chooseRequestId(request.get('x-request-id'));

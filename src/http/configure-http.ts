@@ -17,8 +17,9 @@ const HEADERS_TIMEOUT_MS = 15_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * Time without progress until a reader is disconnected, in milliseconds. Every `keepAliveSeconds` is longer,
- * so a socket's timeout shows which of the two applies.
+ * Time without progress after which a client that does not read its response is disconnected, in
+ * milliseconds. `keepAliveSeconds` is always longer, so a socket's timeout shows which of the two limits
+ * applies.
  */
 const READER_IDLE_MS = 10_000;
 
@@ -26,7 +27,7 @@ export interface ConnectionLimits {
   readonly maxConnections: number;
   /** Time until an idle connection is closed. */
   readonly keepAliveSeconds: number;
-  /** Time until a client that stops reading is disconnected, which may take up to twice as long. */
+  /** Time after which a client that stops reading is disconnected, in practice up to twice as long. */
   readonly readerIdleMs?: number | undefined;
   /** Proxies whose `X-Forwarded-For` is trusted. Their connections are not limited by address. */
   readonly trustedProxies: readonly string[];
@@ -67,7 +68,7 @@ export function configureHttp(
   adapter.boundConnections({ most: limits.maxConnections, isTrusted, onFull: limits.onFull });
 }
 
-/** Policy that lets responses load nothing, because they are data. Pages replace this policy. */
+/** Content security policy for data, which loads nothing. Pages replace this policy. */
 const NOTHING_IS_LOADED = {
   useDefaults: false,
   directives: {

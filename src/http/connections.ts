@@ -9,7 +9,7 @@ import { atMostEachMinute } from './rare-warning';
 const SILENT_MS = 1000;
 /** Fraction of all connections that one network may use. */
 const PART_OF_NETWORK = 0.5;
-/** Fraction of all connections that trusted proxies leave to other peers. */
+/** Fraction of all connections reserved for peers other than trusted proxies. */
 const PART_OF_OTHERS = 0.02;
 const MOST_OF_OTHERS = 50;
 
@@ -67,9 +67,9 @@ export class Connections {
   }
 
   /**
-   * Adds a connection. At a limit, closes the longest idle connection: at a network's limit, one of this
-   * network; at the total limit, one of the network with the most idle ones. Closes the new connection if no
-   * connection is idle, or at the limit of trusted proxies.
+   * Adds a connection. At a network's limit, closes that network's longest idle connection. At the total
+   * limit, closes the longest idle connection of the network with the most idle connections. If none is idle,
+   * or at the limit of trusted proxies, closes the new connection.
    */
   private enter(
     socket: Socket,
@@ -111,8 +111,9 @@ export class Connections {
   }
 
   /**
-   * Returns a function that closes silent connections when called repeatedly. Node 20.20 never closes a
-   * connection whose client left in the middle of a request, if a new connection reuses the parser.
+   * Returns a function that closes silent connections. It must be called at regular intervals. Node 20.20
+   * never closes a connection whose client left in the middle of a request, if a new connection reuses the
+   * parser.
    */
   silentCloser(): () => void {
     const heard = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();

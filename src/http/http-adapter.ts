@@ -11,7 +11,9 @@ interface Prototypes {
 
 /** Interval at which idle connections are closed while the server closes, in milliseconds. */
 const CLOSE_IDLE_MS = 50;
-/** Interval at which Node checks the timeouts of incomplete requests. Node's 30 s would double them. */
+/**
+ * Interval at which Node checks the timeouts of incomplete requests. Node's 30 s would double the timeouts.
+ */
 const CHECK_ARRIVAL_MS = 500;
 
 /** Nest's Express adapter with limits on connections, on pipelined requests, and on the time to close. */
@@ -34,7 +36,7 @@ export class HttpAdapter extends ExpressAdapter {
     );
   }
 
-  /** Adds pages after all routes of the controllers, because the router tries one route after the other. */
+  /** Adds pages after all routes of the controllers, because the router tries routes in order. */
   addPages(add: () => void): void {
     this.pages.push(add);
   }

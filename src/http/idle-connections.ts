@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net';
 
-/** Idle connections by network, longest idle first. No method searches the connections. */
+/** Idle connections by network, longest idle first. No method iterates over the connections. */
 export class IdleConnections {
   private readonly sockets = new Map<string, Set<Socket>>();
   /** Sets of networks, indexed by number of idle connections. The last set is not empty. */
   private readonly networks: Set<string>[] = [];
 
-  /** Adds a connection that became idle. `network` is null if it is never closed to make room. */
+  /** Adds a connection that became idle. `network` is null if the connection is never closed to make room. */
   add(socket: Socket, network: string | null): void {
     if (network !== null) this.change(network, (sockets) => sockets.add(socket));
   }

@@ -6,7 +6,7 @@ import { RequestInvalid } from './validation/input-mistake';
 
 /** Minimum size of a large body, which takes about a tenth of a millisecond to read. */
 const LARGE_BODY_BYTES = 4096;
-/** Time after a large body in which only other requests run, as a multiple of the body's reading time. */
+/** Pause after a large body, in which other requests run, as a multiple of the body's reading time. */
 const REST_TIMES = 3;
 
 /** Reads large bodies one after the other, so that other requests run in between. */
@@ -36,7 +36,7 @@ export class LargeBodies {
   }
 }
 
-/** Returns the user or, without a user, the client's networks as one text; then each network. */
+/** Returns the user's id, or else the client's networks as one text, followed by each network. */
 export function callersOf(request: Request): [number | string, ...string[]] {
   const { user, ip } = request as Request & { readonly user?: { readonly userId: number } };
   const networks = networksOf(plainAddress(ip));

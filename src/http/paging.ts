@@ -25,7 +25,7 @@ export interface PageRequest<Cursor = number> {
   readonly limit: number;
 }
 
-/** No response contained this cursor. Its reader would miss later items with ids up to the cursor. */
+/** No response contained this cursor. A client using it would miss later items with ids up to the cursor. */
 export class CursorUnknown extends RequestInvalid {
   constructor(input: string | number, ...loc: string[]) {
     super([
@@ -62,7 +62,7 @@ export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> 
   return ItemsPage;
 }
 
-/** @param found the items, which are one more than the limit if there is a next page */
+/** @param found the page's items, plus one more if there is a next page */
 export function toPage<Item, Cursor>(
   found: readonly Item[],
   limit: number,

@@ -6,7 +6,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
  * Maximum number of requests that wait for earlier requests on their connection, over all connections. Each
- * takes about 5 kB, and Node reads up to 2,000 of them from a connection at once.
+ * waiting request takes about 5 kB, and Node reads up to 2,000 of them from a connection at once.
  */
 const MAX_WAITING = 10_000;
 
@@ -45,7 +45,7 @@ export function oneAtATime(serve: Handler): Handler {
     response.once('socket', () => {
       request.off('close', leave);
       leave();
-      // Lets other connections run in between.
+      // Lets requests of other connections run in between.
       setImmediate(serve, request, response);
     });
   };

@@ -73,7 +73,7 @@ export async function receiveBody(
       });
       request.once('end', () => resolve(Buffer.concat(chunks)));
       const cut = (error?: Error): void => {
-        // Every request emits `close`. Creating an error takes longer than reading a short body.
+        // Every request emits `close`. Creating an unneeded error takes longer than reading a short body.
         if (!request.readableEnded) reject(new BodyUnreadable(error));
       };
       request.once('error', cut).once('close', cut);

@@ -29,7 +29,7 @@ const BOUNDS = {
   export: { ofOne: 16 },
   /** Deposits, each of which waits for the payment provider. */
   deposit: { ofOne: 4, ofAll: 100 },
-  /** Forecasts, each of which decides about all rentals of its user. */
+  /** Forecasts, each of which simulates all rentals of its user. */
   forecast: { ofOne: 2 },
 } satisfies Record<string, Bound>;
 
@@ -63,7 +63,7 @@ export class RequestsUnderWay {
     return this.turns[kind]?.of(userId) ?? 0;
   }
 
-  /** Runs a request, which is in progress until it returns its result. @throws TooManyUnderWay */
+  /** Runs a request, and counts it as in progress until it returns its result. @throws TooManyUnderWay */
   async run<Result>(kind: Kind, userId: number, request: () => Promise<Result>): Promise<Result> {
     const leave = this.enter(kind, userId);
     try {

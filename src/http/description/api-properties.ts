@@ -12,7 +12,7 @@ type Described = 'string' | 'integer' | 'number' | 'object' | 'texts' | readonly
 
 /**
  * Describes a field that may be null.
- * @param type the type of the field if it is not null, the words of a choice, or an object's DTO
+ * @param type the field's type apart from null, the allowed words, or the DTO of an object
  * @param about the description, or all options
  */
 export const ApiNullable =
@@ -50,7 +50,7 @@ const TEXTS = { type: 'array' as const, items: { type: 'string' as const } };
 export const ApiTexts = (description: string, example: string[]): PropertyDecorator =>
   ApiProperty({ ...TEXTS, description, example });
 
-/** Describes a field of the specified interface, with FastAPI's title. */
+/** Describes a field of the specified interface, with the title that FastAPI would give it. */
 export const ApiTitled =
   (options: ApiPropertyOptions): PropertyDecorator =>
   (target, key) =>
@@ -74,5 +74,5 @@ export const ApiListOf = (item: () => Type<object>, description: string): Proper
   // The name `type` shows Nest that the function returns a class.
   ApiProperty({ type: () => item(), isArray: true, description });
 
-/** Describes an amount in roubles, text in responses, e.g. `1234.50`. */
+/** Describes an amount in roubles, which responses contain as text, e.g. `1234.50`. */
 export const ApiRoubles = ApiText;

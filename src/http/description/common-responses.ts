@@ -14,7 +14,7 @@ const response = (description: string, ...bodies: readonly ErrorResponse[]) => (
   content: contentOf(bodies),
 });
 
-/** Returns the error body of a request that reached no route, without a code. */
+/** Returns the error body for a request that reached no route. It contains no code. */
 const unrouted = (status: number): ErrorResponse => ({ detail: statusText(status) });
 
 const UNREADABLE_BODY = bodyOf(new BodyUnreadable());
@@ -56,8 +56,8 @@ type Shared = keyof typeof COMPONENTS;
 const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLarge', 'Unavailable']);
 
 /**
- * Adds to every operation the responses that precede its route, and marks operations that need no token.
- * Keeps the statuses that an operation describes.
+ * Adds the responses that may be returned before a route is called to every operation, and marks operations
+ * that need no token. Does not replace responses that an operation describes itself.
  */
 export function addCommonResponses(document: OpenAPIObject): void {
   const used = new Set<Shared>();

@@ -15,7 +15,7 @@ export function describeNull(document: OpenAPIObject): void {
   for (const schema of Object.values(document.components?.schemas ?? {})) {
     const { properties = {} } = schema as { readonly properties?: Record<string, Property> };
     for (const [name, { schema: parameter, ...rest }] of Object.entries(properties)) {
-      // A parameter with several types that a tool for agents takes as a property.
+      // A query parameter that serves as a property of an agent tool. Its schema is nested.
       const { type: _type, ...texts } = rest;
       const property = parameter ? { ...texts, ...parameter } : rest;
       properties[name] = NULLABLE_EXTENSION in property ? orNull(property) : property;

@@ -17,8 +17,8 @@ import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from '
 import { refusedExample } from './refused-example';
 
 /**
- * When a status is returned, followed by its errors. A domain error is given as a class if its text never
- * varies, otherwise as an example instance. Other errors are given as text.
+ * Description of when a status is returned, followed by its errors. A domain error is given as a class if its
+ * text never varies, otherwise as an example instance. Other errors are given as text.
  */
 export type ErrorsOfStatus = readonly [
   when: string,
@@ -99,8 +99,8 @@ const describeInvalid =
     if (!given && !hasInput(input)) return;
     const content = {
       schema: { $ref: getSchemaPath(HTTPValidationError) },
-      // A getter, because only the description needs the example. All examples would delay each start by 50
-      // ms.
+      // A getter, because only the description needs the example. Creating all examples at startup would take
+      // 50 ms.
       get example() {
         return { detail: [given ?? refusedExample(input)] };
       },
@@ -115,7 +115,7 @@ const describeInvalid =
     )(route, handler, descriptor);
   };
 
-/** Returns the description of the headers of a request above a limit. */
+/** Describes the headers of the response to a request above a rate limit. */
 export const rateLimitHeaders = (policies: string, states: string) => ({
   'Retry-After': {
     description: 'Seconds until the next minute begins',

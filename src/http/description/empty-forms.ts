@@ -14,7 +14,7 @@ interface Schema {
 const WORDS = /^\^\(([\w|-]+)\)\$$/;
 
 /**
- * Adds an enum to each field whose pattern lists its words, so that Swagger UI offers them. Only the page
+ * Adds an enum to each field whose pattern lists its words, so that Swagger UI offers them. Only Swagger UI
  * gets the enum: the specification contains the pattern alone, and some generators fail on both.
  */
 export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
@@ -28,7 +28,7 @@ export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
  * route.
  */
 const REPEATED = new Set(['401', '405', '408', '413', '415', '429', '431']);
-/** Captures the users at the start of a description for staff, e.g. `For accounting, when …`. */
+/** Captures the staff role at the start of a description, e.g. `For accounting, when …`. */
 const USERS = /^For ([a-z ]+?)(?: of [^,:;.]*)?[,:;.]/;
 
 const PAGING = ['cursor', 'limit'];
@@ -36,8 +36,8 @@ const pagingRank = (parameter: object): number =>
   Number('name' in parameter && PAGING.includes(String(parameter.name)));
 
 /**
- * Adds users and scopes to the summary, which is visible while an operation is collapsed. Lists the fields of
- * a search before those of its pages. Hides responses that are the same everywhere.
+ * Adds staff roles and scopes to the summary, which is visible while an operation is collapsed. Lists the
+ * filters of a search before its paging parameters. Hides responses that are the same everywhere.
  */
 export function condenseOperations(document: OpenAPIObject): OpenAPIObject {
   for (const operation of operationsOf(document)) {
@@ -56,9 +56,9 @@ export function condenseOperations(document: OpenAPIObject): OpenAPIObject {
 }
 
 /**
- * Adds an example with empty required fields to every body without one. Swagger UI would otherwise make up
- * valid values, which are easily sent by accident; the service refuses the empty ones. Only the page gets
- * these examples, because the description's have to match their schemas.
+ * Adds an example with empty required fields to every body without an example. Swagger UI would otherwise
+ * fill in valid values, which are easily sent by accident. The service refuses the empty values. Only Swagger
+ * UI gets these examples, because examples in the description have to match their schemas.
  */
 export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   const schemas = (document.components?.schemas ?? {}) as Readonly<Record<string, Schema>>;
@@ -75,7 +75,7 @@ export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   return document;
 }
 
-/** Optional fields in the forms: accounting needs `reference`, and few price rules apply everywhere. */
+/** Optional fields in the empty forms: accounting needs `reference`, and few price rules apply everywhere. */
 const SHOWN_OPTIONS = ['reference', 'country', 'version'];
 
 const choicesOf = ({ pattern = '', enum: choices }: Schema): string =>

@@ -17,7 +17,7 @@ export class ErrorResponse {
 /** Returns an error's example body. `addCommonResponses` removes the code for specified routes. */
 export const bodyOf = ({ detail, code }: DomainError): ErrorResponse => ({ detail, code });
 
-/** Returns the described content of a response that contains one of these bodies. */
+/** Returns the OpenAPI content of a response that contains one of these bodies. */
 export const contentOf = (bodies: readonly ErrorResponse[]) => ({
   'application/json': {
     schema: { $ref: getSchemaPath(ErrorResponse) },

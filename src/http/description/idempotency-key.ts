@@ -53,7 +53,7 @@ export const REPLAYED_HEADER = {
   },
 };
 
-/** Marks a stored response to an earlier request with the same key. */
+/** Marks a response that repeats the stored response to an earlier request with the same key. */
 export function markReplay(response: Response, replayed: boolean): void {
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
 }

@@ -22,7 +22,7 @@ export const IntersectionType = <First extends object, Second extends object>(
   second: Type<Second>,
 ): Type<First & Second> => copyOf([first, second], () => true);
 
-/** Returns a DTO with the descriptions of fields of others. */
+/** Returns a DTO that copies the field descriptions of other DTOs. */
 function copyOf<Dto>(dtos: readonly Type<object>[], includes: (name: string) => boolean): Type<Dto> {
   class Copy {}
   for (const { prototype } of dtos) {

@@ -66,8 +66,8 @@ interface PageSpec {
 }
 
 /**
- * Returns a plugin that fills in a fresh Idempotency-Key on loading and after each success. Execute after a
- * failure retries the request.
+ * Returns a plugin that fills in a fresh Idempotency-Key on loading and after each success. After a failure,
+ * the key stays, so that Execute retries the request.
  */
 export function fillKeys(): object {
   const HEADER = 'Idempotency-Key';
@@ -151,11 +151,11 @@ export function openForms(): void {
     for (const [template, { post }] of Object.entries(specSelectors.specJson().toJS().paths)) {
       const ids = new RegExp(`^${template.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path)?.groups;
       if (!post || !ids || !target.closest('.live-responses-table')) continue;
-      // The page lacks operations that the filter hides.
+      // The page does not contain operations that the filter hides.
       layoutActions.updateFilter('');
       layoutActions.show(['operations', post.tags[0] ?? '', post.operationId], true);
       const fill = (): void => {
-        // Swagger UI resolves an operation when it is opened.
+        // Swagger UI resolves an operation's parameters only when the operation is opened.
         const read = specSelectors.specResolvedSubtree(['paths', template, 'post']);
         const form = document.querySelector(`.opblock-post [data-path="${template}"]`)?.closest('.opblock');
         if (!read || !form) return requestAnimationFrame(fill);
@@ -177,7 +177,7 @@ export function openForms(): void {
   });
 }
 
-/** Colours with a contrast of 4.5 to 1, where Swagger UI's have 2 or 3. */
+/** Colours with a contrast of 4.5 to 1. Those of Swagger UI have a contrast of only 2 or 3 to 1. */
 export const PAGE_STYLE = `
   .swagger-ui .info .title small { background: #5b6273; }
   .swagger-ui .info .title small.version-stamp { background: #45701a; }

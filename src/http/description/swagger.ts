@@ -23,7 +23,7 @@ export interface ApiInterface {
   readonly version: string;
   readonly description: string;
   readonly scheme: string;
-  /** Scope that allows every GET, as an alternative to the operation's. */
+  /** Scope that allows every GET, as an alternative to the operation's own scope. */
   readonly readScope?: string;
   /** Description of each tag, in the page's order. */
   readonly tags: Readonly<Record<string, string>>;
@@ -79,7 +79,7 @@ function describeObjects(document: OpenAPIObject): void {
   describeNull(document);
 }
 
-/** Replaces the application for DTOs without routes. */
+/** Substitute for an application without routes, for describing DTOs alone. */
 const NO_ROUTES = {
   getHttpAdapter: () => ({ getType: () => 'express' }),
   container: { getModules: () => new Map() },
@@ -104,7 +104,7 @@ const PAGE_ASSETS = [
   'favicon-16x16.png',
 ];
 
-/** Content of the page's second style element. `@nestjs/swagger` writes our style before its own. */
+/** Content of the page's second style element: our style, followed by a rule that `@nestjs/swagger` adds. */
 const STYLE_ELEMENT = `
   ${PAGE_STYLE}
   .swagger-ui .topbar .download-url-wrapper { display: none }

@@ -12,7 +12,7 @@ const DATA: ReadonlySet<string> = new Set(['default', 'enum', 'example', 'exampl
 export function toOpenApi30(document: OpenAPIObject): OpenAPIObject {
   const { webhooks: _, info, ...rest } = document;
   const { name = '' } = info.license ?? {};
-  // 3.0 has no field for an SPDX identifier, but the name is one.
+  // OpenAPI 3.0 has no field for an SPDX identifier, but the licence's name is such an identifier.
   const license = { name, url: `https://spdx.org/licenses/${name}.html` };
   return { ...(convert(rest) as OpenAPIObject), openapi: '3.0.3', info: { ...info, license } };
 }
@@ -49,9 +49,9 @@ function convertChoice(members: readonly Part[]): Part {
 }
 
 /**
- * Makes a schema nullable in the form that generators understand: null is not added to the values, because
- * several generators would write invalid code, nor a type to a reference, because of NSwag. Strict validators
- * need 3.1.
+ * Makes a schema nullable in the form that generators understand. Null is not added to the enum's values,
+ * because several generators would write invalid code. No type is added to a reference, because of NSwag.
+ * Strict validators need the 3.1 description.
  */
 const toNullable = ({ $ref, ...schema }: Part): Part => ({
   ...($ref === undefined ? schema : { allOf: [{ $ref }] }),

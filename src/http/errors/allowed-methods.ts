@@ -18,7 +18,9 @@ export function allowedMethods(application: Application, path: string): string[]
   return [...methods].sort();
 }
 
-/** Lets fixed paths win for all methods: `GET /proxies/buy` returns 405, not `/proxies/{proxy_id}`. */
+/**
+ * Gives fixed paths precedence for all methods: `GET /proxies/buy` returns 405, not `/proxies/{proxy_id}`.
+ */
 export function preferFixedPaths(application: Application, parameter: string): void {
   let fixed: ReadonlySet<unknown> | undefined;
   application.param(parameter, ({ app, path }, _response, next) => {

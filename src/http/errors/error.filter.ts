@@ -32,13 +32,13 @@ const STATUS = {
   unavailable: 503,
 } satisfies Record<ErrorKind, number>;
 
-/** Returns the text of an error without its own text. 413 keeps its older name, which clients know. */
+/** Returns the text for an error without its own text. 413 keeps its older name, which clients know. */
 export const statusText = (status: number): string =>
   status === 413 ? 'Request Entity Too Large' : (STATUS_CODES[status] ?? 'Error');
 
 export const statusOf = ({ kind }: DomainError): number => STATUS[kind];
 
-/** Headers that an error response removes, because the route may have set them for its own response. */
+/** Headers that an error response removes, because the route may have set them for a successful response. */
 const REPLACED_HEADERS = [
   'Content-Type',
   'Content-Disposition',
@@ -50,9 +50,9 @@ const REPLACED_HEADERS = [
 
 interface ErrorBody {
   readonly status: number;
-  /** Value of `detail`. A request that fails validation writes its own JSON. */
+  /** Value of `detail`. A `RequestInvalid` writes its own JSON. */
   readonly detail: JsonValue | RequestInvalid;
-  /** Omitted if no route was reached, or if the items of `detail` contain types. */
+  /** Omitted if no route was reached, or if `detail` is a list whose items have types of their own. */
   readonly code?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }

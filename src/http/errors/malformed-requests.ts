@@ -51,7 +51,7 @@ export function respondToMalformedRequests(server: Server, metrics: Metrics): vo
     const status = STATUS_BY_CODE.get(error.code ?? '') ?? 400;
     // A request that is being served is counted when it ends.
     if (!open) countMalformedRequest(metrics, status);
-    // Discards a late request, whose client receives a 408.
+    // After a 408, the rest of the late request is discarded.
     if (status === 408) socket.pause().once('finish', () => socket.destroy());
     socket.end(rawResponse(status, String(id ?? chooseRequestId(undefined))));
     endSoon(socket);

@@ -101,7 +101,7 @@ class JsonReader {
     return array;
   }
 
-  /** Enters a container. If the container is empty, passes its end and returns true. */
+  /** Enters an array or object. If it is empty, skips its closing bracket and returns true. */
   private begin({ close }: typeof OBJECT | typeof ARRAY): boolean {
     if (++this.depth > MAX_DEPTH) throw new JsonTooComplexError('nested too deeply');
     this.index++;

@@ -14,16 +14,16 @@ const MAX_CALLERS = 50_000;
 const MAX_NETWORKS = 10_000;
 /** Limit of a /48, as a multiple of an address's limit. A /48 contains 65,536 /64s. */
 const TIMES_FOR_WIDE_NETWORK = 4;
-/** Maximum requests by a link. A leaked link cannot keep a replica busy. */
+/** Maximum number of requests by a link. A leaked link cannot keep a replica busy. */
 const LINK_REQUESTS_PER_MINUTE = 1200;
-/** Maximum sign-ins of a user. Opening the app takes one, which writes an event. */
+/** Maximum number of a user's sign-ins. Each opening of the app is a sign-in, which writes an event. */
 const SIGN_INS_PER_MINUTE = 20;
 /** Maximum number of OAuth clients that an address registers. Each is a row of the database. */
 const REGISTRATIONS_PER_MINUTE = 20;
 /** Maximum webhook tests of a user. Each sends a request to an address that a customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
-/** Interval at which replicas share counts. Another replica may serve a refused key for this long. */
+/** Interval at which replicas share counts. For this long, another replica may still serve a refused key. */
 const SHARE_INTERVAL_MS = 1000;
 
 interface Counted {
@@ -86,7 +86,7 @@ export class RequestLimits {
   }
 
   /**
-   * Counts a request. Its response shows the limits of which at most half is left. @throws TooManyRequests
+   * Counts a request. The response shows the limits of which at most half is left. @throws TooManyRequests
    */
   admit({ tokenId, userId }: Counted, response: HeaderSink): void {
     this.take(response, [this.tokens, tokenId], [this.users, userId]);

@@ -3,7 +3,7 @@ import { BooleanField, BoundField, type FieldOptions, IntegerField, StringField 
 /** Pattern for text that people read. Clients compile it, so it avoids lookaheads and flags. */
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
-/** Declares a text that people read. A minimum length has a clearer message than the pattern. */
+/** Declares a text that people read. The minimum length has a clearer error message than the pattern. */
 export const TextField = (options: FieldOptions = {}) =>
   StringField({ minLength: 1, maxLength: 500, pattern: PRINTABLE, ...options });
 
@@ -38,6 +38,6 @@ export const ExcelField = () =>
     default: false,
   });
 
-/** Declares an id. Its bounds keep it exact in JSON. */
+/** Declares an id within the integers that JSON clients represent exactly. */
 export const IdField = (options: FieldOptions = {}) =>
   IntegerField({ greaterThan: 0, atMost: Number.MAX_SAFE_INTEGER, ...options });

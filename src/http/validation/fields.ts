@@ -39,16 +39,16 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly anyCharacter?: true;
   /** Words of a choice. The description lists them without the pattern: some generators fail on both. */
   readonly choices?: readonly string[];
-  /** Describes null as a type of a query parameter, as the reference does. */
+  /** Whether the description lists null among a query parameter's types, as the reference does. */
   readonly describesNull?: true;
-  /** Refuses text within the bounds for a reason that a pattern cannot express, or converts it. */
+  /** Refuses or converts a text within the bounds, for rules that a pattern cannot express. */
   readonly refine?: (text: string) => string | InputMistake | undefined;
 }
 
 export interface StringListFieldOptions extends FieldOptions {
   readonly atLeast?: number;
   readonly atMost: number;
-  /** Check of each item, with the type and message of its mistake. */
+  /** Check of each item, with the type and message of the mistake. */
   readonly of: {
     readonly isValid: (item: string) => boolean;
     readonly type: string;
@@ -111,7 +111,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
   });
 }
 
-/** Declares a boolean, which is required unless it has a default. Only a query accepts other words. */
+/** Declares a boolean, which is required unless it has a default. A body must contain a JSON boolean. */
 export function BooleanField(options: FieldOptions & { readonly default?: boolean } = {}): PropertyDecorator {
   return requestField({
     schema: defined({ type: 'boolean', default: options.default }),
@@ -217,7 +217,7 @@ function readStringList(
 }
 
 /**
- * Declares a field to three libraries: class-transformer reads it as its value or an InputMistake,
+ * Declares a field to three libraries: class-transformer converts it to its value or an InputMistake,
  * class-validator collects the mistakes in the order of declaration, and Swagger describes it.
  */
 function requestField({ schema, options, read, anyCharacter }: Field): PropertyDecorator {

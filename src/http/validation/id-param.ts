@@ -36,7 +36,7 @@ export const ApiIdParam = (name: string, description: string, example?: number):
 
 /**
  * Injects an id from the path. Anything but a positive integer returns 422 before the handler is called.
- * Staff routes omit the description here and describe the id by its object.
+ * Staff routes omit the description, because `StaffRoute` describes the id.
  */
 export const IdParam =
   (name: string, description?: string, example?: number): ParameterDecorator =>

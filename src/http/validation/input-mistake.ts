@@ -17,7 +17,7 @@ export class InputMistake {
   }
 }
 
-/** The mistakes in some items of a list, or of some fields of an object. */
+/** The mistakes in some items of a list, or in some fields of an object. */
 export class ItemMistakes {
   constructor(
     private readonly items: readonly (readonly [key: string | number, InputMistake | ItemMistakes])[],

@@ -46,7 +46,7 @@ export function routeInput(controller: Type, handler: object & { readonly name: 
   return found;
 }
 
-/** Returns the input of a route, from the decorators that were applied until now. */
+/** Returns the input of a route, from the decorators applied so far. */
 export function inputOf(controller: Type, handler: string): RouteInput {
   const prototype = controller.prototype as object;
   const readers = readersOf(prototype, handler);
