@@ -37,7 +37,7 @@ export class EchoEndpoint {
     return this.config.proxyChecks.echoUrl;
   }
 
-  /** Returns a URL with a nonce that the response must contain and no cache can know. */
+  /** Returns a URL with a nonce. The response must repeat the nonce, so a cached response is not accepted. */
   question(url: string): { readonly url: URL; readonly nonce: string } {
     const nonce = randomBytes(16).toString('hex');
     return { url: new URL(`?nonce=${nonce}`, url), nonce };

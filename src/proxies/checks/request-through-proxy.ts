@@ -9,7 +9,7 @@ import type { Proxy } from '../proxy';
 import { isFaultOfPeer } from '../tcp-ping';
 import type { ProxyCheckReason } from './verdict';
 
-/** Reasons for a failed request through a proxy. The excluded reasons need more than one request. */
+/** Reasons for a failed request through a proxy. A single request cannot show the excluded reasons. */
 export type ProxiedRequestFailure = Exclude<
   ProxyCheckReason,
   'leaks-forwarded-for' | 'exit-differs' | 'echo-down'
@@ -28,7 +28,7 @@ export interface ProxiedRequest {
   readonly result: { readonly text: string } | { readonly failure: ProxiedRequestFailure };
 }
 
-/** Maximum time to look up the proxy's host. A slower resolver is at fault itself. */
+/** Maximum time to look up the proxy's host. If the lookup takes longer, the resolver is at fault. */
 const LOOKUP_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
@@ -36,7 +36,7 @@ const MAX_RESPONSE_BYTES = 4096;
 /** Statuses with which a proxy reports that it did not reach the target. */
 const UNREACHED: readonly number[] = [403, 500, 502, 503, 504];
 
-/** Failure of a proxy that was reached and understood, but refused or failed. */
+/** Failure of a proxy that was reached and responded, but refused or failed. */
 class ProxyFailure extends Error {
   constructor(readonly failure: ProxiedRequestFailure) {
     super(failure);

@@ -5,12 +5,12 @@ import { type PageRequest, readPageBy } from '../../http';
 import type { ProxyEvent, ProxyHistoryPage } from './proxy-history.dto';
 
 interface PlacedEvent extends ProxyEvent {
-  /** Cursor of the event: its microseconds since 1970 and its note's id, or 0 without a note. */
+  /** Cursor of the event: its microseconds since 1970 and the id of its row in `proxy_changes`, or 0. */
   readonly cursor: string;
 }
 
 /**
- * Reads a proxy's history. Its orders show the purchase and prolongations; a trigger has noted all other
+ * Reads a proxy's history. The orders show the purchase and prolongations. A trigger has recorded all other
  * changes, and prolongations' new expiries, since its installation.
  */
 @Injectable()
@@ -18,8 +18,8 @@ export class ProxyHistoryService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns a proxy's events, newest first. A prolongation and the note of its new expiry share a transaction
-   * and thus a time.
+   * Returns a proxy's events, newest first. A prolongation and the recorded change of its expiry share a
+   * transaction and thus a time.
    */
   async read(userId: number, proxyId: number, page: PageRequest<string>): Promise<ProxyHistoryPage> {
     const find = ({ cursor, limit }: PageRequest<string>): Promise<PlacedEvent[]> => {

@@ -36,8 +36,8 @@ export class ExpiringService {
   }
 
   /**
-   * Sends a batch of reminders, except for rows that another transaction is changing: their expiry may be
-   * about to move.
+   * Sends a batch of reminders. Skips rows that another transaction is changing, because it may change the
+   * expiry.
    */
   private async remindBatch(hours: number): Promise<number> {
     const { count } = await queryRow<{ count: number }>(

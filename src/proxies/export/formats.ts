@@ -74,10 +74,10 @@ function curlFormat(): ExportFormat {
 }
 
 /**
- * Maximum number of proxies in a group: few enough to choose from, and to keep in memory for a slow reader.
+ * Maximum number of proxies in a group: few enough to choose from, and to keep in memory for a slow client.
  */
 const MAX_IN_GROUP = 1000;
-/** Name of the group in profiles. Proxies' names contain an id. */
+/** Name of the group in profiles. No proxy has this name, because proxies' names contain an id. */
 const GROUP = 'rented';
 
 interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
@@ -86,8 +86,8 @@ interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
 }
 
 /**
- * Returns a format for one file only, which ends with a group of the active proxies, or of one that refuses
- * connections.
+ * Returns a format for one file only. The file ends with a group of the active proxies or, without any, of a
+ * placeholder that refuses connections.
  */
 function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
   const { separator, write } = profile;

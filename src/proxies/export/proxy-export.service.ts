@@ -33,7 +33,7 @@ const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter):
 /** Whether PostgreSQL writes a format. The thread that serves all requests writes other formats. */
 const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
 
-/** Whether an export is specified. Specified exports are never refused. */
+/** Whether the specification contains an export. Such exports are never refused. */
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
 /** Size of the cache, enough for the lists of 100,000 proxies. */
@@ -44,7 +44,7 @@ const ENTRY_BYTES = 512;
  * Maximum number of proxies in a cached export, about 2 MB as JSON. A larger export would evict many others.
  */
 const MAX_CACHED_PROXIES = 8000;
-/** Maximum for a cached export by template, which may write some kilobytes per proxy. */
+/** Maximum number of proxies in a cached export by template, which may write some kilobytes per proxy. */
 const MAX_CACHED_BY_TEMPLATE = 1000;
 
 /**
@@ -57,7 +57,7 @@ const MIN_BATCH = 100;
 const WRITTEN_AT_ONCE = 250;
 const READS_AT_ONCE = 8;
 const READS_OF_A_USER = 2;
-/** Number of proxies read at a time for all readers together. Readers who stop reading occupy memory. */
+/** Number of proxies read at a time for all clients together. Clients that stop reading occupy memory. */
 const PROXIES_TOGETHER = 5000;
 
 /** Returns SQL for a time in UTC, to the second like the provider's. */
@@ -112,9 +112,9 @@ export class ProxyExportService {
 
   /**
    * Returns an export's text in UTF-8. With usual filters, it is written once per revision and cached. Very
-   * long texts are generated in pieces, so that a reader who stops occupies little memory.
-   * @param closed aborts when the text was sent, or the reader left
-   * @throws TooManyUnderWay, even when the first piece is read; the reason of `closed`
+   * long texts are generated in pieces, so that a client that stops reading occupies little memory.
+   * @param closed aborts when the text was sent, or the client disconnected
+   * @throws TooManyUnderWay, possibly only when the first piece is read; the reason of `closed`
    */
   async get(
     revision: ListRevision,
@@ -130,7 +130,7 @@ export class ProxyExportService {
     return this.cache.forceFetch(key, { context: wanted });
   }
 
-  /** Writes a whole export even if a reader leaves, because other requests may wait for it. */
+  /** Writes a whole export even if a client disconnects, because other requests may wait for it. */
   private async writeForAll(wanted: Wanted): Promise<Buffer> {
     const leave = this.enter(wanted);
     return this.writeWhole(wanted).finally(leave);
@@ -145,8 +145,8 @@ export class ProxyExportService {
   }
 
   /**
-   * Writes an export in pieces. Between them, no connection is occupied, so that slow readers do not exhaust
-   * the pool.
+   * Writes an export in pieces. Between pieces, it occupies no database connection, so that slow clients do
+   * not exhaust the pool.
    */
   private async *writePieces(wanted: Wanted, closed: AbortSignal): AsyncGenerator<Buffer> {
     const leave = this.enter(wanted);
@@ -175,7 +175,7 @@ export class ProxyExportService {
   }
 
   /**
-   * Yields an export's bytes and reads one batch ahead of the reader.
+   * Yields an export's bytes, and reads one batch ahead of the client.
    * @param size returns the maximum number of proxies in a batch
    */
   private async *writeBytes(
@@ -187,14 +187,14 @@ export class ProxyExportService {
     const readAfter = (last: number): Promise<Piece> => {
       const limit = isByDatabase(wanted.format) ? size() : Math.min(size(), MAX_BATCH);
       const before = last === 0 ? start : separator;
-      // Text for a slow reader is kept as bytes, outside the heap, which is slow to shrink.
+      // Text for a slow client is kept as bytes, outside the heap, which is slow to shrink.
       const batch = this.turns
         .run(wanted.revision.userId, () => this.read(wanted, last, limit), closed)
         .then(({ text, ...rest }): Piece => ({
           ...rest,
           bytes: text === null ? null : Buffer.from(before + text),
         }));
-      // Ignores the failure of a batch whose reader has left.
+      // Ignores the failure of a batch whose client has disconnected.
       batch.catch(() => undefined);
       return batch;
     };

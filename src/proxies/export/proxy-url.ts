@@ -5,7 +5,7 @@ export const SOCKS_SCHEMES = ['socks5h', 'socks5'] as const;
 /** In most clients, `socks5h` lets the proxy resolve host names, `socks5` the client. */
 export type SocksScheme = (typeof SOCKS_SCHEMES)[number];
 
-/** `socks` is SOCKS5. */
+/** Returns the URL scheme. The proxy type `socks` means SOCKS5. */
 export const schemeOf = ({ proxy_type: type }: ProxyOut, socks: SocksScheme = 'socks5h'): string =>
   type === 'socks' ? socks : 'http';
 

@@ -14,7 +14,9 @@ interface Labelled {
   readonly id: number;
   readonly isChanged: boolean;
   readonly hasTooMany: boolean;
-  /** Whether another renewal rule, or none, would apply to the proxy, and the token may not decide that. */
+  /**
+   * Whether another renewal rule, or none, would apply to the proxy, although the token may not cause that.
+   */
   readonly isMoved: boolean;
 }
 

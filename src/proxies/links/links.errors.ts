@@ -7,7 +7,7 @@ export class LinkNotFound extends domainError('not-found', 'Link not found') {}
  * Refuses a secret that is unknown, expired, revoked, or restricted to other addresses, without saying which.
  */
 export class SecretLinkNotFound extends domainError('not-found', 'Link not found', {
-  // By default, caches store a 404.
+  // By default, caches would store a 404.
   headers: { 'Cache-Control': 'no-store' },
 }) {}
 

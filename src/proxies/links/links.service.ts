@@ -238,8 +238,8 @@ export class LinksService {
   }
 
   /**
-   * Whether a secret opened a link at its last use from this address. This grants nothing. It shows which
-   * secrets are worth a lookup after the address has sent too many unknown ones.
+   * Whether a secret opened a link at its last use from this address. The result grants no access. It shows
+   * which secrets are worth a lookup after the address has sent too many unknown ones.
    */
   opened(secret: string, address: string | null): boolean {
     return isWellFormedSecret('link', secret) && this.known.has(`${hexHashOf(secret)} ${address}`);

@@ -32,7 +32,7 @@ export class ProxyPings {
   ) {}
 
   /**
-   * Pings a target's proxies. Ends within ten seconds, with the results until then.
+   * Pings a target's proxies. Returns within ten seconds, with the results available by then.
    * @param hangUp ends the pings at once
    * @throws TooManyTargets, TooManyUnderWay
    */
