@@ -11,8 +11,8 @@ export class DepositOutOfBounds extends domainError(
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Thrown while the outcome at the provider is unknown. A retry with the same key shows it; the customer pays
- * only once.
+ * Thrown while the outcome at the provider is unknown. A retry with the same key shows the outcome; the
+ * customer pays only once.
  */
 export class DepositBeingPrepared extends domainError(
   'unavailable',

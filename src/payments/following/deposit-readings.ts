@@ -7,7 +7,7 @@ import { DepositRecords, type DueDeposit } from '../records/deposit-records';
 const LOOK_EVERY_MS = 1000;
 /** Maximum number of concurrent readings, enough for a storm of notifications. */
 const AT_ONCE = 10;
-/** Time for which an unconfirmed creation is retried. The provider remembers its key far longer. */
+/** Time for which an unconfirmed creation is retried. The provider remembers the key far longer. */
 const CREATED_FOR_SECONDS = 3600;
 
 /**

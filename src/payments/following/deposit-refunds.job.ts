@@ -14,8 +14,8 @@ import { PaymentRecords } from '../records/payment-records';
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
 /**
- * Maximum time from an attempt's start to its call. A process that was frozen for longer makes no call:
- * others already look for its effect.
+ * Maximum time from an attempt's start to its call. A process that was frozen for longer makes no call,
+ * because other replicas already look for the call's effect.
  */
 const SENT_WITHIN_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
@@ -23,8 +23,8 @@ const DAY_MS = 24 * 3_600_000;
 /**
  * Requests refunds from the provider and applies their states. A refund fails if its first call is refused.
  * After any other outcome, the same request is retried under the same key while the payment's list of refunds
- * lacks the refund. A refund that may not be sent again fails if a complete list, a day after the last call,
- * lacks it.
+ * lacks the refund. A refund that may not be sent again fails if a complete list, read a day after the last
+ * call, lacks the refund.
  */
 @Injectable()
 export class DepositRefundsJob {
@@ -60,7 +60,7 @@ export class DepositRefundsJob {
   /** Applies a refund that the provider lists. @returns whether it is new */
   async takeOver(refund: ProviderRefund): Promise<boolean> {
     await this.settle(refund);
-    // Our refund that succeeded after we had failed it is treated like a refund made elsewhere.
+    // A refund that succeeded after we had recorded its failure is treated like a refund made elsewhere.
     if (refund.state !== 'succeeded') return false;
     const isNew = await this.records.find(this.paymentProvider.name, refund);
     await this.payments.recordReceipt('refund', this.paymentProvider.name, refund);
@@ -103,7 +103,7 @@ export class DepositRefundsJob {
   /** @throws PaymentError */
   private async send(refund: DueDepositRefund): Promise<void> {
     const beganMs = performance.now();
-    // Any response shows the provider's time, so request a list.
+    // The provider's time is unknown. Any response contains it, so request a list.
     if (this.paymentProvider.time() === null) {
       await this.paymentProvider
         .refundsOf(refund.paymentId)

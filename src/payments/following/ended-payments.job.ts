@@ -4,9 +4,9 @@ import { PaymentSync } from '../deposits/payment-sync';
 import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
-/** Interval of readings, fixed because notifications prove nothing. */
+/** Interval between readings. Notifications cannot shorten it, because they prove nothing. */
 const READ_EVERY_MS = 1000;
-/** Maximum number of waiting payments. The comparison finds the others. */
+/** Maximum number of payments that wait for a reading. The comparison with the provider finds the others. */
 const MOST_WAITING = 600;
 
 /**

@@ -7,30 +7,31 @@ import { DepositRecords } from '../records/deposit-records';
 import { DepositReadings } from './deposit-readings';
 import { EndedPaymentsJob } from './ended-payments.job';
 
-/** Maximum number of ids that wait for the next lookup. Due readings find the other payments. */
+/** Maximum number of ids that wait for the next lookup. Scheduled readings find the other payments. */
 const MOST_WAITING = 100;
 /**
- * Maximum readings of a payment per minute that notifications cause. The provider sends one or two
- * notifications. A customer's forged ones must not use up the provider's limit, which all customers share.
+ * Maximum readings of a payment per minute that notifications cause. The provider sends one or two. A
+ * customer's forged notifications must not use up the provider's limit, which all customers share.
  */
 const READS_PER_MINUTE = 5;
 /** Maximum number of counted payments, more than can be read in a minute. */
 const MAX_COUNTED = 10_000;
-/** Time between lookups, which notifications share: at most ten lookups per second. */
+/** Time between lookups. All notifications since the last lookup share the next one. */
 const LOOK_AFTER_MS = 100;
 /** Delay of the first lookup after a pause. */
 const LOOK_AT_ONCE_MS = 5;
 
 /**
- * Receives notifications from any sender. They are unsigned and prove nothing, so only the payment's id is
- * used, and the provider is read. At most ten lookups per second limit the cost of unknown ids.
+ * Receives notifications from any sender. They are unsigned and prove nothing. Therefore only the payment's
+ * id is used, and the payment is read from the provider. At most ten lookups per second limit the cost of
+ * unknown ids.
  */
 @Injectable()
 export class PaymentNotifications {
   private waiting = new Set<string>();
   private looking: NodeJS.Timeout | undefined;
   private lookedAtMs = -Infinity;
-  /** Counter of our payments' readings. Unknown ids displace none. */
+  /** Counts the readings of our payments. Unknown ids are not counted, so they evict no payment. */
   private readonly reads = new RequestCounter<string>('payment', READS_PER_MINUTE, MAX_COUNTED);
 
   constructor(

@@ -56,7 +56,7 @@ export class PaymentReconciliation {
     });
   }
 
-  /** Applies each payment once listed. Only a complete pass advances the start of the next one. */
+  /** Applies each payment when it is listed. Only a complete pass advances the start of the next one. */
   private async compare(run: LeasedRun): Promise<object> {
     const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0, unusable: 0 };
     await run.renew(report);

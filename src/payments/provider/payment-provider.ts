@@ -110,7 +110,7 @@ export class PaymentsForbidden extends PaymentsUnavailable {
 /** The provider may have executed the call. Only its list shows the outcome. */
 export class PaymentOutcomeUnknown extends PaymentError {}
 
-/** Time for which the provider executes a key once, and the time within which a call is sent again. */
+/** Time for which the provider remembers a key, and during which a call may be sent again. */
 export const KEY_MEMORY_SQL = "interval '24 hours'";
 export const RETRY_WITHIN_SQL = "interval '23 hours'";
 
@@ -136,7 +136,7 @@ export abstract class PaymentProvider {
   /** @throws PaymentError */
   abstract create(paymentKey: string, request: string): Promise<ProviderPayment>;
 
-  /** Returns the payment's id in a notification, which anybody may have sent; null without a valid id. */
+  /** Returns the payment's id from a notification, which anybody may have sent; null without a valid id. */
   abstract notifiedPayment(body: unknown): string | null;
 
   /** @returns null if the provider has no such payment. @throws PaymentError */
@@ -148,7 +148,7 @@ export abstract class PaymentProvider {
     by?: 'created_at' | 'captured_at',
   ): AsyncGenerator<ProviderPage<ProviderPayment>>;
 
-  /** Returns the body of a request that refunds a payment. It is stored like a creation's. */
+  /** Returns the body of a request that refunds a payment. The body is stored like that of a creation. */
   abstract refundRequest(refund: NewRefund): string;
 
   /** @throws PaymentError */

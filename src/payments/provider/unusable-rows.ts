@@ -15,7 +15,7 @@ export class UnusableRows {
     metrics.count('payment_rows_unusable_total', {}, 0);
   }
 
-  /** @param why names of fields, or an error without data */
+  /** @param why names of the unusable fields, or an error that contains no data */
   report(list: string, row: unknown, why: string): void {
     this.metrics.count('payment_rows_unusable_total', {});
     const { id } = Object(row) as { readonly id?: unknown };

@@ -47,7 +47,7 @@ const toReason = (given: string): string =>
 /** Cancellation reason, usually a word such as `insufficient_funds`. */
 const cancellation = shown(z.object({ reason: z.string().transform(toReason) }));
 
-/** State of a receipt. An unreadable state becomes `unknown`, so that the receipt is followed further. */
+/** State of a receipt. An unreadable state becomes `unknown`, so that the receipt is read again. */
 const receipt = z.enum(['pending', 'succeeded', 'canceled', 'unknown']).nullish().catch('unknown');
 
 const payment = z

@@ -74,7 +74,7 @@ const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** Minimum time between two calls for a payment, however many notifications arrive. */
 const NOTIFIED_AGAIN_SECONDS = 1;
-/** Maximum lateness of other readings that still come after a notified payment. */
+/** Maximum time by which a notified payment's reading is backdated, to come before other due readings. */
 const NOTIFIED_BEFORE_SECONDS = 60;
 /** Time after which a comparison lists any payment that the last attempt may have created. */
 const EXPIRES_UNSEEN_MINUTES = 120;
@@ -210,7 +210,7 @@ export class DepositRecords {
   }
 
   /**
-   * Makes the payments of our pending deposits due. They count as late as the latest reading, up to a
+   * Makes the payments of our pending deposits due. Backdates them to the most overdue reading, by up to a
    * minute, so that they are read first when many customers pay at once. @returns the ids of these payments
    */
   async bringForward(provider: string, paymentIds: readonly string[]): Promise<string[]> {

@@ -15,7 +15,7 @@ import { roublesOf } from './payment-records';
 export interface DueDepositRefund extends NewRefund {
   /** Whether a call may have had an effect. */
   readonly mayBeMade: boolean;
-  /** Whether it may be sent: staff have not ended it, and the provider remembers its key. */
+  /** Whether the refund may be sent: staff have not ended it, and the provider remembers its key. */
   readonly isSendable: boolean;
   /** Whether, by the database's clock, every list contains the last call's effect. */
   readonly isListedByNow: boolean;
@@ -43,8 +43,8 @@ const IS_SENDABLE = `refund.end_action_id IS NULL
   AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - ${RETRY_WITHIN_SQL})`;
 
 /**
- * Runs the refund job's statements, each of which checks the stored state first. A statement for staff has
- * held the money before.
+ * Runs the refund job's statements, each of which checks the stored state first. The money is already held,
+ * since staff requested the refund.
  */
 @Injectable()
 export class DepositRefundRecords {
@@ -87,8 +87,8 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores a refund's request before the call. It is sent again only while the provider remembers its key by
-   * both clocks, because the database's clock may have been set.
+   * Stores a refund's request before the call. The request is sent again only while the provider remembers
+   * its key by both clocks, because the database's clock may have been set.
    * @param at the provider's time; null if unknown
    * @returns the request stored first; null if the refund must not be sent, or was claimed again
    */
@@ -111,8 +111,8 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Records why the provider refused a call. @param isUnmade whether no call so far had an effect, for
-   * certain
+   * Records why the provider refused a call.
+   * @param isUnmade whether it is certain that no call so far had an effect
    */
   async recordRefusal(
     { refundKey, nextTry }: DueDepositRefund,
@@ -194,8 +194,8 @@ export class DepositRefundRecords {
 
   /**
    * Stores, once, a refund made at the provider without this service. Only staff may reduce a balance, so
-   * they decide it. In another currency, or with a fraction of a kopeck, it is stored as the same share of
-   * the deposit as of the payment. @returns whether it is new
+   * they decide about the refund. In another currency, or with a fraction of a kopeck, the stored amount is
+   * the same share of the deposit as the refund is of the payment. @returns whether the refund is new
    */
   async find(provider: string, { id, paymentId, amount }: ProviderRefund): Promise<boolean> {
     const found = await queryRows(

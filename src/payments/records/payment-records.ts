@@ -32,7 +32,7 @@ const NONE: SettledPayment = { outcome: 'none' };
 /**
  * Returns SQL that posts the credit of a payment stored by the CTE `credited (id, user_id, amount)`. The
  * entry's foreign key ensures the payment's user and amount; the index of `payment_id` ensures one entry per
- * payment. Written here because one statement stores a payment and its entry.
+ * payment. This SQL is not in the ledger, because one statement stores a payment and its entry.
  * @param origin SQL for the reason, the reference and the id of the staff action
  */
 export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `
@@ -123,7 +123,7 @@ export class PaymentRecords {
     return found.length > 0;
   }
 
-  /** Records a receipt's registration, if shown. An unknown state never replaces a stored one. */
+  /** Records a receipt's registration, if known. An unknown state never replaces a stored one. */
   async recordReceipt(
     of: 'deposit' | 'refund',
     provider: string,

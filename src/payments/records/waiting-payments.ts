@@ -4,7 +4,7 @@ export const UNDECIDED_REASONS = [...PAYMENT_OBSTACLES, 'found-refund', 'receipt
 
 /** Time within which the provider registers a receipt, or never. */
 export const RECEIPT_WITHIN = `interval '3 days'`;
-/** Time for which operators see that a receipt was not registered. No decision ends it earlier. */
+/** Time for which operators see that a receipt was not registered. Operators cannot dismiss it earlier. */
 const RECEIPT_SHOWN_FOR = `interval '7 days'`;
 
 const failedReceipts = (table: string): string => `
