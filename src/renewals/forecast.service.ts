@@ -41,7 +41,7 @@ interface Sums {
   notRenewed: number;
 }
 
-/** Parameters: user, current time, start of its month. */
+/** Parameters: user, current time, start of the current month. */
 const READ_FUNDS = `
   SELECT available, (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS "monthlyBudget",
          renewals_spent($1, $3) AS spent, (renewal_obstacles_of_user($1))[1] AS obstacle,

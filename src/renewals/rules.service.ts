@@ -98,7 +98,8 @@ export class RulesService {
     await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
-        // Any filter or `all` takes over from a rule for a proxy; an older filter or `all` from a filter.
+        // Without a rule for a proxy, any filter or `all` may apply; without a filter, an older filter or
+        // `all`.
         `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
                 OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
                      SELECT FROM renewal_rules AS wider

@@ -337,7 +337,7 @@ export class RenewalRecords {
            FROM recorded WHERE state = 'done' OR reason IS DISTINCT FROM reason_before
           ORDER BY date_end_before, proxy_id
        )
-       -- A SELECT in a CTE runs only when it is read.
+       -- PostgreSQL runs a SELECT in a CTE only if the outer query reads it.
        SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM recorded`,
     );
     return count;

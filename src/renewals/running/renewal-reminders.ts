@@ -77,7 +77,8 @@ export class RenewalReminders {
   }
 
   /**
-   * Returns a user's expected failures; none if the forecast fails, because no renewal waits for an estimate.
+   * Returns a user's expected failures; none if the forecast fails, because renewals do not wait for an
+   * estimate.
    */
   private async obstaclesAhead(userId: number): Promise<ReadonlyMap<string, RenewalObstacle>> {
     try {

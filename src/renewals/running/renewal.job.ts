@@ -67,7 +67,7 @@ export class RenewalJob {
       await run.renew(report);
       const before = countOf(report);
       const isBusy = await this.round(run, report);
-      // A change may create more work.
+      // A round that changed something may have created more work.
       if (countOf(report) > before) continue;
       if (!isBusy) break;
       await pause(PAUSE_MS, undefined, { signal: cutOff }).catch(() => undefined);
