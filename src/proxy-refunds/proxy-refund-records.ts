@@ -21,7 +21,7 @@ export interface ProxyRefundRow {
   readonly failed_checks: number;
   readonly requested_at: Date;
   readonly closed_at: Date | null;
-  /** Whether the refund still counts. A refusal counts for an hour; a later request begins anew. */
+  /** Whether the refund still counts. A refusal counts for an hour; a later request begins a new refund. */
   readonly stands: boolean;
 }
 
@@ -78,7 +78,7 @@ export class ProxyRefundRecords {
     notifier: Notifier,
     retries: Retries,
   ) {
-    // Checks stay apart after a pause: simultaneous failures prove nothing.
+    // Checks that are rescheduled stay apart from earlier ones: simultaneous failures prove nothing.
     retries.add({
       table: 'proxy_refunds',
       column: 'next_check_at',
@@ -105,8 +105,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Reads the facts of a proxy's refund. After a refusal as `prolonged`, the new request counts as made with
-   * the first.
+   * Reads the facts of a proxy's refund. After a refusal as `prolonged`, a new request counts as made at the
+   * time of the first request.
    */
   facts({ id, userId }: Proxy): Promise<ProxyRefundFacts> {
     return queryRow(

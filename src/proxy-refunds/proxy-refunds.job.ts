@@ -121,8 +121,8 @@ export class ProxyRefundsJob {
   }
 
   /**
-   * Whether this service may itself have closed the connection between the proxy and the echo endpoint, at a
-   * limit. Anyone can fill a network's limit, and a customer the limit of their proxy's exit.
+   * Whether this service itself may have closed the proxy's connection to the echo endpoint because of a
+   * limit. Anyone can exhaust a network's limit, and a customer can exhaust the limit of their proxy's exit.
    */
   private async mayBeOurs({ reason, isAccepted }: ProxyProbe): Promise<boolean> {
     const closed = await this.limits.closedConnections();
@@ -169,7 +169,7 @@ export class ProxyRefundsJob {
   }
 }
 
-/** Returns a random pause. At a known moment, a customer could make a check fail. */
+/** Returns a random pause in seconds. If a customer knew the time of a check, they could make it fail. */
 function secondsBetween({ minutes_between: least, failed_checks: checks }: RefundRule): number {
   const most = Math.max(least, Math.min(2 * least, MOST_MINUTES_OF_CHECKS / checks));
   return randomInt(60 * least, 60 * most + 1);

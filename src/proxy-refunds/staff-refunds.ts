@@ -54,7 +54,8 @@ export class StaffRefunds {
   }
 
   /**
-   * Sums up what the rule refunded since a day (UTC), in total and for the customers with the largest sums.
+   * Returns the sums refunded by the rule since a day (UTC), in total and for the customers with the largest
+   * sums.
    * @param paid roubles that all customers paid since then
    * @param userId the only customer to show
    */
@@ -123,7 +124,7 @@ export class StaffRefunds {
     await queryRows(manager, 'UPDATE proxy_refunds SET action_id = $2 WHERE id = $1', [id, actionId]);
   }
 
-  /** Shows a decision to the requests that wait for it. */
+  /** Notifies the requests that wait for a decision. */
   announce(id: number): void {
     void this.records.awaited.changed([id]);
   }

@@ -13,7 +13,7 @@ import {
   StrictRequest,
 } from '../../http';
 
-/** Stored states. `refunds.sql` lists them too. */
+/** Stored states. `refunds.sql` contains the same list. */
 export const PROXY_REFUND_STATES = ['checking', 'staff', 'refunded', 'refused'] as const;
 export type ProxyRefundState = (typeof PROXY_REFUND_STATES)[number];
 
