@@ -57,7 +57,7 @@ class CircuitBreaker {
     onOpen: () => void,
   ) {
     this.since = clock.now();
-    // Probes may pass at any time: a timer schedules them.
+    // This policy lets probes pass at any time; a timer schedules them.
     this.policy = circuitBreaker(handleAll, {
       halfOpenAfter: -Infinity,
       breaker: new ConsecutiveBreaker(failures),

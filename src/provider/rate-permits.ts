@@ -186,7 +186,7 @@ export class RatePermits {
     }
   }
 
-  /** Removes our demand, so that calls that have given up do not delay those of other replicas. */
+  /** Removes this replica's demand, so that calls that have given up do not delay calls of other replicas. */
   private async withdrawDemand(): Promise<void> {
     this.announced = Infinity;
     await this.tryToUpdate('DELETE FROM permit_demand WHERE provider = $1 AND holder = $2', [

@@ -39,7 +39,7 @@ export interface Px6CallOptions extends CallOptions {
 export type MethodResponse<Method extends Px6Method> = z.output<(typeof responses)[Method]>;
 
 const TOO_MANY_CALLS: readonly number[] = [429, 503];
-/** Maximum number of rows, if the request names none. */
+/** Maximum number of rows in a response if the request sets no limit. */
 const MOST_ROWS = 1000;
 
 /** Whether a list has more rows than were requested. */

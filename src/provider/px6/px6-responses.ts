@@ -134,7 +134,7 @@ export const toUnreadRow = ({ row, fields }: UnreadableRow): UnreadRow => {
 };
 
 export const responses = {
-  /** The response consists of the envelope. */
+  /** The response contains only the envelope. */
   account: z.object({ user_id: identifier }),
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
@@ -166,7 +166,9 @@ export const responses = {
 
 export type Px6Method = keyof typeof responses;
 
-/** The envelope of every response. Callers check `currency`: a purchase in another one has been made. */
+/**
+ * The envelope of every response. Callers check `currency`: a purchase in another currency was still made.
+ */
 export const envelope = z.discriminatedUnion('status', [
   z.object({ status: z.literal('yes'), currency: z.string(), balance, user_id: informalId }),
   z.object({ status: z.literal('no'), error_id: integer }),

@@ -57,10 +57,10 @@ const LONGEST_READ_WAIT_MS = 10_000;
 const PAGE_ATTEMPTS = 5;
 const PAGE_WAIT_MS = 60_000;
 
-/** Maximum number of unreadable rows and words that are logged, each once. */
+/** Maximum number of unreadable rows and unknown proxy types that are logged, each once. */
 const MOST_NAMED = 1000;
 
-/** Time after which the balance has been read again. */
+/** Time by which the balance has been read again. */
 const SHORT_OF_FUNDS_RETRY_SECONDS = 5;
 
 const toProviderProxy = (proxy: Px6Proxy): ProviderProxy => ({
@@ -423,7 +423,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     });
   }
 
-  /** Changes the type. Bypasses the breaker on failure: e.g. a change without effect returns error 30. */
+  /** Changes the type. Failures do not open the breaker: e.g. a change without effect returns error 30. */
   async setType(
     { proxyId, proxyType }: { proxyId: string; proxyType: ProxyType },
     options: Pick<ReadOptions, 'priority' | 'deadline'> = {},
