@@ -7,7 +7,9 @@ import { OAuthError } from './oauth-error';
 import { isRegistered, withParameters } from './redirect-uri';
 import { oauthUrls } from './urls';
 
-/** Parameters of an authorization request. The page returns them, so that no replica stores the request. */
+/**
+ * Parameters of an authorization request. The page sends them back, so that no replica stores the request.
+ */
 export const PARAMETERS = [
   'response_type',
   'client_id',
@@ -33,7 +35,7 @@ export interface AuthorizationRequest extends Destination {
   readonly scopes: readonly CustomerScope[];
 }
 
-/** A message for the customer, because there is no trustworthy client to which an error could be sent. */
+/** A message for the customer. There is no trustworthy client to which an error could be sent. */
 export class NoDestination extends Error {}
 
 @Injectable()
@@ -44,7 +46,8 @@ export class AuthorizationRequests {
   ) {}
 
   /**
-   * Returns where the responses to a request may go. Before this is known, nothing may be sent to the URI.
+   * Returns where the responses to a request may go. Before this is known, nothing may be sent to the
+   * redirect URI.
    *
    * @throws NoDestination
    */

@@ -55,7 +55,7 @@ export class AuthorizeController {
   @UnparsedBody()
   async decide(@Req() request: Request, @Res() response: Response): Promise<void> {
     // The customer pastes a token each time, so a form of another site could only use that site's own token.
-    // It must not do even this, because the customer would then use an account of somebody else.
+    // Even that must not be possible, because the customer would then use somebody else's account.
     const site = request.get('sec-fetch-site') ?? 'same-origin';
     if (site !== 'same-origin') {
       sendPage(response, 403, messagePage('Another site sent this form. Start again in the agent.'));
@@ -143,7 +143,7 @@ export class AuthorizeController {
   }
 }
 
-/** Reads the daily limit in roubles, which an agent that buys must have. @throws Mistake */
+/** Reads the daily limit in roubles, which is required for an agent that buys. @throws Mistake */
 function readLimit(text: string): Money {
   const amount = /^\d{1,9}([.,]\d{1,2})?$/.test(text.trim())
     ? Money.parse(text.trim().replace(',', '.'))

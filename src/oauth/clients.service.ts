@@ -21,7 +21,9 @@ const MAX_NAME_LENGTH = 60;
  */
 const MAX_UNUSED_CLIENTS = 10_000;
 
-/** Registers and finds OAuth clients. They have no secrets, because programs of customers cannot keep any. */
+/**
+ * Registers and finds OAuth clients. Clients have no secrets, because customers' programs cannot keep one.
+ */
 @Injectable()
 export class OAuthClients {
   constructor(
@@ -62,7 +64,7 @@ export class OAuthClients {
     return { client, createdAt };
   }
 
-  /** Finds a client by its id, which is a registered one or the URL of a document; null if there is none. */
+  /** Finds a client by its registered id or the URL of its metadata document; null if there is none. */
   async find(id: string): Promise<OAuthClient | null> {
     if (id.startsWith('https://')) {
       const document = await this.documents.fetch(id);
@@ -77,7 +79,7 @@ export class OAuthClients {
     return client ?? null;
   }
 
-  /** Keeps a client, because a customer has allowed it something. */
+  /** Records that a customer granted a client access, so that the client is kept. */
   async recordUse(id: string, manager: EntityManager): Promise<void> {
     await manager.query('UPDATE oauth_clients SET used_at = now() WHERE id = $1', [id]);
   }
@@ -110,7 +112,7 @@ function toClient(
   id: string,
   { client_name = '', redirect_uris: redirectUris }: ClientMetadata,
 ): OAuthClient {
-  // Control and direction characters could make a name look like another one.
+  // Control and direction characters could make a name look like another name.
   const name = client_name
     .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
     .trim()

@@ -63,7 +63,7 @@ const page = (title: string, body: Html): string =>
       </body>
     </html> `.text;
 
-/** Returns the page on which a customer gives or refuses the consent. */
+/** Returns the page on which a customer gives or refuses consent. */
 export function consentPage(request: AuthorizationRequest, parameters: Parameters, mistake = ''): string {
   const { client, redirectUri, scopes } = request;
   const place = isOnLoopback(redirectUri) ? 'a program on this computer' : new URL(redirectUri).host;
@@ -134,7 +134,7 @@ export function consentPage(request: AuthorizationRequest, parameters: Parameter
   );
 }
 
-/** Returns a page with a message and nothing to press. */
+/** Returns a page with a message and no buttons. */
 export const messagePage = (message: string): string =>
   page(
     'Not connected',
@@ -145,7 +145,7 @@ export const messagePage = (message: string): string =>
 /**
  * Sends a page, which can load nothing and cannot be framed.
  *
- * @param redirectUri where the response to the form may lead; browsers apply the policy to that redirect, too
+ * @param redirectUri where the form's response may redirect; browsers apply the policy to that redirect, too
  */
 export function sendPage(response: Response, status: number, text: string, redirectUri?: string): void {
   const targets = redirectUri === undefined ? `'none'` : `'self' ${sourceOf(redirectUri)}`;
@@ -158,7 +158,8 @@ export function sendPage(response: Response, status: number, text: string, redir
         `frame-ancestors 'none'`,
     )
     .set('X-Frame-Options', 'DENY')
-    // Clients that open the page in a window of its own wait for what their own page in it reports.
+    // A client may open this page in a popup. The client's own redirect page, shown later in the same popup,
+    // must still be able to report to the page that opened it.
     .set('Cross-Origin-Opener-Policy', 'unsafe-none')
     .type('html')
     .send(text);

@@ -56,7 +56,7 @@ interface Grant {
 
 /**
  * Issues the tokens of OAuth. An OAuth token is a token of the customer that `/mcp` alone accepts. A refresh
- * replaces its text, so that its limit per day and its place in the customer's list stay.
+ * replaces the token's text, but keeps its daily limit and its place in the customer's list.
  */
 @Injectable()
 export class OAuthGrants {
@@ -155,7 +155,7 @@ export class OAuthGrants {
         scopes,
         name: clientName,
         expiresAt,
-        // Without a limit of its own, the token has that of its issuer.
+        // Without a limit of its own, the token has its issuer's limit.
         dailyLimit: isLimitLower ? Money.parse(dailyLimit) : null,
         issuedBy: issuerId,
         origin: 'oauth',

@@ -40,7 +40,7 @@ export class OAuthErrorFilter implements ExceptionFilter<OAuthError> {
 /**
  * Returns the parameters of a query or a form.
  *
- * @throws OAuthError if a parameter occurs twice, which could mean different things to different readers
+ * @throws OAuthError if a parameter occurs twice, because programs could read different values
  */
 export function readParameters(text: string): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
