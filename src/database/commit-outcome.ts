@@ -13,7 +13,7 @@ const LONGEST_PAUSE_MS = 500;
 const sessionsByClient = new WeakMap<object, Session>();
 const sessionsByError = new WeakMap<Error, Session>();
 
-/** Thrown if it remains unknown whether a statement was committed, or will be. */
+/** Thrown if the service cannot find out whether a statement was committed or still will be. */
 export class StatementOutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super(`the statement's outcome is unknown: ${messageOf(cause)}`, { cause });
@@ -35,9 +35,9 @@ export function recordSession(error: Error, client: object): void {
 
 /**
  * Looks up the outcome of a statement whose response was lost. First it terminates the statement's session,
- * which might wait for a lock and commit after the lookup. Once the session is gone, missing rows will never
- * appear. A commit that the session was still replicating is visible, but a failover may undo it. The lookup
- * therefore waits until the standby has the visible rows.
+ * which might still wait for a lock and commit after the lookup. Once the session is gone, missing rows will
+ * never appear. A commit that the session was still replicating is visible, but a failover may undo it. The
+ * lookup therefore waits until the standby has the visible rows.
  *
  * @param error the statement's error, from `preparedRows` on a data source
  * @param lookUp is retried if it fails

@@ -9,14 +9,14 @@ export const migrations: readonly (new () => object)[] = [Baseline1768000000000]
 const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
 const DEFAULT_LOCK_TIMEOUT_SECONDS = 10;
-/** Time for a response beyond the statement timeout: the commit waits for the standby. */
+/** Additional seconds to wait for a response after the statement timeout. A commit waits for the standby. */
 const RESPONSE_GRACE_SECONDS = 5;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Session settings as the server shows them, or prefixes of this form. The server enforces the limits: pg's
- * own `query_timeout` would return a connection with an open transaction to the pool, and the next user would
- * commit the failed transaction's changes.
+ * Session settings in the form in which the server shows them, or a prefix of that form. The server enforces
+ * the limits: pg's own `query_timeout` would return a connection with an open transaction to the pool, and
+ * the next user would commit the failed transaction's changes.
  */
 const SETTINGS = {
   idle_in_transaction_session_timeout: '30s',

@@ -17,7 +17,7 @@ export interface DatabaseState extends SchemaDifference {
   readonly isReadOnly: boolean;
 }
 
-/** Maximum age of a state, which several load balancers may poll. */
+/** Maximum age of a returned state. Several load balancers may poll it. */
 const MAX_AGE_MS = 500;
 /** Time limit from opening the connection to the response. */
 const TIMEOUT_MS = 2000;
@@ -53,7 +53,7 @@ export class DatabaseProbe {
 
   private async query(): Promise<DatabaseState> {
     this.isQuerying = true;
-    // After a failover of the address, the next connection may reach another server.
+    // Drop a connection that does not respond: after a failover, the next one may reach another server.
     const timer = setTimeout(() => this.drop(), TIMEOUT_MS);
     try {
       const client = await this.connect();

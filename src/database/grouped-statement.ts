@@ -4,8 +4,8 @@ import DataLoader from 'dataloader';
  * Returns a function that runs one statement for all items that arrive together: in one turn of the event
  * loop, or while the previous statement runs. A single item does not wait.
  *
- * @param run returns the results in the order of the items. Only its own item waits for a result that is a
- * promise
+ * @param run returns the results in the order of the items. If a result is a promise, only its own item waits
+ * for the promise
  * @param limits.maxItems maximum number of items in one statement
  * @param limits.maxWaitMs maximum wait for the previous statement, which may hang
  */
@@ -45,7 +45,7 @@ export function groupedStatement<Item, Result>(
   return (item) => loader.load({ item }).then((result) => result);
 }
 
-/** Maximum number of keys in a lookup, more than the requests that start in one turn. */
+/** Maximum number of keys in a lookup, more than the requests that start in one turn of the event loop. */
 const MAX_KEYS = 200;
 
 /** Maximum wait for the previous lookup. Lookups are faster, unless the database is busy. */
@@ -53,7 +53,8 @@ const MAX_WAIT_MS = 5;
 
 /**
  * Returns a function that looks up many keys with one statement. No result is older than its request.
- * @param lookUp returns the found rows by key; keys may be duplicates. An error rejects all its lookups
+ * @param lookUp returns the found rows by key; `keys` may contain duplicates. If `lookUp` fails, so do all
+ * lookups of the statement
  */
 export function batchedLookup<Key, Found>(
   lookUp: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Found>>,

@@ -3,7 +3,9 @@ import { type Checksums, checksumsOf, type Release } from './release';
 import type { SchemaState } from './schema-version';
 import { hasSqlState, queryRows } from './sql';
 
-/** SQLSTATE of CREATE OR REPLACE FUNCTION for a changed result type, which it cannot replace. */
+/**
+ * SQLSTATE of a CREATE OR REPLACE FUNCTION that would change the result type; the function must be dropped.
+ */
 const INVALID_FUNCTION_DEFINITION = '42P13';
 
 /**
@@ -56,7 +58,7 @@ interface Installed {
   readonly drop: string;
 }
 
-/** Finds triggers and then functions, by the functions' names. */
+/** Finds the triggers, and then the functions, of these function names. */
 const findObjects = (runner: QueryRunner, names: readonly string[]): Promise<Installed[]> =>
   queryRows(
     runner,

@@ -45,7 +45,7 @@ export class Notifier implements OnModuleDestroy {
     this.polling = setInterval(() => this.poll(), POLL_INTERVAL_MS);
   }
 
-  /** Sends a notification in the background, alone in a transaction: PostgreSQL serializes such commits. */
+  /** Sends a notification in the background, in its own transaction: PostgreSQL serializes such commits. */
   send(kind: string, ids: readonly number[]): void {
     const payloads = Array.from({ length: Math.ceil(ids.length / IDS_PER_PAYLOAD) }, (_, at) =>
       [kind, ...ids.slice(at * IDS_PER_PAYLOAD, (at + 1) * IDS_PER_PAYLOAD)].join(','),

@@ -2,8 +2,8 @@ import { type Queryable, queryRow } from './sql';
 
 /**
  * Statements that erase the data of the user `$1`, by table: a `DELETE`, or an `UPDATE` that clears columns.
- * A `SELECT` names rows that stay unchanged. The first `WHERE` begins the condition, which a changed row no
- * longer meets.
+ * A `SELECT` names rows that stay unchanged. The condition follows the first `WHERE`. A changed row must no
+ * longer meet it.
  */
 export type PersonalData = Readonly<Record<string, string>>;
 
@@ -35,7 +35,7 @@ export async function countRowsOfUser(
   return counted;
 }
 
-/** Locks rows that {@link eraseRowsOfUser} would change in the order of their ids, as all statements do. */
+/** Locks the rows that {@link eraseRowsOfUser} would change, in id order, as all statements do. */
 export async function lockRowsOfUser(manager: Queryable, userId: number, data: PersonalData): Promise<void> {
   for (const [table, statement] of Object.entries(data)) {
     const rows = `SELECT FROM ${table} ${partsOf(statement).condition} ORDER BY id FOR NO KEY UPDATE`;

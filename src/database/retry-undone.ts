@@ -14,7 +14,10 @@ const LONGEST_PAUSE_MS = 100;
 
 const logger = new Logger('Database');
 
-/** Whether a column's new type outdated a prepared statement. Only `routine` is not translated. */
+/**
+ * Whether a prepared statement is outdated because a column's type has changed. The check uses `routine`,
+ * because error texts are translated.
+ */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, routine } = error as { code?: string; routine?: string };
   return code === FEATURE_NOT_SUPPORTED && routine === 'RevalidateCachedQuery';

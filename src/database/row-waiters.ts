@@ -54,7 +54,8 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 
   /**
-   * Passes rows that this process has changed to their waits, and notifies the other replicas. Never rejects.
+   * Passes rows that this process has changed to the requests that wait for them, and notifies the other
+   * replicas. Never rejects.
    * @param known rows in the state after the change; other awaited rows are read
    * @param elsewhere ids of rows that other replicas may await
    */

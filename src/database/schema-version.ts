@@ -66,7 +66,7 @@ const OLDER =
 const UNDEFINED_TABLE = '42P01';
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Whether an error means that the first migration has not created or granted a table yet. */
+/** Whether an error means that the first migration has not yet created a table or granted access to it. */
 export function isBeforeFirstMigration(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code === UNDEFINED_TABLE || code === INSUFFICIENT_PRIVILEGE;

@@ -39,7 +39,9 @@ class DatabaseReadOnly extends Error {
 /** Settings that the service requests at the start of a session, by name. */
 export type SessionSettings = Readonly<Record<string, string>>;
 
-/** The session lacks requested settings: its commits may be lost, or its statements may never end. */
+/**
+ * Thrown if the session lacks requested settings: its commits may be lost, or its statements may never end.
+ */
 class SessionSettingsLost extends Error {
   readonly code = CANNOT_CONNECT;
 
@@ -59,7 +61,7 @@ class SessionSettingsLost extends Error {
 export class ServiceClient extends Client {
   private readonly responseTimeoutMs: number;
   private isCommitUncertain = false;
-  /** Whether the connection's current user has written events. */
+  /** Whether the code that currently uses the connection has written events. */
   hasWrittenEvents = false;
 
   constructor(config: ServiceClientConfig = {}) {
@@ -70,7 +72,7 @@ export class ServiceClient extends Client {
       if (code === EVENTS_WRITTEN) this.hasWrittenEvents = true;
     });
     const query = this.query.bind(this) as (...parameters: unknown[]) => unknown;
-    // An override would have to copy all of pg's signatures.
+    // Overriding the method would require copying all of pg's signatures.
     this.query = ((...parameters: unknown[]) => {
       const response = query(...parameters);
       return response instanceof Promise ? this.watch(response) : response;
@@ -98,14 +100,14 @@ export class ServiceClient extends Client {
   }
 }
 
-/** A session of the server. Another session may reuse the process id. */
+/** A session of the server. A later session may reuse the process id. */
 export interface Session {
   readonly pid: number;
   readonly startedAt: string;
 }
 
 /**
- * Reads a new connection's session. The database knows the process id; a pooler reports another one.
+ * Reads a new connection's session. The process id is queried, because a pooler reports a different one.
  * @throws DatabaseReadOnly if the server is a standby, whose rows may be old
  * @throws SessionSettingsLost if a pooler or the URL has changed the settings
  */

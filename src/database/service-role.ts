@@ -4,7 +4,7 @@ import { type Queryable, queryRow, queryRows } from './sql';
 
 const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
 
-/** Rights of the service's role on tables where they differ from reading and writing rows. */
+/** Rights of the service's role on tables for which they are not simply to read and write rows. */
 const RIGHTS: Readonly<Record<string, string>> = {
   accounts: 'SELECT, UPDATE (low_balance)',
   audit_runs: 'SELECT, INSERT, DELETE',
@@ -47,7 +47,7 @@ export function createRoleStatement(url: string): string {
       IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${name}) THEN
         EXECUTE format('CREATE ROLE %I LOGIN PASSWORD %L', ${name}, ${secret});
       END IF;
-    -- Another process was faster.
+    -- Another process has created the role.
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
     END $create_role$`;
 }

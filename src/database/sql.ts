@@ -86,8 +86,8 @@ export async function refusedBy<Result>(
 const SESSION_LOST = /^(08|57P|25P0[34])/;
 
 /**
- * Whether a failed statement may have been committed, or still may be: its connection ended before the
- * response. Use `resolveCommitOutcome` before reporting it as refused.
+ * Whether a failed statement may have been, or may still be, committed, because its connection ended before
+ * the response. Use `resolveCommitOutcome` before reporting it as refused.
  */
 export function mayHaveCommitted(error: unknown): boolean {
   return error instanceof QueryFailedError && isSessionLost(error.driverError);
@@ -107,7 +107,7 @@ export class TransactionOutcomeUnknown extends Error {
   }
 }
 
-/** Codes of a server that refuses connections, is full, is stopping, is too slow, or is no primary. */
+/** Codes of a server that refuses connections, is full, is stopping, is too slow, or is not the primary. */
 const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|EHOST|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08|25006|53|57|55P03)/;
 
 /** Whether the state of the database caused an error, rather than the request or the code. */

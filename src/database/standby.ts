@@ -2,7 +2,9 @@ import type { DataSource } from 'typeorm';
 import { groupedStatement } from './grouped-statement';
 import { queryRows } from './sql';
 
-/** Commits a message. The commit waits until the standby has it and everything before it. */
+/**
+ * Writes a message to the log. Its commit waits until the standby has the message and everything before it.
+ */
 const STATEMENT = `
   SELECT pg_logical_emit_message(true, 'proxy-rental', '')
    WHERE current_setting('synchronous_standby_names') <> ''`;

@@ -1,8 +1,8 @@
 -- Applies a statement's ledger entries to their accounts, each account once. No other code writes balances.
--- An account's entries must follow it: they are numbered without gaps and contain the balances after them.
+-- New entries must continue the account: they are numbered without gaps and contain the balances after them.
 -- The checks of `accounts` refuse an overdraft.
 -- The function has the owner's rights, because the service's role may insert entries but not write accounts.
--- Its fixed search path prevents callers from putting another table of that name first.
+-- Its fixed search path prevents callers from substituting another table of the same name.
 CREATE OR REPLACE FUNCTION apply_ledger_entries() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
@@ -15,7 +15,7 @@ BEGIN
       FROM arrived WINDOW earlier AS (PARTITION BY user_id ORDER BY seq)
   ),
   posted AS (
-    -- For entries that follow each other, the account before the first entry is the same.
+    -- Consecutive entries all yield the same values for the account before the first of them.
     SELECT user_id, seq_before, available_before, held_before, max(seq) AS last_seq,
            sum(available_delta) AS available_delta, sum(held_delta) AS held_delta,
            sum(CASE kind WHEN 'capture' THEN -held_delta

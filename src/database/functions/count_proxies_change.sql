@@ -17,9 +17,9 @@ BEGIN
   ELSE
     SELECT array_agg(DISTINCT user_id) INTO concerned FROM is_now;
   END IF;
-  -- Lock the users in id order, so that two statements never deadlock. A separate statement takes the lock:
-  -- after a wait, an update would find the old rows and lock them again, behind the statements that wait for
-  -- this transaction by then.
+  -- Lock the users in id order, so that two statements never deadlock. A separate statement takes the locks.
+  -- After a wait, an UPDATE would have to lock the new row versions again, behind statements that by then
+  -- wait for this transaction.
   PERFORM FROM users WHERE id = ANY (concerned) ORDER BY id FOR NO KEY UPDATE;
   UPDATE users SET proxies_revision = proxies_revision + 1 WHERE id = ANY (concerned);
   GET DIAGNOSTICS counted = ROW_COUNT;

@@ -1,6 +1,7 @@
--- Whether an unknown key may belong to a request that a database restore lost: while staff decide about
--- findings, and for a week after the maintenance or the last decision. That is longer than clients retry, and
--- covers weekly scripts. PL/pgSQL, because each placing calls it, and plans of SQL functions are not cached.
+-- Whether an unknown idempotency key may belong to a request that a database restore lost. True while staff
+-- decide about findings, and for a week after the maintenance or the last decision. A week is longer than
+-- clients retry, and covers weekly scripts. PL/pgSQL, because every placement calls it, and plans of SQL
+-- functions are not cached.
 CREATE OR REPLACE FUNCTION is_after_restore() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM maintenance WHERE coalesce(ended_at, now()) > now() - interval '7 days')

@@ -1,5 +1,5 @@
--- Whether the rule may refund `more` roubles to a customer for one more proxy. The quota covers the
--- customer's refunds of the last 30 days in the given states, except those that staff decided.
+-- Whether the refund rule may refund `more` roubles to a customer for one more proxy. The quota covers the
+-- customer's refunds of the last 30 days in the given states, except refunds decided by staff.
 CREATE OR REPLACE FUNCTION is_within_refund_quota(of_user bigint, more numeric, states text[])
 RETURNS boolean LANGUAGE sql STABLE AS $$
   WITH counted AS (

@@ -1,4 +1,5 @@
--- Writes an event when a token is issued or revoked. Expiry causes no event: its time was known.
+-- Writes an event when a token is issued or revoked. Expiry causes no event, because its time is known in
+-- advance.
 CREATE OR REPLACE FUNCTION log_token_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

@@ -1,8 +1,8 @@
 -- Numbers a ledger entry that was inserted without a number, and sets the balances after it. The account's
 -- row lock puts a user's concurrent entries in order. Statements that post many entries number them
--- themselves, with lock_accounts(). apply_ledger_entries() checks both kinds.
+-- themselves, under lock_accounts(). apply_ledger_entries() checks all numbers.
 -- The function has the owner's rights, because the service's role may insert entries but not write accounts.
--- Its fixed search path prevents callers from putting another table of that name first.
+-- Its fixed search path prevents callers from substituting another table of the same name.
 CREATE OR REPLACE FUNCTION number_ledger_entry() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

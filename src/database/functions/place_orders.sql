@@ -1,15 +1,15 @@
--- Places orders and holds their money. Each order is placed or refused separately, in the requested order for
--- each user. Each account is written once. A refused order stores nothing, except possibly its key on a
+-- Places orders and holds their money. Each order is placed or refused separately, in each user's requested
+-- sequence. Each account is written once. A refused order stores nothing, except possibly its key on a
 -- forgotten request.
--- Locks the accounts first, in user order. No other statement then places an order of these users, so their
--- keys and prolongations stay as read. Then locks the rows of token_spending, in token order, like every
--- statement that writes both tables.
+-- Locks the accounts first, in user order. Until the transaction ends, no other statement places orders of
+-- these users, so the keys and prolongations that it has read cannot change. Then locks the rows of
+-- token_spending, in token order, like every statement that writes both tables.
 -- `asked`: an array of objects with columns of `orders`; `wait_seconds` until the order is given up; and
 -- `limited_by`, the tokens whose daily limits apply to the order. Only columns in the INSERT are used; other
 -- columns get the table's defaults. An order without an `origin` is the customer's.
 -- `of_users` and `limited`: all users and tokens in `asked`.
--- `patience_ms`: the wait for each lock; null for the session's timeout.
--- After a database restore, an unknown key may belong to a forgotten request: `take_forgotten_key`. The
+-- `patience_ms`: the maximum wait for each lock; null for the session's timeout.
+-- After a database restore, an unknown key may belong to a forgotten request, see `take_forgotten_key`. The
 -- search runs under the account's lock, so that a retry and staff's decision about the request cannot
 -- overlap.
 -- A prolongation can be sent at once if the last sweep has confirmed the expiry, and no other order of the
@@ -24,12 +24,12 @@ DECLARE
   prefix CONSTANT text := (SELECT reference_prefix FROM installation);
   may_be_forgotten boolean;
   wanted record;
-  -- Last entry of the user's account, and the holds that follow it.
+  -- The user's last ledger entry, and the new holds.
   entry ledger_entries;
   holds ledger_entries[] := '{}';
   -- Ids of placed orders, by position.
   ids bigint[] := '{}';
-  -- Keys and proxies that the statement's other orders can no longer use.
+  -- Keys and proxies of the orders placed so far, which later orders cannot use.
   taken text[] := '{}';
 BEGIN
   IF patience_ms IS NOT NULL THEN

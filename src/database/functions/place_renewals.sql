@@ -1,11 +1,10 @@
--- Places renewals' orders as `place_orders` does, and marks the renewals as placed: each order with its
--- renewal, or neither.
+-- Places renewals' orders through `place_orders`, and marks the renewals as placed in the same transaction.
 -- Since the decision, the expiry may have moved, the rule may have been disabled or replaced, renewals may
 -- have been paused, or the budget used up. `renewal_obstacles` checks this under the locks of the accounts,
 -- the users, the global pause and the renewals. No other statement prolongs these users' proxies meanwhile.
--- Every change that forbids a renewal locks its user or the global pause before it is confirmed: rules,
--- budgets, pauses and blocks, and, by the trigger that counts changes of proxies, labels and expiries. No
--- order of the renewal is placed after that.
+-- Every change that forbids a renewal locks the user or the global pause before it is confirmed. This applies
+-- to rules, budgets, pauses and blocks, and, through count_proxies_change(), to labels and expiries. Once
+-- such a change is confirmed, no order of the renewal is placed.
 -- The reason of an earlier attempt stays until the renewal is done, so that customers get one event for it.
 -- `asked`: as in `place_orders`, with `renewal_id`, and with `rule_id`, the rule that decided the renewal.
 -- `of_users`: all users in `asked`.

@@ -1,7 +1,7 @@
 -- Logs in `proxy_changes` the changes of a proxy that its customer sees, except labels, and never a login or
 -- a password. A purchase logs nothing.
--- A proxy's events follow from the logged changes. The history is kept as long as the proxy, the events for
--- some weeks. An expiry changes nothing, but causes an event.
+-- Some changes also cause an event. The log is kept as long as the proxy, events for some weeks. When a
+-- rental expires, nothing is logged, but an event is written.
 -- The trigger's condition selects the changed rows, so an update of many rows costs next to nothing. The
 -- function has the owner's rights, because the service's role may only read the log.
 CREATE OR REPLACE FUNCTION record_proxy_changes() RETURNS trigger LANGUAGE plpgsql

@@ -5,8 +5,9 @@
 -- 'prolonged' since the request. The rule therefore never refunds an order placed after the request, while
 -- staff refund all orders.
 -- Locks the proxy's orders first, then the proxy, then the account, like settling a prolongation. The check
--- for open orders comes after these locks, because placing an order needs the account. An order placed in
--- between was not locked, and counts as open. The proxy's lock lets orders refer to it.
+-- for open orders comes after these locks, because placing an order needs the account's lock. An order placed
+-- between the locks was not locked, and counts as open. The proxy's lock mode allows new orders to refer to
+-- the proxy.
 CREATE OR REPLACE FUNCTION refund_proxy(refund proxy_refunds, by_rule boolean)
 RETURNS TABLE (obstacle text, amount numeric) LANGUAGE plpgsql AS $$
 DECLARE

@@ -10,7 +10,7 @@ CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR 
 
 -- Only apply_ledger_entries() changes a balance. This trigger stops the owner's manual writes, outside
 -- triggers. The service's role has no right to write accounts. check_account_follows_ledger() refuses writes
--- that pass both.
+-- that get past both.
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (
     pg_trigger_depth() = 0
@@ -42,8 +42,8 @@ CREATE OR REPLACE TRIGGER audit_log_stay BEFORE DELETE ON audit_log
     OLD.at >= now() - interval '365 days' OR OLD.after IS NOT NULL OR OLD.idempotency_key IS NOT NULL)
   EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 
--- A price rule changes once, when its end is set, and never for the past: customers have received quotes
--- based on it, and orders refer to it.
+-- A price rule changes once, when its end is set, and the end is never in the past: customers have received
+-- quotes based on it, and orders refer to it.
 CREATE OR REPLACE TRIGGER price_rules_end_once BEFORE UPDATE ON price_rules
   FOR EACH ROW WHEN (
     OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.valid_to <= now()

@@ -1,9 +1,9 @@
--- Returns a renewal's obstacles, in the order in which customers see them (`RENEWAL_OBSTACLES`); empty if it
--- can be ordered now. `place_renewals` calls it under its locks. The decision calls it without locks and
--- before prices are known: a null `price` causes no obstacle about money.
--- Customers never see two obstacles that remove the renewal. `superfluous`: the renewal was placed, or the
--- expiry has moved. `rule-disabled`: no rule applies to the proxy, or a rule other than `decided_by`; a null
--- `decided_by` accepts any rule.
+-- Returns a renewal's obstacles, in the order in which customers see them (`RENEWAL_OBSTACLES`); empty if the
+-- renewal can be ordered now. `place_renewals` calls it under its locks. The decision about a renewal calls
+-- it without locks and before prices are known: a null `price` causes no obstacle about money.
+-- Customers never see the following two obstacles, which remove the renewal. `superfluous`: the renewal was
+-- placed, or the expiry has moved. `rule-disabled`: no rule applies to the proxy, or a rule other than
+-- `decided_by`; a null `decided_by` accepts any rule.
 -- `available`: the amount that the account can spend.
 -- `budget_left`: the month's remaining budget; null if there is no budget.
 CREATE OR REPLACE FUNCTION renewal_obstacles(

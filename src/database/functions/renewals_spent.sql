@@ -1,5 +1,5 @@
--- Returns the used budget of a user's month that begins at `since`: the charges of renewals in that month,
--- and the holds of renewals ordered in it and in progress.
+-- Returns how much of a user's renewal budget is used in the month that begins at `since`: the charges of
+-- that month's renewals, and the holds of renewals that were ordered in it and are in progress.
 CREATE OR REPLACE FUNCTION renewals_spent(of_user bigint, since timestamptz) RETURNS numeric
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

@@ -1,5 +1,5 @@
 -- Reports to the client that its statement has written events, so that its process publishes them after the
--- commit. It is a notice because transactions with notifications commit one after the other.
+-- commit. Uses a notice, because transactions that call NOTIFY commit one after the other.
 CREATE OR REPLACE FUNCTION report_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE NOTICE USING ERRCODE = 'PRX01', MESSAGE = 'events were written';

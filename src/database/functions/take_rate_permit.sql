@@ -2,8 +2,8 @@
 -- any window of `window_ms`. The row lock on `rate_permits` serves replicas one at a time, by the database's
 -- clock.
 -- Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices and 6 spare calls, which
--- leave the last permit of a window to others. `wanted` lists the calling replica's waiting priorities, a
--- priority twice if more than one of its calls waits. The result is the permit's priority, or null with the
+-- leave the last permit of a window to others. `wanted` lists the priorities of the calling replica's waiting
+-- calls, a priority twice if several of its calls wait. The result is the permit's priority, or null with the
 -- milliseconds until the next poll.
 -- Waiting calls age: `passed_over` counts for each priority how many permits went to others while it waited.
 -- A confirmation goes next after two such permits, any other call after eight.
@@ -27,7 +27,7 @@ BEGIN
   moment := clock_timestamp();
   IF permits.granted[cardinality(permits.granted)] > moment
      OR permits.paused_until > moment + interval '1 minute' THEN
-    -- The clock was set back. A full window without calls replaces the permits that the row no longer shows.
+    -- The clock was set back, so the recorded permits are useless. A pause of a full window replaces them.
     permits.granted := '{}';
     permits.paused_until := moment + make_interval(secs => window_ms / 1000);
     UPDATE rate_permits SET granted = permits.granted, paused_until = permits.paused_until
@@ -73,7 +73,7 @@ BEGIN
                        THEN coalesce(permits.passed_over[kind], 0) + 1 ELSE 0 END
              FROM generate_series(1, 6) AS kind ORDER BY kind)
    WHERE provider = of_provider;
-  -- The replica's other calls keep their demand until it polls for them, in moments.
+  -- The replica's other calls keep their demand until the replica polls again, in moments.
   wanted := wanted[:array_position(wanted, best) - 1] || wanted[array_position(wanted, best) + 1:];
   UPDATE permit_demand demand SET priorities = wanted
    WHERE demand.provider = of_provider AND demand.holder = asker;

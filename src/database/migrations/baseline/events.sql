@@ -39,7 +39,7 @@ CREATE TABLE webhooks (
   created_at timestamptz NOT NULL DEFAULT now(),
   -- While the webhook is enabled, every event of its types after this position has a delivery.
   since_position bigint NOT NULL DEFAULT 0,
-  -- Failed attempts since the last success, and the first one's time; null if the last attempt succeeded.
+  -- Failed attempts since the last success, and the time of the first; null if the last attempt succeeded.
   failures_in_a_row integer NOT NULL DEFAULT 0,
   failing_since timestamptz,
   -- Nothing is sent before this time after failed attempts. A failing webhook is tried with one event at a
@@ -137,7 +137,7 @@ CREATE TABLE export_links (
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz,
   last_used_at timestamptz,
-  -- Recorded fetches.
+  -- Number of recorded fetches.
   uses bigint NOT NULL DEFAULT 0 CHECK (uses >= 0),
   CONSTRAINT export_links_layout_check CHECK (num_nonnulls(format, template) = 1)
 );

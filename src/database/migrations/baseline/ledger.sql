@@ -88,7 +88,7 @@ CREATE INDEX ledger_entries_shown_kind_idx ON ledger_entries (
      ELSE kind
    END),
   seq);
--- For the sums of sales.
+-- Finds refunds, for the sales totals.
 CREATE INDEX ledger_entries_refunds_idx ON ledger_entries (created_at) WHERE kind = 'refund';
 -- Finds the entries of the last day. They are stored in time order, so a BRIN index of some kilobytes is
 -- enough.

@@ -41,7 +41,7 @@ CREATE TABLE job_runs (
 CREATE TABLE retention_marks (
   name text PRIMARY KEY,
   last_id bigint NOT NULL,
-  -- Rows before that position that had to stay for now.
+  -- Ids before that position whose rows could not be removed yet.
   left_ids bigint[] NOT NULL DEFAULT '{}'
 );
 

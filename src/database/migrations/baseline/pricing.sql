@@ -13,7 +13,7 @@ CREATE TABLE price_rules (
   max_period integer,
   markup_percent numeric(8,4) NOT NULL,
   valid_from timestamptz NOT NULL,
-  -- When the rule ends; null without an end. A rule with the same valid_from never applied.
+  -- When the rule ends; null without an end. A rule whose end equals valid_from never applied.
   valid_to timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
   created_by text NOT NULL,
@@ -70,7 +70,7 @@ CREATE TABLE sales_days (
   proxies bigint NOT NULL,
   sales numeric NOT NULL,
   refunds numeric NOT NULL,
-  -- Refunds for proxies that did not work, included in the refunds.
+  -- Part of the refunds: those for proxies that did not work.
   refunds_by_rule numeric NOT NULL,
   cost numeric NOT NULL,
   PRIMARY KEY (day, country, version)

@@ -62,13 +62,13 @@ CREATE TABLE renewals (
   state text NOT NULL DEFAULT 'planned' CHECK (state IN ('planned', 'placed', 'done', 'skipped', 'failed')),
   -- Why the renewal was skipped or failed, kept while another attempt is in progress.
   reason text,
-  -- Days.
+  -- Period in days.
   period integer NOT NULL,
-  -- The amount that its order holds or, once done, was charged.
+  -- The amount that the renewal's order holds or, once done, was charged.
   price numeric(14,2),
   -- See `dueAt()`.
   due_at timestamptz NOT NULL,
-  -- When the next attempt is due; null if nothing remains, except reading the order of a placed renewal.
+  -- When the next attempt is due; null if the renewal is over, or is placed and waits for its order.
   next_try_at timestamptz,
   -- Consecutive skips for the current reason. The pauses between attempts grow with them.
   tries bigint NOT NULL DEFAULT 0,

@@ -54,9 +54,9 @@ CREATE TABLE api_tokens (
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz,
   revoked_at timestamptz,
-  -- Accurate to the minute.
+  -- Time of the last use, accurate to the minute.
   last_used_at timestamptz,
-  -- Time until which the text of an OAuth token works. A refresh replaces the text.
+  -- Expiry of an OAuth token's current text, which a refresh replaces.
   text_expires_at timestamptz,
   CONSTRAINT api_tokens_oauth_check CHECK (
     (origin = 'oauth') = (text_expires_at IS NOT NULL) AND (origin <> 'oauth' OR issued_by IS NOT NULL))
