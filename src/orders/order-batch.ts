@@ -56,10 +56,10 @@ export const memberIds = (batch: OrderBatch): number[] => batch.members.map(({ i
 
 /**
  * Chooses the members that the capacity allows: the first order of each user in order of arrival, then the
- * second of each, and so on. A large order is skipped and blocks no small one.
+ * second of each, and so on. An order that is too large is skipped, so that it does not block smaller ones.
  *
- * @param capacity proxies or roubles, a decimal string
- * @param sizeOfMember returns how much capacity a member takes, a decimal string
+ * @param capacity number of proxies, or roubles, as a decimal string
+ * @param sizeOfMember returns how much capacity a member takes, as a decimal string
  */
 export function chooseInTurn(
   batch: OrderBatch,

@@ -39,7 +39,9 @@ export function requireIdempotency(...given: Parameters<typeof readIdempotency>)
  */
 export const bulkOrderKey = (key: string, proxyId: number | string): string => `${key} ${proxyId}`;
 
-/** Returns SQL for this key, for rows of `bulk_prolongations`. @param proxyId SQL expression */
+/**
+ * Returns SQL for the {@link bulkOrderKey} of a row of `bulk_prolongations`. @param proxyId SQL expression
+ */
 export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
   `${bulk}.idempotency_key || ' ' || ${proxyId}`;
 
@@ -50,6 +52,6 @@ export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
 export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
   `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;
 
-/** Returns SQL for this key. @param proxyId and @param dateEndBefore are SQL expressions */
+/** Returns SQL for the {@link renewalKey}. @param proxyId and @param dateEndBefore are SQL expressions */
 export const renewalKeySql = (proxyId: string, dateEndBefore: string): string =>
   `'renewal ' || ${proxyId} || ' ' || floor(extract(epoch FROM ${dateEndBefore}))::bigint`;

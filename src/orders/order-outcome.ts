@@ -14,7 +14,7 @@ export interface DeliveredProxy {
   readonly password?: string;
   readonly date_start: string | Date | null;
   readonly date_end: string | Date | null;
-  /** Label when the proxy was prolonged; a purchase stores none. */
+  /** Label at the time of the prolongation; purchases store none. */
   readonly label?: string | null;
 }
 

@@ -37,8 +37,8 @@ export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly ba
 export const REFERENCE_PREFIX_SQL = '(SELECT reference_prefix FROM installation)';
 
 /**
- * SQL for the reference under which the provider lists a row of `proxies`: its batch leader's, or its own if
- * staff assigned it as an unmatched proxy.
+ * SQL for the reference under which the provider lists a row of `proxies`: the reference of the batch's
+ * leader, or the proxy's own if staff assigned it as an unmatched proxy.
  */
 export const PURCHASE_REFERENCE_SQL = `coalesce(proxies.order_reference,
   (SELECT leader.order_reference

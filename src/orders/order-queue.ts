@@ -15,7 +15,7 @@ import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
 export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
-/** Time for which a read expiry is valid. Somebody else may prolong the rental. */
+/** Time for which a read expiry is valid, because somebody else may prolong the rental. */
 const AN_END_COUNTS_FOR = `interval '1 hour'`;
 
 /** Whether a queued order is ready for its call. */
@@ -43,8 +43,8 @@ export const QUEUE_LEFT_MS = `CASE state WHEN 'reserved' THEN
 export const YIELDS_TO_OTHERS = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
 /**
- * Query for the number of reserved orders and the oldest one's time. The oldest is never a renewal, because
- * renewals let others go first.
+ * Query for the number of reserved orders and the time of the oldest. The time ignores renewals, because they
+ * let other orders go first.
  */
 export const WAITING_ORDERS = `
   SELECT count(*)::integer AS count, min(created_at) FILTER (WHERE NOT ${IS_RENEWAL_SQL}) AS oldest
@@ -57,7 +57,10 @@ export const WAS_RECENTLY_REFUSED = `EXISTS (
                  AND refused.failure IN ${sqlList(PROXY_FAILURES)}
                  AND refused.closed_at > now() - interval '1 hour')`;
 
-/** Returns a subquery for the time when a call last served a user. @param user SQL expression */
+/**
+ * Returns a subquery for the time of the last call that contained an order of the user. @param user SQL
+ * expression
+ */
 export const lastServedAtSql = (user: string): string => `(SELECT submitted_at FROM orders
                            WHERE orders.user_id = ${user} AND submitted_at IS NOT NULL
                            ORDER BY created_at DESC, id DESC LIMIT 1)`;

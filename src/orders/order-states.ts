@@ -1,9 +1,9 @@
 import type { ProviderRefusal } from '../provider';
 
 /**
- * Defines an order's states, and why an order ends without a delivery. The statements' guards, check
- * constraints and partial indexes (a test compares them), status, the invariants and the staff interface's
- * description all use these names.
+ * Defines an order's states, and the reasons why an order ends without a delivery. The statements' guards,
+ * check constraints and partial indexes (a test compares them), status, the invariants and the staff
+ * interface's description all use these names.
  */
 
 /*
@@ -19,11 +19,11 @@ import type { ProviderRefusal } from '../provider';
  *                 │                                   sendToReview └→ review ─┘ deliver…, cancelOrders
  *                 └─ cancelOrders ──→ canceled
  *
- * Each is one statement in its own transaction, guarded by the states it may start from (NEXT_STATES):
- * run twice, or on two replicas, it changes nothing the second time. Delivered proxies, the orders' states
- * and the entries of the ledger change together or not at all. Entries are posted in the order of users, so
- * that two batches never wait for each other. Times are the database's, so that the clocks of replicas do not
- * matter.
+ * Each arrow is one statement in its own transaction, guarded by the states from which it may start
+ * (NEXT_STATES). A statement that runs twice, even on two replicas, changes nothing the second time.
+ * Delivered proxies, the orders' states and the entries of the ledger change together or not at all. Entries
+ * are posted in user order, so that two batches never deadlock. All times are the database's, so that the
+ * replicas' clocks do not matter.
  */
 
 /**
@@ -115,6 +115,6 @@ export const CANCELED_WITHOUT_PROOF: readonly OrderFailure[] = ['nothing-found',
 
 /**
  * Reasons why the provider refuses to prolong some proxies. After `request`, it is unknown which of several
- * it refused.
+ * proxies was refused.
  */
 export const PROXY_FAILURES: readonly OrderFailure[] = ['not-found', 'request'];

@@ -4,8 +4,8 @@ import { type InputMistake, RequestInvalid } from '../http';
 export class UnsupportedProxyType extends domainError('bad-request', 'Unsupported proxy type') {}
 
 /**
- * Names the error in a header, which distinguishes final refusals with the same status: the specified bodies
- * contain no `code`.
+ * Names the error in a header, because the specified bodies contain no `code`. The header distinguishes final
+ * refusals with the same status.
  */
 const refusedAs = (code: string) => ({ headers: { 'Order-Refusal': code } });
 

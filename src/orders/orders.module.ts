@@ -88,8 +88,8 @@ const RECORDS = [
 })
 export class OrdersModule {
   constructor(jobs: Jobs, { tuning }: AppConfig, reconciliation: ReconciliationService) {
-    // The schedule of searches decides what counts as evidence, so no failure or lease may move it. The claim
-    // of a search sets the next one's time.
+    // The schedule of searches decides what counts as evidence, so no failure or lease may change the
+    // schedule. The claim of a search sets the time of the next search.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
     jobs.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
       waiting: DUE_SEARCHES,

@@ -1,7 +1,7 @@
 import type { PersonalData } from '../database';
 
 export const ORDERS_DATA: PersonalData = {
-  // The keys of renewals are the service's.
+  // Keys of renewals stay, because the service created them.
   orders: `
     UPDATE orders
        SET label = NULL, request_id = NULL, delivered_proxies = NULL,

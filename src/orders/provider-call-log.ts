@@ -12,8 +12,8 @@ export class ProviderCallLog {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Runs work and stores the records of its calls under an order, except those that a statement of the work
-   * stored. A failure to store a record does not change the work's outcome.
+   * Runs work and stores the records of its calls under an order, except records that the work's own
+   * statement has stored. A failure to store a record does not change the work's outcome.
    */
   async record<Result>(
     orderId: number,
@@ -30,7 +30,7 @@ export class ProviderCallLog {
   private async store(calls: CallsForOrder): Promise<void> {
     const { orderId } = calls;
     try {
-      // Otherwise staff would see one purchase as two.
+      // A record stored twice would show staff one purchase as two.
       const isFirstStored = calls.isFirstStored || (await this.isFirstStored(calls));
       for (const record of isFirstStored ? calls.records.slice(1) : calls.records) {
         await queryRows(this.dataSource, `WITH ${recordCall('$1')} SELECT`, [

@@ -119,8 +119,8 @@ export class BulkProlongations {
   }
 
   /**
-   * Prolongs proxies for a request without a key, which is not safe to retry. @returns each proxy's delivery
-   * or error
+   * Prolongs proxies for a request without a key. Such a request is not safe to retry. @returns each proxy's
+   * delivery or error
    */
   async prolongOnce(
     caller: Caller,
@@ -162,8 +162,8 @@ export class BulkProlongations {
     }
     const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
     const { overLimit } = caller;
-    // A rate-limited caller may retry the remaining proxies soon. Any other refusal is final for each missing
-    // proxy.
+    // A rate-limited caller may retry the remaining proxies soon. Any other refusal is the final outcome of
+    // each remaining proxy.
     if (missing.length > 0 && overLimit?.kind === 'rate-limited') throw overLimit;
     if (known && missing.length > 0 && !overLimit) await this.maintenance.assertOpen();
 

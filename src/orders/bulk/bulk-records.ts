@@ -43,7 +43,7 @@ export class BulkRecords {
 
   /**
    * Accepts a bulk, or returns the bulk of a faster request with the same key. Orders are placed under the
-   * same account lock, so a key belongs to an order or to a bulk. @throws IdempotencyKeyReused
+   * same account lock, so a key never belongs to both an order and a bulk. @throws IdempotencyKeyReused
    */
   async accept(userId: number, idempotency: Idempotency, bulk: Bulk): Promise<Bulk> {
     const [row] = await inTransaction(this.dataSource, async (manager) => {
@@ -81,8 +81,8 @@ export class BulkRecords {
   }
 
   /**
-   * Deletes bulks without orders, which frees their keys. A bulk stays as long as its orders, so that its key
-   * keeps the same proxies.
+   * Deletes bulks without orders, which frees their keys. Every other bulk stays as long as its orders, so
+   * that a retry prolongs the same proxies.
    */
   async forgetUnused(): Promise<RetentionStep<true>> {
     const { checked, forgotten } = await queryRow<{ checked: number; forgotten: number }>(

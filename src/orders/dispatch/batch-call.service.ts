@@ -50,8 +50,8 @@ export interface SettledBatch {
 type OtherCalls = readonly (readonly BatchMember[])[];
 
 /**
- * Maximum number of calls that resend refused prolongations: four seconds' worth. A batch with at most this
- * many members sends each of them alone.
+ * Maximum number of calls that resend a refused batch's prolongations; these calls take four seconds. If the
+ * batch has at most this many members, each is resent alone.
  */
 const PROLONGATION_CALLS = 12;
 
@@ -104,8 +104,8 @@ export class BatchCallService {
       for (const { count } of batch.members) this.catalog.recordPriceUsed({ ...batch, count });
       return { mayBeQueued: false, outcomes };
     } catch (error) {
-      // After a success, a failure proves nothing about the orders. Only the call's own failure can be a
-      // refusal.
+      // An error after the provider's success proves nothing about the orders. Only an error of the call
+      // itself can be a refusal.
       const failure = hasResponse ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
       try {
         return { mayBeQueued: await settling('failed', () => this.settleFailure(batch, failure)), outcomes };
@@ -218,7 +218,8 @@ export class BatchCallService {
     if (reason === 'misconfigured') return [];
     if (reason === 'out-of-funds') return [await this.chooseAffordable(batch)];
     if (isPurchase && reason === 'out-of-stock') return [await this.chooseInStock(batch)];
-    // Purchases of a batch differ only in size, so only a refused `count` can concern some of them.
+    // Purchases of a batch differ only in size, so only a refused `count` can concern some of them and not
+    // the others.
     if (isPurchase) return reason === 'count' ? batch.members.map((member) => [member]) : [];
     return separate(batch.members);
   }
@@ -253,8 +254,8 @@ export class BatchCallService {
 }
 
 /**
- * Splits refused prolongations into calls, because any one may have caused the refusal. Rentals with the same
- * expiry share a call: they were bought together or have expired.
+ * Splits refused prolongations into calls, because any of them may have caused the refusal. Rentals with the
+ * same expiry share a call: they were bought together or have expired.
  */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;

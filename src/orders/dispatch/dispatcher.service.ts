@@ -17,7 +17,9 @@ import { BatchCallService, type CallPermission } from './batch-call.service';
 import { EndReader } from './end-reader';
 import { OrderWaiters } from './order-waiters';
 
-/** Milliseconds between looks for orders that another replica has left in the queue. */
+/**
+ * Interval, in milliseconds, at which a replica looks for queued orders that other replicas have not sent.
+ */
 const LOOK_EVERY_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
@@ -29,10 +31,10 @@ const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
 
 /**
  * Sends queued orders to the provider. All replicas share the queue: the replica with a rate permit sends the
- * next batch, wherever its orders were placed. Orders placed here are sent at once; those that another
- * replica left are found within a second.
- * A claim means "possibly bought", so it is not a lease: an order is never claimed again, and the permit
- * comes first.
+ * next batch, wherever its orders were placed. Orders placed here are sent at once; orders that another
+ * replica has not sent are found within a second.
+ * A claim means "possibly bought", so it is not a lease: an order is never claimed again, and a replica
+ * claims only with a permit.
  */
 @Injectable()
 export class DispatcherService {
@@ -60,7 +62,7 @@ export class DispatcherService {
       lookEveryMs: LOOK_EVERY_MS,
       waiting: WAITING_ORDERS,
       isDue: () => `EXISTS (SELECT FROM orders WHERE ${IN_QUEUE})`,
-      // The provider's rate limits the calls.
+      // The provider's rate limit is the only limit on concurrent calls.
       atOnce: Infinity,
       claim: () => this.claimNext(),
       execute: (call) => call(),
@@ -94,8 +96,8 @@ export class DispatcherService {
         : await this.claimBatch(permit);
     } catch (error) {
       if (error instanceof ProviderError) {
-        // No permit is available in time. Requests that have waited long enough leave the queue by their own
-        // timers.
+        // The provider accepts no orders, or no permit was available in time. Requests that have waited long
+        // enough leave the queue by their own timers.
         await this.waiters.emptyQueueIfClosed();
       } else {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
@@ -106,8 +108,8 @@ export class DispatcherService {
   }
 
   /**
-   * Decides whether a permit is needed, so that none is wasted on an order claimed meanwhile. Listings and
-   * calls take turns. A purchase waits for no query unless prolongations may need a listing.
+   * Returns what the next permit is for; null if none is needed, so that none is wasted. Listings and calls
+   * take turns. A queued purchase is sent without a query, unless prolongations may need a listing.
    */
   private async nextStep(): Promise<'call' | 'listing' | null> {
     if (this.isStopping && this.waiters.countQueued() === 0) return null;
@@ -121,7 +123,7 @@ export class DispatcherService {
   }
 
   private async claimBatch(permit: RatePermit): Promise<Claimed<ClaimedCall>> {
-    // Starts before the claim, so that it passes no later than `sent_before`.
+    // The deadline starts before the claim, so that it is no later than `sent_before`.
     const deadline = Deadline.after(this.config.provider.timeoutMs);
     const claim = randomUUID();
     let batch: ClaimedBatch | null;
@@ -147,7 +149,7 @@ export class DispatcherService {
   }
 
   private async toCall(batch: ClaimedBatch, permission: CallPermission): Promise<ClaimedCall> {
-    // Only a batch of one may cost more than the known balance.
+    // Only a batch of one order may cost more than the known balance.
     const isAfforded = batch.members.length > 1 || (await this.provider.affords(batch.providerPrice));
     if (isAfforded) return () => this.send(batch, permission);
     await permission.permit.giveBack();
@@ -156,7 +158,7 @@ export class DispatcherService {
 
   private observeWaits({ submittedAt, members }: OrderBatch): void {
     for (const { placedAt, isRenewal } of members) {
-      // No request waits for a renewal, which lets all other orders go first.
+      // Skip renewals: no request waits for them, and they let all other orders go first.
       if (isRenewal) continue;
       this.metrics.observe('queue_wait_seconds', {}, (submittedAt.getTime() - placedAt.getTime()) / 1000);
     }

@@ -19,12 +19,12 @@ import { OrderWaiters } from './order-waiters';
 
 /** Maximum page size of the provider. */
 const PAGE_SIZE = 1000;
-/** Number of purchases from which listing everything may take fewer calls. */
+/** Minimum number of purchases at which a full listing may take fewer calls than one listing each. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
-  /** Whether proxies that the listing omits are listed alone, or their orders canceled for this reason. */
+  /** How to treat proxies that the listing lacks: list them alone, or cancel their orders for this reason. */
   readonly missing: 'listed-alone' | OrderFailure;
 }
 
@@ -40,11 +40,11 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
   ends.map(({ orderId }) => orderId);
 
 /**
- * Reads rentals' expiries before they are prolonged, unless a sweep has confirmed them. The expiry shows
- * afterwards whether the prolongation succeeded. The replica with a rate permit reads the next expiries from
- * one listing: of one purchase, or of everything if that takes fewer calls. A listing counts only for orders
- * claimed before it was sent: an older one may miss an earlier prolongation. If an expiry cannot be read, the
- * order is canceled, because no call that costs money has been sent.
+ * Reads the expiries of rentals before their prolongation, unless a sweep has confirmed them. The stored
+ * expiry shows afterwards whether the prolongation succeeded. The replica with a rate permit reads the next
+ * expiries from one listing: of one purchase, or of everything if that takes fewer calls. A listing counts
+ * only for orders that were claimed before its call: an older listing may miss an earlier prolongation. If an
+ * expiry cannot be read, the order is canceled, because no call that costs money has been sent.
  */
 @Injectable()
 export class EndReader {
@@ -61,8 +61,8 @@ export class EndReader {
   ) {}
 
   /**
-   * Claims the expiries that the next listing shows. @returns the listing to make, if any, and whether other
-   * expiries may be left
+   * Claims the expiries to read from the next listing. @returns the listing to make, if any, and whether
+   * other expiries may remain
    */
   async claim(permit: RatePermit, whenRead: () => void): Promise<Claimed<() => Promise<void>>> {
     try {
@@ -84,7 +84,7 @@ export class EndReader {
   private async isFullListingShorter(purchases: number): Promise<boolean> {
     if (purchases < PURCHASES_WORTH_A_FULL_LISTING) return false;
     const listed = await this.readings.lastListedCount();
-    // One more, because only an empty page ends the listing.
+    // One call more, because only an empty page ends the listing.
     return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < purchases;
   }
 

@@ -21,7 +21,7 @@ interface WaitingRequest {
   /** Whether the order has been queued for longer than allowed, as last known. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
-  /** Span of the wait in the queue; undefined after it. */
+  /** Tracing span of the wait in the queue; undefined after the wait. */
   queueSpan: OpenSpan | undefined;
   readonly end: (order?: OrderProgress) => void;
 }
@@ -54,9 +54,10 @@ export class OrderWaiters {
   }
 
   /**
-   * Waits until a reserved order has an outcome, or none can be expected now. An order leaves the queue at
-   * its row's time, which allows PURCHASE_WAIT_MS for the call, and as much for a listing before it. Never
-   * rejects. @returns undefined if the outcome must be read from the order
+   * Waits until a reserved order has an outcome, or no outcome can be expected soon. The order leaves the
+   * queue by its `queued_until`: PURCHASE_WAIT_MS are allowed for the wait for the call, and as much again
+   * for the wait for a listing before it. Never rejects. @returns undefined if the outcome must be read from
+   * the order
    */
   untilOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     return new Promise((resolve) => {
@@ -145,7 +146,7 @@ export class OrderWaiters {
     else void this.leaveQueue(id, 'busy');
   }
 
-  /** Checks the order again after the wait: that time moves if the expiry is read meanwhile. */
+  /** Checks the order again after `waitMs`. Its time limit moves if its rental's expiry is read meanwhile. */
   private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;
     request.timer = setTimeout(() => {

@@ -86,10 +86,10 @@ export class OrderChecks {
   ) {}
 
   /**
-   * Prices an order, and yields the refusals in the order in which callers see them. An order ends with the
-   * first; a dry run collects all. Throws if no price can be determined.
-   * Placing checks again. This method assesses only previews, orders without partial delivery, and orders
-   * that our own balance may not cover.
+   * Prices an order, and yields the refusals in the order in which callers see them. An order stops at the
+   * first refusal; a dry run collects all. Throws if no price can be determined.
+   * Placing repeats the checks of `order_refusals.sql`, so this method runs them only for previews, orders
+   * without partial delivery, and orders that our own balance may not cover.
    * @throws DomainError
    */
   async *of(request: OrderRequest, use: 'order' | 'preview'): AsyncGenerator<DomainError, PreparedOrder> {
@@ -107,7 +107,8 @@ export class OrderChecks {
     const buyer = { userId, country: item.country };
 
     const isWhole = request.kind === 'purchase' && !request.allowPartial;
-    // The current stock decides about a whole purchase, because it may exceed the stored copy.
+    // For an order without partial delivery, the current stock decides, because it may exceed the stored
+    // copy.
     const short =
       item.kind === 'purchase'
         ? await orRefusal(() =>
@@ -175,9 +176,9 @@ export class OrderChecks {
   }
 
   /**
-   * Checks the provider's stock, less the proxies queued before, for an order without partial delivery.
-   * Running orders may be subtracted twice: an unnecessary refusal is better than a short delivery. @throws
-   * NotEnoughProxies, ServiceUnavailable
+   * Checks the provider's stock, less the proxies of orders queued before, for an order without partial
+   * delivery. Running orders may be subtracted twice: an unnecessary refusal is better than a short delivery.
+   * @throws NotEnoughProxies, ServiceUnavailable
    */
   private async assertStockNow({ country, version, count, userId }: NewOrder): Promise<void> {
     const stock = await this.catalog.stockNow(country, version, userId);

@@ -40,7 +40,9 @@ type PlacedRow = { readonly position: number } & (
 );
 
 export interface RenewalOrder extends NewOrder {
-  /** Row of `renewals`. The order is placed only while its previous expiry is the rental's current one. */
+  /**
+   * Id in `renewals`. The order is placed only if the expiry that the renewal is for is still the rental's.
+   */
   readonly renewalId: number;
   /** Rule that decided the renewal. The order is not placed if another rule now applies. */
   readonly ruleId: number;
@@ -51,7 +53,7 @@ export interface RenewalOrder extends NewOrder {
 export interface RenewalPlacement {
   /** `null` if the order was not placed. */
   readonly id: number | null;
-  /** Obstacle found by `place_renewals.sql`, or `not-now` if a row that it must lock is already locked. */
+  /** Obstacle found by `place_renewals.sql`, or `not-now` if another statement held a required lock. */
   readonly obstacle: string | null;
 }
 
@@ -62,8 +64,8 @@ interface Attempt {
 }
 
 /**
- * Maximum time that a shared statement waits for an account, in milliseconds. A longer lock delays only its
- * own user.
+ * Maximum time that a shared statement waits for an account's lock, in milliseconds. A lock held for longer
+ * delays only the orders of its own user.
  */
 const SHARED_PATIENCE_MS = 100;
 
@@ -165,7 +167,7 @@ export class OrderPlacement {
       try {
         return [await this.insertTogether(attempt)];
       } catch (error) {
-        // Without a connection for this statement, there would be none for others.
+        // Without a connection for this statement, there would be no connections for separate statements.
         if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
         // One order made the shared statement fail. Nothing was placed, so each order is now placed
         // separately.

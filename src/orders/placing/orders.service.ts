@@ -30,7 +30,7 @@ export interface OrderResult {
 /** `descr` of a proxy in a replay after the replay window. */
 const CREDENTIALS_GONE = 'The login and the password are no longer kept';
 
-/** Whether the order was certainly not placed, and the caller gets the reason. */
+/** Whether an error, which the caller then gets, means that the order was certainly not placed. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof DomainError && !(error instanceof OrderBeingConfirmed);
 
@@ -118,7 +118,7 @@ export class OrdersService {
       return await this.toResult(outcome ?? (await this.queries.getOutcome(orderId)));
     } catch (error) {
       if (error instanceof DomainError) throw error;
-      // After the placing, any failure gives the caller the order's id, for reading the outcome.
+      // Once the order is placed, any failure gives the caller the order's id, to read the outcome with.
       this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
       throw new OrderBeingConfirmed({ orderId });
     }
@@ -218,8 +218,8 @@ export class OrdersService {
     if (!order.deliveredProxies) {
       const proxies = await this.proxies.ofOrder(order);
       if (!replayed) return proxies;
-      // Removed after the rental's expiry, long after its credentials. Earlier versions stored none for an
-      // order recreated after a restore.
+      // The delivered proxies are removed after the rental's expiry, long after their credentials. Earlier
+      // versions stored none for an order recreated after a restore.
       const gone = { login: '', password: '', descr: CREDENTIALS_GONE };
       return proxies.map((proxy) => (proxy.active ? proxy : Object.assign(proxy, gone)));
     }

@@ -49,7 +49,7 @@ const CALLS_QUEUED = 3;
  */
 const PURCHASES_TO_LIST = 10;
 
-/** Capacity for renewals in the queue, in addition to those without an outcome. */
+/** Remaining capacity for renewals in the queue, in addition to those that are queued or in progress. */
 export class RenewalCapacity {
   constructor(
     /** Number of renewals that are queued or in progress. */
@@ -201,7 +201,7 @@ export class RenewalOrders {
 
 const NOT_NOW: RenewalPlacement = { id: null, obstacle: 'not-now' };
 
-/** Throws if the outcome is unknown, or if another statement would also fail, without a database. */
+/** Throws if the outcome is unknown, or if another statement would also fail because there is no database. */
 function throwUnlessRefused(error: unknown): void {
   if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
 }

@@ -75,8 +75,8 @@ export function toListStatement(
   }
 
   /**
-   * Finds orders by their key. One key may have many canceled orders, but only one other. The keys of a
-   * bulk's orders contain the bulk's key.
+   * Finds orders by their key. One key may have many canceled orders, but only one that is not canceled. The
+   * keys of a bulk's orders contain the bulk's key.
    */
   function ofKey(text: string): string {
     // The planner assumes that few orders match a value that it does not know.

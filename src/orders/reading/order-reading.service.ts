@@ -52,8 +52,8 @@ export class OrderReadingService {
   }
 
   /**
-   * Checks a cursor from which readers follow new orders. @throws CursorUnknown if orders up to it are still
-   * to come
+   * Checks a cursor from which readers follow new orders. @throws CursorUnknown if the cursor is above the
+   * last assigned id
    */
   private async assertGiven(cursor: number): Promise<void> {
     const { last } = await preparedRow<{ last: number | null }>(

@@ -184,8 +184,8 @@ export class ReconciliationService {
   }
 
   /**
-   * Cancels after the second complete search that finds nothing, once a request sent at the last moment would
-   * be visible.
+   * Cancels a batch after the second complete search that finds nothing, once a request sent at the last
+   * moment would be visible.
    */
   private async cancelIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
     const since = await this.searches.recordSearch(memberIds(batch), startedAt, 'nothing');

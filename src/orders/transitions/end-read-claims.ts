@@ -53,9 +53,10 @@ export class EndReadClaims {
   }
 
   /**
-   * Claims the expiries that one listing shows: those of a purchase, for the user who was served longest ago;
-   * or all. Other replicas may claim them only after this replica's time for reading is over, even if it
-   * dies. The orders may wait in the queue until then, and after that as long as any other.
+   * Claims the expiries to read from one listing: those of one purchase, for the user who was served longest
+   * ago; or all. Other replicas may claim them only after this replica's time for reading is over, even if
+   * the replica dies. The orders' time limits are extended: after the reading, they may wait in the queue as
+   * long as any other order.
    */
   claim(what: 'a purchase' | 'everything'): Promise<EndToRead[]> {
     return preparedRows<EndToRead>(

@@ -10,7 +10,7 @@ import type { OrderKind } from '../order-states';
 export interface ForgottenOrder {
   /** `null` for a new id. */
   readonly id: number | null;
-  /** Id of the leader; `null` for a leader. */
+  /** Id of the batch's leader; `null` if this order is the leader. */
   readonly batchId: number | null;
   readonly userId: number;
   readonly kind: OrderKind;
@@ -20,7 +20,7 @@ export interface ForgottenOrder {
   readonly version: string;
   readonly period: number;
   readonly count: number;
-  /** Number of the order's proxies that were found, the most that it may have been for. */
+  /** Number of the order's proxies that were found. The order can have been for at most this many. */
   readonly foundCount: number;
   readonly proxyType: string;
   /** Prolonged proxy, and the previous expiry; both `null` for a purchase. */
@@ -97,8 +97,8 @@ export class ForgottenOrderRecords {
         order.foundCount,
       ],
     );
-    // The order may have been written off before. The account's lock prevents a retry from buying it in
-    // between.
+    // The order may have been written off before. The account's lock prevents a retry from buying it again
+    // meanwhile.
     const { orderReference } = order;
     await queryRows(manager, 'DELETE FROM written_off_requests WHERE order_reference = $1', [orderReference]);
     return placed.id;

@@ -10,8 +10,8 @@ import type { OrderFailure, OpenState } from '../order-states';
 /** Maximum number of orders that leave the queue in one statement, which takes some tens of milliseconds. */
 const LEAVING_TOGETHER = 200;
 /**
- * SQL for the UTC day on which an order counts for its token's limit. Later releases are subtracted from that
- * day.
+ * SQL for the UTC day on which an order counts towards its token's daily limit. Later releases are subtracted
+ * from that day.
  */
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 

@@ -64,9 +64,9 @@ export class OrderClaims {
    * Claims the next orders of the shared queue as one batch; from this commit on they count as possibly
    * bought. Returns `null` if the queue is empty, or another replica is claiming from it.
    * The oldest order of the user who was served longest ago comes first; renewals come last. Orders of the
-   * same kind join, one of each user before the second of any. Resent members of a refused batch join no
-   * others. A prolongation goes alone if the provider refused its proxy within the hour, because it would get
-   * the others refused.
+   * same kind join the batch, one of each user before the second of any user. Resent members of a refused
+   * batch are not mixed with other orders. A prolongation goes alone if the provider refused its proxy within
+   * the hour, because it would cause the refusal of the whole call.
    * @param claim client-generated id, which finds the batch if the reply is lost
    * @param affordable roubles that the batch may cost together with the running calls, except that the first
    * order is always sent; null if unknown
@@ -86,7 +86,7 @@ export class OrderClaims {
             AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
        ),
        queued AS MATERIALIZED (
-         -- Looked up once for each user.
+         -- The time of the last call is looked up once for each user.
          SELECT *, max(CASE place WHEN 1 THEN
                          ${lastServedAtSql('waiting.user_id')} END)
                      OVER (PARTITION BY user_id) AS served_at
@@ -173,8 +173,8 @@ export class OrderClaims {
 
   /**
    * Requeues members of a refused batch for one more call. Their users count as served, so that users who
-   * have not been served since come first. A renewal keeps its remaining time of the two hours, and waits no
-   * longer than its rental runs.
+   * have not been served since come first. A renewal keeps what remains of its two hours in the queue, and
+   * waits no longer than its rental runs.
    * @param together ids of the orders that share each call
    * @returns the requeued orders
    */

@@ -10,8 +10,8 @@ import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
 /**
- * Times at which the outcome of an order is searched for, in seconds after the last moment at which its call
- * can have been sent, for the ordinary settlement delay.
+ * Times of the searches for an order's outcome, in seconds after the last moment at which its call can have
+ * been sent. They apply to the ordinary settlement delay.
  */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
@@ -38,9 +38,9 @@ export function spacingOfEmptySearchesSeconds(settlementDelaySeconds: number): n
 }
 
 /**
- * Restarts reconciliation for every open order after a database restore, because the states are outdated. An
- * order that waited may have been sent since. Its rental's stored expiry replaces the one that is read before
- * a call.
+ * Restarts reconciliation for every open order after a database restore, because the states are outdated. A
+ * queued order may have been sent since. If it is a prolongation, the rental's stored expiry replaces the
+ * expiry that is read before a call.
  */
 export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Promise<void> {
   await queryRows(
@@ -88,11 +88,11 @@ export class OutcomeSearchRecords {
   }
 
   /**
-   * Claims orders that are due for a search until their next one: no other replica takes them meanwhile. A
-   * lock on the leader's row claims the batch. The next search is the schedule's first future one; after the
-   * last, the pauses are one to two settlement delays. If the database's clock is set back, an old time
-   * delays no search beyond the longest pause.
-   * @param limit of batches and of orders that were never sent
+   * Claims orders that are due for a search. No other replica takes them before their next search is due. A
+   * lock on the leader's row claims the batch. The next search is the first future one of the schedule; after
+   * the schedule ends, searches follow at pauses of one to two settlement delays. If the database's clock is
+   * set back, an old time delays no search beyond the longest pause.
+   * @param limit maximum number of batches, including orders that were never sent
    */
   async claimDueSearches(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
     const { settlementDelaySeconds } = this.config.reconciliation;
@@ -106,7 +106,8 @@ export class OutcomeSearchRecords {
        leaders AS (
          SELECT id FROM orders
           WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_search_at) LIMIT $1)
-            -- A settlement that has locked members may record the leader's call at the same time.
+            -- Not FOR UPDATE: a settlement that has locked members may record the leader's call at the same
+            -- time.
             FOR NO KEY UPDATE SKIP LOCKED
        ),
        locked AS MATERIALIZED (
@@ -138,8 +139,9 @@ export class OutcomeSearchRecords {
   }
 
   /**
-   * Records a complete search's result. After the first that finds nothing, the search that may prove it
-   * comes before a late slot of the schedule, so that the money is released early.
+   * Records a complete search's result. After the first search that finds nothing, the next one is brought
+   * forward to the moment from which it can prove that nothing was bought, so that the money is released
+   * early.
    * @param startedAt the database's time before the search began
    * @returns since when nothing has been found; null if something was found
    */

@@ -44,8 +44,8 @@ export class Settlement {
 
   /**
    * Distributes a purchase's proxies among the members of its batch, captures their price and releases the
-   * remaining holds. Each user's first order comes before the second of any, otherwise in order of arrival.
-   * Proxies that the batch has already received are skipped.
+   * remaining holds. Each user's first order comes before any user's second order; otherwise the order of
+   * arrival applies. Proxies that the batch has already received are skipped.
    * @param only members that receive something; if omitted, all open ones
    * @param call recorded in the same transaction
    * @returns the closed orders
