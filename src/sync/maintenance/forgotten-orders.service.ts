@@ -61,7 +61,7 @@ const DAY_MS = 86_400_000;
 
 /**
  * Recreates orders that a database restore has lost, as staff decide. Found proxies and prolongations are
- * delivered and charged by the same steps as any order's. The idempotency keys are unknown; see
+ * delivered and charged by the same steps as for any order. The idempotency keys are unknown; see
  * `take_forgotten_key.sql`.
  */
 @Injectable()
@@ -170,8 +170,8 @@ export class ForgottenOrdersService {
   }
 
   /**
-   * Charges the user for a found prolongation, which may result from several. If the period is shorter, the
-   * remaining days stay open as a separate discrepancy. @throws InsufficientBalance
+   * Charges the user for a found prolongation, which may be the sum of several. If the charged period is
+   * shorter, the remaining days stay open as another found prolongation. @throws InsufficientBalance
    */
   async chargeProlongation(
     id: number,

@@ -24,7 +24,7 @@ export async function beginMaintenance(
     queryable,
     'UPDATE maintenance SET ended_at = now() WHERE ended_at IS NULL RETURNING reason',
   );
-  // A changed server does not replace the reason of staff who know of a restore.
+  // If staff know of a restore, a changed server does not replace that reason.
   const known = restarted?.reason === 'restored' ? 'restored' : reason;
   await queryRows(queryable, 'INSERT INTO maintenance (reason) VALUES ($1)', [known]);
   await queryRows(queryable, 'SELECT skip_ids($1)', [skippedIds]);
@@ -32,7 +32,8 @@ export async function beginMaintenance(
 }
 
 /**
- * Stores the current server and timeline. If they changed, locks the row until the transaction ends.
+ * Stores the current server and timeline. If they have changed, locks the stored row until the transaction
+ * ends.
  *
  * @returns whether they changed
  */
@@ -99,8 +100,8 @@ export class MaintenanceService {
     const { settlementDelaySeconds } = this.config.reconciliation;
     const [found] = await queryRows<Found>(
       queryable,
-      // A complete sweep began after all earlier calls had taken effect, and after the last order was
-      // canceled: only the next sweep finds proxies that such an order left at the provider. Two sweeps are
+      // A sweep counts if it began after all earlier calls had taken effect, and after the last order was
+      // canceled: only such a sweep finds proxies that a canceled order left at the provider. Two sweeps are
       // required, because a proxy may move between pages and be missed.
       `WITH closed AS (
          SELECT begun_at, reason, swept.last_at AS swept_at,

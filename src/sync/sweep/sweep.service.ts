@@ -54,20 +54,21 @@ const SHORTEST_LEASE_SECONDS = 5;
 /** Interval of sweeps during maintenance, when all customers wait for them. */
 const MAINTENANCE_INTERVAL_SECONDS = 60;
 
-/** Number of missing proxies that is plausible however few are rented. */
+/** Number of missing proxies that is always plausible, even if only a few are rented. */
 const ALWAYS_PLAUSIBLE = 20;
 /** Maximum percentage of rented proxies that may be missing before staff have to check the listing. */
 const PLAUSIBLE_PERCENT = 5;
 
-/** Retention of completed sweeps. Maintenance looks farthest back, but not this far. */
+/** Retention of completed sweeps. Maintenance reads the oldest sweeps, but never any as old as this. */
 const COMPLETED_RETENTION_DAYS = 30;
 
 /** Number of our proxies that one statement compares with the listing. */
 const COMPARED_AT_ONCE = 50_000;
 
 /**
- * Returns the id that a sweep records as its first sighting. Another sweep, or a crash that empties the
- * unlogged table, removes it. Without this check, every proxy would then seem missing.
+ * Returns the id of a marker that a sweep stores among its sightings. The marker disappears if another sweep
+ * begins, or a crash empties the unlogged table. A sweep without its marker fails, because every proxy would
+ * seem missing.
  */
 const sweepMark = (startedAt: Date): string => `sweep of ${startedAt.toISOString()}`;
 
@@ -77,9 +78,9 @@ const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
   version text, date_start timestamptz, date_end timestamptz)`;
 
 /**
- * Compares the provider's listing with everything that we store. Applies changes at the provider, and reports
- * proxies on one side only to staff. The listing is not a snapshot, so only a second absence counts. If too
- * many proxies are missing, staff decide.
+ * Compares the provider's listing with everything that we store. Stores the provider's changes, and reports
+ * to staff the proxies that only one side has. The listing is not a snapshot, so only a second absence
+ * counts. If too many proxies are missing, staff decide.
  */
 @Injectable()
 export class SweepService {
@@ -147,7 +148,7 @@ export class SweepService {
       `WITH forgotten AS (
          DELETE FROM completed_sweeps
           WHERE began_at < now() - make_interval(days => $3)
-                -- The database's clock was set back.
+                -- Sweeps in the future exist if the database's clock was set back.
                 OR began_at > $1
        )
        INSERT INTO completed_sweeps (began_at, listed) VALUES ($1, $2)`,
@@ -320,7 +321,7 @@ export class SweepService {
          )
          SELECT count(*) FILTER (WHERE refunded_at IS NULL) AS rented,
                 -- Proxies withdrawn in the last day count again: the listing may shrink little by little.
-                -- Refunded ones do not: they are deleted.
+                -- Refunded proxies do not count: they are deleted at the provider.
                 count(*) FILTER (
                   WHERE is_missing AND refunded_at IS NULL
                     AND (withdrawn_at IS NULL

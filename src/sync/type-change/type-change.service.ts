@@ -37,7 +37,7 @@ const RETRY_AFTER_SECONDS = 5;
 /**
  * Changes a proxy's type at the provider, and stores the proxy as listed, because its port may change too.
  * The listing decides: a response may be lost, and "error 30" proves nothing. A row of `proxy_type_changes`
- * serialises a proxy's changes. It is settled when the listing shows the requested type; until then the
+ * serialises a proxy's changes. The row is settled when the listing shows the requested type; until then the
  * stored type is not trusted.
  */
 @Injectable()
@@ -192,8 +192,8 @@ export class TypeChangeService {
   }
 
   /**
-   * Ends the attempt, so that another change can begin at once. If this fails, one can begin after the
-   * timeout.
+   * Ends the attempt, so that another change can begin at once. If this fails, another change can begin after
+   * the timeout.
    */
   private async endAttempt(proxyId: number, attempt: string): Promise<void> {
     await queryRows(
