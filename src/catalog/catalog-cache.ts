@@ -9,7 +9,7 @@ export interface CatalogFetch<Value> {
   priorityAt(ageMs: number): CallPriority;
 }
 
-/** Runs a refresh when its turn comes. @throws ProviderUnavailable if it does not come in time */
+/** Runs a refresh when its turn comes. @throws ProviderUnavailable if the turn does not come in time */
 export type RefreshInTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
 
 /** Age from which a value is no longer fresh. */
@@ -18,12 +18,12 @@ const FRESH_MS = 60_000;
 const USABLE_MS = 24 * 3_600_000;
 /** Age from which values are refreshed in the background, before they stop being fresh. */
 const DUE_MS = 40_000;
-/** Time after its last request during which a value is refreshed in the background. */
+/** Time after a value's last request during which the value is refreshed in the background. */
 const WANTED_MS = 15 * 60_000;
 /** Maximum time that a customer waits for a refresh if an old value can be served. */
 const PATIENCE_MS = 1500;
 const RETRY_MS = 5000;
-/** Maximum time between reading a row and applying it. */
+/** Maximum time between reading a stored entry and applying it. */
 const LATE_MS = 30_000;
 
 interface Entry<Value> {
@@ -34,7 +34,7 @@ interface Entry<Value> {
   readonly changedAt: number;
   /**
    * Last request in this process, and how to refresh the value. Absent if only other replicas requested it.
-   * {@link CatalogCache.want} alone marks values that refresh in turns.
+   * For values that refresh in turns, only {@link CatalogCache.want} sets it.
    */
   wanted?: { readonly atMs: number; readonly fetch: CatalogFetch<Value> };
   failedAtMs: number;
@@ -50,8 +50,8 @@ interface Refresh<Value> {
 /**
  * Caches one kind of catalog value in this process. Concurrent refreshes of a key share one call, but never
  * wait for a call of lower priority. A full cache evicts the values that were fetched longest ago.
- * lru-cache's `fetchMethod` lacks limits on waits and on the age of stale values, pauses after failures, and
- * early refreshes.
+ * lru-cache's `fetchMethod` has no limits on waits or on the age of stale values, no pauses after failures,
+ * and no early refreshes.
  */
 export class CatalogCache<Value> {
   private readonly entries = new Map<string, Entry<Value>>();
@@ -84,7 +84,8 @@ export class CatalogCache<Value> {
 
   /**
    * Returns a fresh value, or waits briefly for a refresh and then falls back to the last value, up to a day
-   * old. `fetch` later refreshes the value in the background. Values with `inTurn` are too numerous for that.
+   * old. Without `inTurn`, the value is later refreshed in the background by `fetch`; values with `inTurn`
+   * are too numerous for that.
    * @throws the refresh's error if there is no usable value
    */
   async get(key: string, fetch: CatalogFetch<Value>, inTurn?: RefreshInTurn): Promise<Value> {
@@ -205,7 +206,7 @@ export class CatalogCache<Value> {
 
   /**
    * Refreshes a value in its turn. Another caller may have fetched the value by then. Waiting refreshes are
-   * not shared: a caller whose turn is next would wait for the last one.
+   * not shared: a caller whose turn is next might have to wait for another caller's later turn.
    */
   private async refreshInTurn(
     key: string,
@@ -225,7 +226,7 @@ export class CatalogCache<Value> {
     const done = this.fetchFresh(key, priority, () => fetch.call(name)).finally(() => {
       if (this.refreshes.get(key) === refresh) this.refreshes.delete(key);
     });
-    // Waiting callers receive the error, but there may be none.
+    // Waiting callers receive the error. Without any, it would be an unhandled rejection.
     done.catch(() => undefined);
     const refresh = { startedAtMs: this.nowMs(), priority, done };
     this.refreshes.set(key, refresh);

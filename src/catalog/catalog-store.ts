@@ -138,7 +138,7 @@ export class CatalogStore {
     return entry;
   }
 
-  /** Deletes all but the youngest entries of a kind, the part of the key before the first slash. */
+  /** Deletes all but the youngest entries of a kind. A kind is the part of the key before the first slash. */
   async keepYoungest(kind: string, count: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -199,7 +199,7 @@ export class CatalogStore {
   }
 
   /**
-   * Stores a fetched value with the age of its lease. Drops a late value if another replica has stored a
+   * Stores a fetched value as of the start of its lease. Drops a late value if another replica has stored a
    * younger one. A value from the future, before the database's clock was set back, does not count as
    * younger.
    */

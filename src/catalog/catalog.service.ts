@@ -78,7 +78,7 @@ export interface FirstRead {
 
 /** Time after which a refused period is tried again. */
 const REFUSED_MS = 10 * 60_000;
-/** Number of refusing countries from which a period is not quoted, because a quote has no country. */
+/** A period is not quoted if it is refused in this many countries, because a quote has no country. */
 const COUNTRIES_BEFORE_QUOTES = 3;
 const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
 
@@ -111,8 +111,8 @@ export class CatalogService implements OnModuleDestroy {
   /** Prices of offers that the table lacks. */
   private readonly exactPrices: CatalogCache<string>;
   /**
-   * Turns that limit the requests waiting for rate permits, so that previews hardly delay orders. Customers
-   * can request any number of exact prices, and of orders that need the current stock.
+   * Limits on the requests that wait for rate permits, so that previews hardly delay orders. Customers can
+   * request any number of exact prices, and any number of orders that need the current stock.
    */
   private readonly turns = {
     order: new ConcurrencyLimit<number>(4, 2),
@@ -121,7 +121,7 @@ export class CatalogService implements OnModuleDestroy {
     unpaid: new ConcurrencyLimit<number>(2, 1),
     unpriced: new ConcurrencyLimit<number>(4, 1),
   };
-  /** Number of proxies sold by this process and not yet written to the store, by stock key. */
+  /** Number of proxies that this process has sold but not yet subtracted in the store, by stock key. */
   private readonly unwrittenSales = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
   /** Running reads of current stocks, by priority and key. */
@@ -260,8 +260,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Fetches a stock that has just turned out to be smaller than its copy, and corrects the copy. The call
-   * waits behind orders, so that shortages do not delay them.
+   * Fetches a stock that has just turned out to be smaller than its cached copy, and corrects the copy. The
+   * call waits behind orders, so that shortages do not delay them.
    * @param priority reconciliation's priority if the orders were sent
    * @throws ProviderError
    */
@@ -302,7 +302,7 @@ export class CatalogService implements OnModuleDestroy {
     return exact === undefined || exact === UNSUPPORTED ? undefined : this.toQuote(exact, offer, buyer);
   }
 
-  /** Marks an ordered offer's price for background refreshes, for the next order. */
+  /** Marks the price of an ordered offer for background refreshes, so that it is fresh for the next order. */
   recordPriceUsed(offer: Offer): void {
     const { version, period, count } = offer;
     this.exactPrices.want(exactPriceKey(version, period, count), this.fetchExactPrice(offer));

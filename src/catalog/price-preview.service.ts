@@ -61,7 +61,7 @@ export class PricePreviewService {
     return {
       prices: table.value as PriceTable,
       fetchedAt: new Date(table.fetchedAt / 1000),
-      /** Whether a country is on sale. Assumes so while the list is unknown. */
+      /** Whether a country is on sale. Assumes that it is while the list of countries is unknown. */
       sells: (version: IpVersion, country: string): boolean => {
         const list = byKey.get(countriesKey(version))?.value as readonly string[] | undefined;
         return list?.includes(country) ?? true;
