@@ -81,7 +81,7 @@ const withoutLists = (result: Readonly<Record<string, unknown>>): string =>
 /** Reads the arguments as the body of a route. @throws RequestInvalid */
 function readArguments({ input }: Tool, body: JsonValue): object {
   readLeniently(input, body);
-  // `readInput` reads only the body of this request.
+  // Only the body is read from this request.
   readInput({ path: [], header: [], query: undefined, body: input, refusesQuery: false }, {
     body,
   } as Request);

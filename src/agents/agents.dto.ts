@@ -142,7 +142,7 @@ export class PreparePurchaseInput {
   readonly allow_partial!: boolean;
 }
 
-/** Maximum number of proxies in a prolongation. Their ids fit into a reference that agents copy. */
+/** Maximum number of proxies in a prolongation. Agents copy a reference that contains all the ids. */
 const MAX_PREPARED = 50;
 
 @StrictRequest()

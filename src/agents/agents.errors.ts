@@ -1,7 +1,7 @@
 import { DomainError, domainError } from '../common';
 import { RequestInvalid } from '../http';
 
-/** The reference was changed, or another token prepared it. Its order may still exist. */
+/** The order reference was altered, or another token prepared it. Its order may still exist. */
 export class PreparationUnknown extends domainError(
   'bad-request',
   'This order_ref is damaged, or another token prepared it',
@@ -12,7 +12,7 @@ export class PreparationExpired extends domainError(
   'This order_ref has expired, and nothing is charged for it',
 ) {}
 
-/** The reference has expired, but a call that came in time may still be placing its order. */
+/** The order reference has expired, but an earlier call may still be placing its order. */
 export class PreparationExpiring extends domainError(
   'conflict',
   'This order_ref is expiring: an earlier call may still place its order',
@@ -64,7 +64,7 @@ const NEXT_BY_KIND: Readonly<Partial<Record<DomainError['kind'], string>>> = {
 
 const REFUSED = 'Do not call again with the same arguments. Tell the user why it was refused.';
 
-/** An error in the form in which an agent receives it. */
+/** Error as an agent receives it. */
 interface AgentError {
   readonly code: string;
   readonly detail: string;
@@ -97,7 +97,7 @@ export function toAgentError(error: unknown): AgentError | null {
   };
 }
 
-/** Returns the field of a mistake, shortened, because the caller may have made up its name. */
+/** Returns the name of the invalid field, shortened because the caller may have invented it. */
 const nameOf = (loc: readonly (string | number)[]): string => loc.slice(1).join('.').slice(0, 100);
 
 const WANTED: Readonly<Record<string, string>> = {
@@ -109,6 +109,6 @@ const WANTED: Readonly<Record<string, string>> = {
   list_type: 'array',
 };
 
-/** Returns the message of a mistake. For a wrong type, it names the expected JSON type. */
+/** Returns the message for an invalid field. For a wrong type, the message names the expected JSON type. */
 const messageOf = ({ type, msg }: RequestInvalid['items'][number]): string =>
   type in WANTED ? `Input should be a JSON ${WANTED[type]}` : msg;

@@ -14,7 +14,7 @@ class CreateDepositInput extends DepositRequest {
   readonly key!: string;
 }
 
-/** Tools for deposits. There are none unless the service accepts payments. */
+/** Tools for deposits; none if the service does not accept payments. */
 @Injectable()
 export class DepositTools {
   readonly tools: readonly Tool[];

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '../http';
 
-/** Members of an object that are kept, and the shape of each member. */
+/** Members of an object to keep, and the shape of each member. */
 interface Shape {
   readonly [name: string]: Shape;
 }
@@ -29,7 +29,7 @@ const ENVELOPE: Shape = {
   },
 };
 
-/** Returns the members that the library needs. The library would list every mistake in the others. */
+/** Returns the members that the library needs. The library would report any mistake in the others. */
 export const envelopeOf = (message: JsonValue): unknown => pick(message, ENVELOPE);
 
 function pick(value: JsonValue, shape: Shape): unknown {

@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import { jsonOrUndefined } from '../common';
 import { declaredFields, isJsonObject, type JsonValue } from '../http';
 
-/** Matches fields of digits, which models may write as numbers. It does not match `order_ref`. */
+/** Matches names of fields that contain digits, which models may write as numbers. Excludes `order_ref`. */
 const IDENTIFIER = /^version$|_ids?$/;
 /** Matches integers of up to 20 digits, longer than any accepted integer. */
 const INTEGER = /^-?\d{1,20}$/;

@@ -37,7 +37,7 @@ const INVALID_REQUEST = -32_600;
 const INVALID_PARAMS = -32_602;
 
 const STREAM = 'text/event-stream';
-/** Maximum length of an error of the library, which may repeat texts of the request. */
+/** Maximum length of a library error, which may quote the request. */
 const MOST_ERROR_LENGTH = 1000;
 
 /** Empty responses to unsupported methods. Some clients show errors as a broken server. */
@@ -54,7 +54,7 @@ interface Served {
   readonly method: unknown;
   /** Calls the tool of the message; null if the message calls no tool. */
   readonly run: (() => Promise<CallToolResult>) | null;
-  /** Whether the tool was called. Its result may be an order that was charged. */
+  /** Whether the tool was called. The call may have charged an order. */
   hasRun: boolean;
 }
 
@@ -91,7 +91,7 @@ export class McpController {
       refuse(response, PARSE_ERROR, 'Parse error: the body is not JSON, or longer than 100 kB');
       return;
     }
-    // A batch would count as one request against the limits.
+    // Refuse batches: a batch would count as one request against the limits.
     if (served === 'batch') {
       refuse(response, INVALID_REQUEST, 'Batches are not supported');
       return;
@@ -100,7 +100,7 @@ export class McpController {
     const handler = await this.handler;
     const reply = await handler.fetch(toWebRequest(request, served, hungUp), {
       parsedBody: served.envelope,
-      // The library does not need the token.
+      // `token` stays empty: the library does not need it.
       authInfo: {
         token: '',
         clientId: String(caller.tokenId),
@@ -172,16 +172,16 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
   const request = new Request('http://localhost/mcp', { method: 'POST', headers: texts, signal });
   // The library refuses clients that do not accept both types, although it sends one message in any case.
   request.headers.set('accept', `application/json, ${STREAM}`);
-  // The message negotiates the version, even with clients of a later revision.
+  // The body of `initialize` negotiates the version, even with clients of a later revision.
   if (method === 'initialize') request.headers.delete('mcp-protocol-version');
   return request;
 }
 
-/** Whether a response is sent as a stream, which is only for clients that accept nothing else. */
+/** Whether to send a response as a stream: only to clients that accept nothing else. */
 const isStreamed = (request: ExpressRequest, { ok }: Response): boolean =>
   ok && !request.accepts('json') && request.accepts(STREAM) === STREAM;
 
-/** Returns the message in a response of the library, which writes a stream for clients of 2025. */
+/** Returns the message in a response of the library, which sends 2025 clients a stream. */
 const messageOf = (body: string): string => /^data: (.*)$/m.exec(body)?.[1] ?? body;
 
 function cutError(text: string): string {

@@ -23,8 +23,8 @@ export function serveNoOAuth(app: NestExpressApplication): void {
 }
 
 /**
- * Adds a description to the challenge, and the way to OAuth. Other routes' challenges are specified without
- * both.
+ * Adds a description and the OAuth parameters to the challenge. On other routes, the challenge is specified
+ * without them.
  */
 @Catch(NotAuthenticated, InvalidToken)
 export class WrongTokenFilter implements ExceptionFilter<DomainError> {

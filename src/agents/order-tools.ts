@@ -27,7 +27,7 @@ const PLACE =
   'Show the user the price and wait for a yes. Then call place_order with order_ref, and with the same ' +
   'order_ref again if a response is lost.';
 const EXECUTED = 'Nothing: the order is executed.';
-/** Explains where the proxies of a long result are: an agent that misses them would buy again. */
+/** Shows where to find the proxies of a long result. An agent that misses them would buy again. */
 const executedAtLength = (orderId: number): string =>
   `${EXECUTED} If you do not see its proxies, list_proxies lists them with order_id ${orderId}, and ` +
   `export_proxies with order_id ${orderId} and reveal: true exports them with passwords.`;

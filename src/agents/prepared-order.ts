@@ -3,16 +3,16 @@ import { z } from 'zod';
 import { type DomainError, IP_VERSIONS, jsonOrUndefined } from '../common';
 import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './agents.errors';
 
-/** Time in which a prepared order can be placed, in seconds. */
+/** Time for which a prepared order can be placed, in seconds. */
 const VALID_SECONDS = 900;
-/** Minimum time in which a punctual call can place the order, on any replica, in seconds. */
+/** Minimum time allowed for an order whose call came before the expiry, on any replica, in seconds. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
 
-/** Content of a reference. The names are short, because agents copy the reference as text. */
+/** Content of an order reference. The names are short, because agents copy the reference as text. */
 const PREPARED = z.strictObject({
-  /** End of the time in which the order can be placed, in seconds since 1970. */
+  /** Expiry of the reference, in seconds since 1970. */
   u: COUNT,
   /** Random text that distinguishes two preparations of the same order: they are two orders. */
   n: z.string(),
@@ -28,7 +28,7 @@ const PREPARED = z.strictObject({
 
 export type OrderPreparation = Omit<z.infer<typeof PREPARED>, 'n' | 'u'>;
 
-/** An idempotency key with which the order of a reference may have been placed. */
+/** Idempotency key under which the reference's order may have been placed. */
 interface PossibleOrder {
   readonly idempotencyKey: string;
   /** Reason why the order cannot be placed with this key; `null` if it can be placed. */
@@ -40,8 +40,8 @@ const ADDED = String.raw`\s"'\x60*,;.…<>\p{Ps}\p{Pe}\p{Pi}\p{Pf}`;
 const ADDITIONS = new RegExp(`^[${ADDED}]+|(?<![=${ADDED}])[=${ADDED}]+$`, 'gu');
 
 /**
- * Writes a reference, which contains the order and is stored nowhere. Its HMAC, whose key is the token's
- * hash, shows every replica that this service prepared the order for this token.
+ * Creates an order reference, which contains the whole order and is not stored. An HMAC with the token's hash
+ * as key proves to every replica that this service prepared the order for this token.
  */
 export function writeReference(
   prepared: OrderPreparation,
@@ -56,9 +56,9 @@ export function writeReference(
 }
 
 /**
- * Reads a reference in any spelling. For expired, damaged or foreign references, it returns the refusal
- * instead of throwing it, because their order may exist. The keys include the hash of the spelling as given,
- * with which earlier versions placed orders.
+ * Reads an order reference, even with characters that copying added. For expired, damaged or foreign
+ * references, it returns the refusal instead of throwing it, because their order may exist. The keys include
+ * the hash of the text as given, under which earlier versions placed orders.
  *
  * @param longestOrderSeconds the maximum time that a request may wait for its order
  * @returns the order, and the keys to try one after the other; only the canonical spelling places an order

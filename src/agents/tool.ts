@@ -31,5 +31,5 @@ export interface Tool<Input extends object = object> {
   run(input: Input, call: ToolCall): Promise<object>;
 }
 
-/** Returns a tool, whose input type is inferred. */
+/** Defines a tool. TypeScript infers its input type. */
 export const tool = <Input extends object>(defined: Tool<Input>): Tool => defined;
