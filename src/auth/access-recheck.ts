@@ -18,7 +18,7 @@ export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefin
   BEARER.exec(headers.authorization ?? '')?.[1];
 
 /**
- * Checks a token for a scope. `null` checks only the address and the user's block.
+ * Checks whether a caller may use a scope. Scope `null` checks only the address and the user's block.
  * @throws AddressNotAllowed, UserBlocked, NotEnoughPermissions
  */
 export function assertAllowed(
@@ -54,7 +54,7 @@ export class AccessRecheck {
   }
 
   /**
-   * Finds the caller of a token, which may come from a form.
+   * Finds the caller by a token's text, which may come from a form.
    *
    * @throws InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions
    */

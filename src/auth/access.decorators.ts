@@ -37,7 +37,7 @@ export const Scopes = (scope: Scope) =>
 /**
  * Marks a route that needs a valid token, whose scopes the handler checks.
  *
- * @param acceptsOAuth whether tokens of OAuth clients open the route; they open no other one
+ * @param acceptsOAuth whether OAuth clients' tokens are accepted, as on no other route
  */
 export const AnyToken = ({ acceptsOAuth = false } = {}) =>
   SetMetadata<string, Access>(ACCESS, { public: false, scope: null, acceptsOAuth });

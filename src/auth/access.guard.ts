@@ -13,7 +13,7 @@ import { type Caller, TokensService } from './tokens.service';
 /** Admits a request to a route if its token has the required scope, or if the route needs none. */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  /** A separate instance: several applications of a process would share passport's exported one. */
+  /** A separate instance, because all applications of a process would share passport's exported one. */
   private readonly passport = new Passport();
 
   constructor(
@@ -62,7 +62,7 @@ export class AccessGuard implements CanActivate {
     });
   }
 
-  /** Finds the caller. After too many failures of an address, only tokens that were valid are looked up. */
+  /** Finds the caller. After too many failures from the address, only a token that was valid is looked up. */
   private async identify(request: Request, acceptsOAuth: boolean): Promise<Caller> {
     if (this.limits.barsAddresses) {
       const refusal = this.limits.refusalOf(plainAddress(request.ip));

@@ -26,7 +26,7 @@ export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 /** The request came from an address outside the token's networks. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-/** Thrown for scopes of payments, which would gain a right once the service accepts payments. */
+/** Thrown for payment scopes without payments: the token would gain rights once payments are accepted. */
 export class NoPaymentsAccepted extends RequestInvalid {
   constructor(scopes: readonly Scope[]) {
     const msg = 'The service accepts no payments';

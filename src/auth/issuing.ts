@@ -8,7 +8,7 @@ export type Restrictions = Pick<ApiToken, 'scopes' | 'allowedIps' | 'expiresAt' 
 type Issuer = Restrictions & Pick<ApiToken, 'id' | 'userId' | 'limitedBy'>;
 
 /**
- * Returns the restrictions of an issued token: those requested, by default its issuer's, never wider.
+ * Returns a new token's restrictions: those requested, never wider than its issuer's, which are the default.
  * @throws ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer
  */
 export function restrictedBy(

@@ -1,6 +1,6 @@
 import type { PersonalData } from '../database';
 
-/** Orders and the audit log refer to tokens, which stay without their names and networks. */
+/** Tokens stay, without their names and networks: orders and the audit log refer to them. */
 export const TOKENS_DATA: PersonalData = {
   api_tokens: `
     UPDATE api_tokens

@@ -20,8 +20,8 @@ export interface RouteOptions extends RouteDescription {
   /** Omitted for a route with `@Public()`, which needs no token. */
   readonly scope?: Scope;
   /**
-   * Errors of the use case, by status. Errors of the token (401, 403, 429) are added. For further errors with
-   * status 403 or 429, the text continues `The token lacks the scope, or …`.
+   * Errors of the use case, by status. The token's errors (401, 403, 429) are added. A description for status
+   * 403 or 429 continues the sentence `The token lacks the scope, or …`.
    */
   readonly errors?: NonNullable<RouteDescription['errors']>;
 }

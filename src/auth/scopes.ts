@@ -45,12 +45,12 @@ export const ALL_PAYMENT_SCOPES = Object.keys(PAYMENT_SCOPES) as CustomerScope[]
 export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
 
 /**
- * The scopes that `all` grants, and that customers may grant. The right to issue tokens is granted by name: a
- * thief of such a token could continue with others.
+ * Scopes that `all` grants, and that customers may grant. `tokens:write` must be granted by name: a thief of
+ * such a token could issue further tokens.
  */
 export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write');
 
-/** Scopes of the group `read`. An issued token contains the scopes of its groups. */
+/** Scopes of the group `read`. A token stores these scopes instead of the group. */
 const READ_SCOPES = USUAL_SCOPES.filter((scope) => scope.endsWith(':read'));
 export const READ_GROUP = 'read';
 export const expandGroups = (names: readonly (Scope | typeof READ_GROUP)[]): Scope[] => [

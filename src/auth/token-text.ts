@@ -25,7 +25,7 @@ function base62(value: bigint, length: number): string {
 
 const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 
-/** Generates a secret: prefix, 256 random bits in base 62, and a CRC-32 for scanners. */
+/** Generates a secret: prefix, 256 random bits in base 62, and a CRC-32 for secret scanners. */
 export function generateSecret(kind: SecretKind): string {
   const random = base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH);
   const text = PREFIXES[kind] + random;

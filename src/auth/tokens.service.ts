@@ -51,14 +51,14 @@ export interface NewToken {
   /** Id of the issuing token. The command line omits it, and may issue any token. */
   readonly issuedBy?: number | undefined;
   readonly origin?: TokenOrigin | undefined;
-  /** Time until which the text of an OAuth token works, unless `renewText` replaces the text. */
+  /** Time when the text of an OAuth token expires, unless `renewText` replaces the text earlier. */
   readonly textExpiresAt?: Date | undefined;
 }
 
-/** Maximum number of tokens that are remembered as valid, of about 150 bytes each. */
+/** Maximum number of tokens remembered as valid. Each takes about 150 bytes. */
 const MAX_KNOWN = 20_000;
 
-/** Accuracy of `last_used_at`, in milliseconds, which saves most requests a write to the database. */
+/** Accuracy of `last_used_at`, in milliseconds. Most requests therefore need no write to the database. */
 const LAST_USED_STEP_MS = 60_000;
 
 const RESTRICTIONS = 'scopes expiresAt allowedIps dailyLimit issuedBy limitedBy';
@@ -188,7 +188,7 @@ export class TokensService {
   async revokeDescendants(id: number, manager: EntityManager, userId?: number): Promise<number[]> {
     const revoked: number[] = [];
     for (;;) {
-      // Waits for tokens that are issuing other tokens, which the next round finds.
+      // Waits for tokens that are just issuing other tokens. The next iteration finds the issued tokens.
       const rows = await queryRows<{ id: number }>(
         manager,
         `UPDATE api_tokens SET revoked_at = $2
@@ -335,7 +335,7 @@ const DESCENDANTS = `
 
 const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
 
-/** Condition for OAuth tokens, which end with the token that issued them. */
+/** Condition that the issuer of an OAuth token is valid: OAuth tokens end with their issuer. */
 const ISSUER_STILL_WORKS = `EXISTS (
   SELECT FROM api_tokens issuer WHERE issuer.id = token.issued_by AND issuer.revoked_at IS NULL
      AND (issuer.expires_at IS NULL OR issuer.expires_at > $2))`;
