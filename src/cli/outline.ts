@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
 
-/** Data of a command for its help and the refusals of its options. */
+/** Description of a command, sufficient to print its help and to check its options. */
 export interface Outline {
   readonly name: string;
   readonly summary: string;
@@ -14,7 +14,7 @@ export interface Outline {
   readonly commands: readonly Outline[];
 }
 
-/** Outline of this build's commands, written by the first command. */
+/** File with the outline of this build's commands. The first command creates it. */
 const FILE = join(__dirname, 'outline.json');
 
 export const outlineOf = (command: Command): Outline => ({
@@ -40,19 +40,19 @@ export function readOutline(): Outline | undefined {
   }
 }
 
-/** Stores the outline, unless the user may not write to the build. */
+/** Stores the outline, if the user may write to the build directory. */
 export function storeOutline(outline: Outline): void {
   try {
     writeFileSync(`${FILE}.${process.pid}`, JSON.stringify(outline));
     renameSync(`${FILE}.${process.pid}`, FILE);
   } catch {
-    // The next command is as slow as this one.
+    // Without the file, the next command is as slow as this one.
   }
 }
 
 export const printError = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Returns the command line without its commands. */
+/** Returns the command line interface without its commands. */
 export const emptyCli = (): Command =>
   new Command('cli')
     .description('Administration of the proxy rental service. Prints JSON.')
@@ -62,7 +62,7 @@ export const emptyCli = (): Command =>
 
 /**
  * Adds the commands of an outline.
- * @param run is called instead of a command whose options are accepted
+ * @param run called in place of every command if its options are valid
  */
 export function addOutlined(parent: Command, { commands }: Outline, run: () => void): Command {
   for (const outline of commands) {
@@ -78,7 +78,7 @@ export function addOutlined(parent: Command, { commands }: Outline, run: () => v
 }
 
 /**
- * Prints a help, or refuses options, without loading the service.
+ * Prints help, or rejects invalid options, without loading the service.
  * @returns the exit code; undefined if the command has to run
  */
 export function runOutline(outline: Outline, words: readonly string[]): number | undefined {

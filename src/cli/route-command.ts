@@ -70,7 +70,7 @@ function argumentsOf({ controller, handler }: StaffOperation, request: CommandRe
     else if (kind === RouteParamtypes.HEADERS) given[index] = request.get(data);
     else if (kind === RouteParamtypes.QUERY) given[index] = instanceOf(request.query);
     else if (kind === RouteParamtypes.BODY) given[index] = instanceOf(request.body);
-    // The service's own decorators inject nothing else.
+    // Every other parameter is the audit context.
     else given[index] = audit;
   }
   return given;

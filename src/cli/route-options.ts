@@ -3,7 +3,7 @@ import { declaredFields, type FieldDescription, RequestInvalid, type RouteInput 
 import { CommandRequest, type TargetType } from '../staff';
 import { parseId } from './options';
 
-/** Parses an argument whose format differs from the request's. */
+/** Parser of an option whose format differs from the request's. */
 interface Reader {
   /** Name in the help: `<duration>`. */
   readonly argument: string;
@@ -14,7 +14,7 @@ interface Reader {
 export interface RouteCommand {
   /** Action of the route. Default: `users.create` for `users create`. */
   readonly action?: string;
-  /** Replaces a route's description that is about the caller's token, which a command lacks. */
+  /** Replaces a route's description that mentions the caller's token: a command has no token. */
   readonly description?: string;
   /** Names of options that differ from their parameters: `{ reason: 'why' }`. */
   readonly names?: Readonly<Record<string, string>>;
@@ -23,7 +23,7 @@ export interface RouteCommand {
   readonly defaults?: Readonly<Record<string, string>>;
   /** DTOs of objects in the body. Their fields become options too. */
   readonly objects?: Readonly<Record<string, { readonly prototype: object }>>;
-  /** Number of items that the list shows, instead of the options of a page. */
+  /** Number of items that a list shows. The command then has no paging options. */
   readonly showsAll?: number;
   /** Whether the command requires the change's author. Over HTTP the author is the caller. */
   readonly isSigned?: true;
@@ -31,7 +31,7 @@ export interface RouteCommand {
 }
 
 export type GivenOptions = Readonly<Record<string, string | number | boolean | readonly string[]>>;
-/** Values as in the location of a validation error. */
+/** Location of a parameter, named as in validation errors. */
 type Place = 'path' | 'header' | 'query' | 'body';
 
 export interface Parameter {
@@ -42,7 +42,7 @@ export interface Parameter {
   readonly option: Option;
 }
 
-/** Option names that always differ from the parameters'. */
+/** Names of options for parameters that every command renames. */
 const NAMES: Readonly<Record<string, string>> = {
   user_id: 'user',
   order_id: 'order',
@@ -50,13 +50,13 @@ const NAMES: Readonly<Record<string, string>> = {
   'Idempotency-Key': 'key',
 };
 
-/** Readers of a list's page, which always differ from the request's. */
+/** Readers of the paging parameters, for every command. */
 const READERS: Readonly<Record<string, Reader>> = {
   cursor: { argument: '<id>', description: 'The last one of the previous page', read: parseId },
   limit: { argument: '<count>', description: 'The maximum number of rows', read: parseId },
 };
 
-/** Maximum number of printed items. More than a page over HTTP, because outputs are stored or searched. */
+/** Maximum number of printed items. It exceeds a page over HTTP, because output is stored or searched. */
 const MAX_ITEMS = 1000;
 
 /** Yields the parameters of a route's request. */
@@ -105,13 +105,13 @@ function toOption(name: string, field: FieldDescription, spec: RouteCommand): Op
   const option = new Option(`${flag} ${argument}`.trim(), description).argParser(read);
   if (Array.isArray(schema['enum'])) option.choices(schema['enum'] as string[]);
   const fallback = name === 'limit' ? MAX_ITEMS : (schema['default'] ?? spec.defaults?.[name]);
-  // A boolean without its option is omitted.
+  // A boolean has no default: without its option, the field is omitted.
   return fallback === undefined || schema['type'] === 'boolean'
     ? option.makeOptionMandatory(isRequired)
     : option.default(fallback);
 }
 
-/** Parses an option's argument into its JSON value. An invalid number is refused with the request. */
+/** Returns a parser of an argument into its JSON value. The request's validation refuses invalid numbers. */
 function readerOf({ type }: FieldDescription['schema']): (text: string) => unknown {
   if (type === 'integer') return (text) => (/^-?\d+$/.test(text) ? Number(text) : text);
   if (type === 'array') return (text) => text.split(',').map((item) => item.trim());
@@ -129,7 +129,7 @@ function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string
   return '<text>';
 }
 
-/** Builds the request from the options, without the limit, which may be higher than over HTTP. */
+/** Builds the request from the options. Omits the limit, which may be higher than over HTTP. */
 export function toRequest(parameters: readonly Parameter[], given: GivenOptions): CommandRequest {
   const parts: Record<Place, Record<string, unknown>> = { path: {}, header: {}, query: {}, body: {} };
   for (const { place, within, name, option } of parameters) {

@@ -16,10 +16,10 @@ export async function print(response: unknown): Promise<void> {
 const isText = (response: unknown): response is AsyncIterable<string> =>
   typeof response === 'object' && response !== null && Symbol.asyncIterator in response;
 
-/** Notes are for the service's start. A command writes only refusals to standard error. */
+/** Ignores startup notes: a command writes only refusals to standard error. */
 const ignoreNotes = (): void => undefined;
 
-/** Returns an instance that may belong to payments, which an application without payments lacks. */
+/** Returns an instance that may require payments. @throws Error if the service accepts no payments */
 export function getFromPayments<Instance>(app: INestApplicationContext, type: Abstract<Instance>): Instance {
   try {
     return app.get(type, { strict: false });
