@@ -14,12 +14,12 @@ export class ConcurrencyLimit<Key> {
     private readonly mostOfOne: number,
   ) {}
 
-  /** Returns the number of a key's pieces of work in progress. */
+  /** Returns how many pieces of a key's work are in progress. */
   of(key: Key): number {
     return this.underWay.get(key) ?? 0;
   }
 
-  /** Returns the number of a key's waiting pieces of work. */
+  /** Returns how many pieces of a key's work are waiting. */
   waitingOf(key: Key): number {
     return this.waiting.get(key)?.size ?? 0;
   }

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { messageOf, stackOf } from '../error-text';
 
-/** Limit of memory use: customers can choose names of work, and error texts may contain ids. */
+/** Limit of remembered names, and of texts per name. Customers can choose names; texts may contain ids. */
 const MOST_REMEMBERED = 100;
 
 /** Logs each error of recurring work once, and the number of failures after recovery. */
