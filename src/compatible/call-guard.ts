@@ -5,7 +5,7 @@ import { callerOf, NotEnoughPermissions } from '../auth';
 import { domainError } from '../common';
 import { AppConfig } from '../config';
 
-/** Token in an unescaped path. Load balancers recognize only this form, and never send its calls twice. */
+/** Matches the token in an unescaped path. Load balancers recognize only this form, and never retry it. */
 const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
 
 /** Makes the token in the path the request's only token. Only GET is served, because calls have effects. */
@@ -24,14 +24,14 @@ export function receiveCall(request: Request, response: Response, next: NextFunc
 
 const CALLS_PER_SECOND = 3;
 const WINDOW_MS = 1000;
-/** Number of tokens to remember, enough for those that call within a second. */
+/** Maximum number of remembered tokens, enough for all that call within a second. */
 const MAX_TOKENS = 10_000;
 
 class TooManyCalls extends domainError('rate-limited', 'Too many calls in this second', {
   retryAfterSeconds: 1,
 }) {}
 
-/** Limits a token's calls at this replica. The token needs the scope of the balance in every response. */
+/** Limits a token's calls on this replica. Requires `profile:read`: each response shows the balance. */
 @Injectable()
 export class CallGuard implements CanActivate {
   private readonly admittedAtMs = new LRUCache<number, readonly number[]>({ max: MAX_TOKENS });

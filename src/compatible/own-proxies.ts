@@ -20,9 +20,9 @@ export interface Listing {
   readonly limit: number;
 }
 
-/** Time to the end within which `state=expiring` lists active proxies. */
+/** Maximum remaining time of the active proxies that `state=expiring` lists. */
 const EXPIRING = `interval '3 days'`;
-/** SQL for a label, shortened: our labels may be longer than those of PROXY6. */
+/** SQL for a label, shortened because our labels may be longer than PROXY6's. */
 const LABEL = `left(coalesce(label, ''), 50)`;
 
 interface Row extends ProxyFields {
@@ -39,8 +39,8 @@ export class OwnProxies {
   ) {}
 
   /**
-   * Returns a page, ordered by id. An open order that may still change the label's proxies is an error: the
-   * listing is evidence for its reader. @throws NotKnown
+   * Returns a page of proxies, ordered by id. Throws while an open order may still change the label's
+   * proxies, because clients rely on a listing to learn what they bought. @throws NotKnown
    */
   async list(userId: number, { state, descr, page, limit }: Listing) {
     if (descr !== null) await this.assertKnown(userId, descr);
@@ -64,8 +64,9 @@ export class OwnProxies {
   }
 
   /**
-   * Checks for open orders before the listing, so that an order that ends in between is listed. During
-   * maintenance, orders that a restore has forgotten may still be found. @throws NotKnown
+   * Throws if an open order may change the label's proxies, or during maintenance, when orders lost in a
+   * restore may still be found. Must precede the listing, which then shows orders that end in between.
+   * @throws NotKnown
    */
   private async assertKnown(userId: number, descr: string): Promise<void> {
     const { isOpen } = await queryRow<{ isOpen: boolean }>(

@@ -20,7 +20,7 @@ const MAX_LIMIT = 1000;
 const MAX_TYPE_CHANGES = 20;
 /** Prefix of a label that makes a purchase safe to retry. */
 const KEY_PREFIX = 'key:';
-/** Pattern of a label that its sender may mistake for a key. */
+/** Matches a label that its sender may mistake for a key. */
 const NEARLY_KEY = /^[^\p{L}\p{N}]*key[^\p{L}\p{N}]*[:\uFF1A]/iu;
 
 /** Serves PROXY6's wire format with our own use cases and prices. `docs/px6.md` lists the differences. */
@@ -41,7 +41,7 @@ export class Px6Controller {
     private readonly clock: Clock,
   ) {}
 
-  /** Returns the envelope alone. */
+  /** Returns only the fields that every response contains. */
   @Get(':token')
   account(@CurrentCaller() caller: Caller) {
     return this.datedEnvelope(caller, {});
@@ -139,7 +139,7 @@ export class Px6Controller {
     const type = query.findType();
     if (type === null) throw new WireError(260);
     const found = await this.own.find(caller.userId, { ids });
-    // PROXY6 documents an error unless at least one proxy changes.
+    // PROXY6 documents this error if no proxy would change.
     if (found.every(({ proxyType }) => proxyType === type)) throw new WireError(30);
     for (const [at, { id }] of found.entries()) {
       closed.throwIfAborted();
@@ -153,7 +153,7 @@ export class Px6Controller {
   @Get(':token/buy')
   @Scopes('proxies:write')
   async buy(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
-    // `auto_prolong` could not be disabled again, and our renewals follow their own rules.
+    // Refused: `auto_prolong` could not be disabled again, and our renewals follow their own rules.
     if (query.has('auto_prolong')) throw new WireError(110);
     const count = query.getCount();
     const period = query.getPeriodDays();
@@ -257,7 +257,7 @@ export class Px6Controller {
 
 const labelOf = (descr: string | null): string | null => descr && normalLabel(descr);
 
-/** Returns the average price for one proxy and day, as in the documented examples. It only informs. */
+/** Returns the average price per proxy and day, rounded as in the documented examples. Informative only. */
 const perDay = (price: Money, days: number): number => Number((roubles(price) / days).toFixed(4));
 
 const mayBeDoneOf = (outcome: OrderResult | DomainError): outcome is DomainError =>

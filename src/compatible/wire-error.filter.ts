@@ -6,7 +6,7 @@ import { NotKnown, WIRE_ERROR_OF, WireError, type WireErrorId } from './wire-err
 
 const RETRY_AFTER_SECONDS = '2';
 
-/** Turns errors into PROXY6's form: a number or 429 if nothing was done, 503 if the outcome is unknown. */
+/** Turns errors into PROXY6's form: an error number or 429 if nothing was done, 503 if that is unknown. */
 @Catch()
 export class WireErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');

@@ -27,7 +27,7 @@ export class WireError extends Error {
   }
 }
 
-/** Thrown when the outcome of a call, or the requested information, is not known yet: HTTP 503. */
+/** Thrown when a call's outcome, or the requested information, is not known yet. Becomes HTTP 503. */
 export class NotKnown extends Error {}
 
 /** Error numbers of our own errors, by their codes. Each number means that certainly nothing was done. */

@@ -18,7 +18,7 @@ export const moscowTime = (unixS: number): string =>
 export const unixSeconds = (date: Date | string | null): number =>
   date === null ? 0 : Math.floor(new Date(date).getTime() / 1000);
 
-/** Converts an amount to a JSON number with the same digits, which is written but never computed with. */
+/** Converts an amount to a JSON number with the same digits. The number must not be used in calculations. */
 export const roubles = (amount: Money): number => Number(amount.toString());
 
 /** Returns a list as PROXY6 sends it: an object keyed by id, an array with `nokey`, and `[]` when empty. */
