@@ -9,16 +9,16 @@ const secret = z.string().regex(/^whsec_[A-Za-z0-9+/]{32,200}={0,2}$/);
 const source = z.strictObject({
   /** One secret, or two while the source changes from one to the other. */
   secret: z.union([secret.transform((one) => [one]), z.array(secret).min(1).max(2)]),
-  /** Roubles of a payment above which staff confirm it. */
+  /** Amount in roubles above which staff must confirm a payment. */
   max_payment: roubles,
-  /** Roubles of a day (UTC) above which staff confirm further payments. */
+  /** Total in roubles per day (UTC) above which staff must confirm further payments. */
   max_day: roubles,
 });
 
 /** Source of payments other than the provider, such as a bot or a bank import. */
 export type PaymentSource = z.output<typeof source>;
 
-/** Names that no source can take: another route has this word in its place. */
+/** Names that no source can have, because another route uses them in the same place. */
 const TAKEN = ['notifications'];
 
 const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);

@@ -6,7 +6,7 @@ export type Lookup = (variable: string) => string | undefined;
 
 interface Setting {
   readonly variable: string;
-  /** Rule that reads the variable's text. Its description completes the sentence "must be …". */
+  /** Schema that parses the variable's text. Its description completes the sentence "must be …". */
   readonly rule: z.ZodType<unknown, string>;
   /** Default as written in the environment. Without a default, the setting may be `undefined`. */
   readonly default?: string | ((given: Lookup) => string);
@@ -60,7 +60,7 @@ export const isOnItsOwn = (given: Lookup): boolean =>
     (variable) => given(variable) === undefined,
   );
 
-/** Stages from the first to the last; the text may be empty. */
+/** Descending list of hours; the text may be empty. */
 const stages = z
   .string()
   .transform((list) => (list === '' ? [] : list.split(',').map((item) => Number(item.trim()))))

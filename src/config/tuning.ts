@@ -4,7 +4,7 @@ import { jsonOrUndefined } from '../common';
 /** Variable for tests only: the service warns at its start if an operator sets it. */
 export const TUNING_VARIABLE = 'TUNING_FOR_TESTS';
 
-/** Constants whose usual values would take minutes in tests, or disable what the next test needs. */
+/** Constants that tests replace. The usual values would take minutes, or disturb the next test. */
 const CONSTANTS = [
   'activeFlagsIntervalSeconds',
   'bodyStallMs',
