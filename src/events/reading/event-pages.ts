@@ -14,7 +14,7 @@ import { eventIdOf, type EventOut, type EventType, toEventOut } from '../event-t
 import type { ReadingStart } from './events.query';
 import { EventsGone } from './reading.errors';
 
-/** Name of the retention mark up to which events were removed. */
+/** Name of the retention mark with the position up to which events were removed. */
 export const REMOVED_EVENTS = 'events';
 
 /** A request for events. `types` is null for all types. */
@@ -96,7 +96,7 @@ const FIND_PAGES = `
 /** Reads customers' events in the order of their positions. Simultaneous requests share a statement. */
 @Injectable()
 export class EventPages {
-  /** Users for whose events requests of this process wait. */
+  /** Users whose events are awaited by requests of this process. */
   readonly awaited: RowWaiters<NewestEvents>;
 
   constructor(
@@ -139,7 +139,7 @@ export class EventPages {
       requests.map(({ limit }) => limit),
       requests.map(windowOf),
     ]);
-    // A failover could undo visible positions, and assign them to other events.
+    // New positions must reach the standby: a failover could undo them, and assign them to other events.
     const isNew = requests.some(
       ({ after }, n) => (pages[n]?.newest ?? 0) > (typeof after === 'number' ? after : 0),
     );
@@ -159,7 +159,7 @@ export class EventPages {
          FROM log JOIN unnest($1::bigint[], $2::bigint[]) AS request (id, seen) ON seen < newest`,
       [[...waits.keys()], seen],
     );
-    // Callers continue from these positions, which a failover could undo.
+    // Callers continue from these positions, which must reach the standby: a failover could undo them.
     if (rows.length > 0) await waitForStandby(this.dataSource);
     return rows;
   }

@@ -115,7 +115,7 @@ export class EventReadingService implements OnModuleDestroy {
     );
   }
 
-  /** Runs work with one wait: events published between two of its pauses end the next pause at once. */
+  /** Registers one wait for all pauses of the work: events published in between end the next pause. */
   private withWait<Result>(
     userId: number,
     work: (wait: RowWait<NewestEvents>) => Promise<Result>,
@@ -130,7 +130,7 @@ export class EventReadingService implements OnModuleDestroy {
     });
   }
 
-  /** Reads the next page. If no events arrive in time, it reads nothing and advances the position. */
+  /** Returns the next page. If no events arrive in time, returns an empty page with an advanced position. */
   private async readAfter(
     { next: after, isFull }: EventPage,
     query: EventRequest,

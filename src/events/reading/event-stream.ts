@@ -50,7 +50,7 @@ export async function writeEventStream(
       await write(`: still here\nid: ${eventIdOf(page.next)}\n\n`);
     }
   }
-  // A slow reader continues at another replica after the last complete event.
+  // A slow reader is disconnected. It continues at another replica after the last complete event.
   if (response.writableNeedDrain) response.destroy();
   else response.end();
 }

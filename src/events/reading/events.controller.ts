@@ -46,7 +46,7 @@ export class EventsController {
       '`Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; ' +
       'reconnect with the last `id` as `Last-Event-ID`. An event may come more than once: ' +
       `deduplicate by \`id\`. A stream begins like this:\n\n\`\`\`\n${STREAM}\`\`\``,
-    // The stream is not described: generated clients would mistake one response for the other.
+    // The event stream is not described: generated clients would confuse it with the JSON response.
     response: {
       description: 'The next events',
       type: EventsPage,

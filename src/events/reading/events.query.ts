@@ -55,6 +55,6 @@ export function readCursor(text: string | null): ReadingStart {
   return text === 'now' ? 'now' : Number(text.slice('evt_'.length));
 }
 
-/** Reads the wanted types from an accepted `type`. */
+/** Parses the wanted types from a validated `type`; null for all types. */
 export const readTypes = (text: string | null): readonly EventType[] | null =>
   text === null ? null : text.split(',').filter(isEventType);
