@@ -12,15 +12,15 @@ import type { AuditScope } from './scopes';
 
 const DAY_SECONDS = 24 * 3600;
 const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
-/** Day of the audit of all data, which takes longest: offices are closed then. */
+/** Weekday of the full audit, which takes longest. Offices are closed on this day. */
 const ALL_ON = SUNDAY;
-/** Maximum time for one invariant, far more than one takes with a hundred million orders. */
+/** Maximum time for one invariant, in seconds. A hundred million orders need far less. */
 const INVARIANT_SECONDS = 1800;
-/** Lease of a run, in seconds. A failed run, which has read all orders, is not retried earlier. */
+/** Lease of a run, in seconds. A failed run has read all orders, so it is not retried earlier. */
 const LEASE_SECONDS = 600;
-/** Number of runs that are kept of each scope: about a year of nights. */
+/** Number of stored runs per scope. Daily runs are kept for about a year. */
 const STORED_RUNS = 400;
-/** Difference between clocks of replicas that causes no second run for the same time. */
+/** Difference between replicas' clocks, in seconds, that does not cause a second run for the same time. */
 const CLOCKS_APART_SECONDS = 60;
 
 /** Runs the audit at the configured times, on one replica, and stores the result of each run. */
@@ -50,7 +50,7 @@ export class AuditRuns {
     }
   }
 
-  /** Returns the seconds since this time of day, plus the possible difference between clocks of replicas. */
+  /** Returns the seconds since the last due time, plus the allowed difference between replicas' clocks. */
   private secondsSince(minutes: number, weekday?: number): number {
     const now = this.clock.now();
     return (now.getTime() - lastMoment(now, minutes, weekday).getTime()) / 1000 + CLOCKS_APART_SECONDS;
@@ -83,7 +83,7 @@ export class AuditRuns {
     return { checked: invariants.length, violated: violated.length };
   }
 
-  /** Returns the provider of payments for a daily audit, which compares the payments of some days. */
+  /** Returns the provider whose recent payments a daily audit compares; undefined if none are compared. */
   private paymentsOf(scope: AuditScope): PaymentProvider | undefined {
     if (scope === 'all' || this.config.payments.provider === 'off') return undefined;
     return this.modules.get(PaymentProvider, { strict: false });

@@ -37,11 +37,11 @@ export interface AuditOptions {
 
 const SHOWN_ROWS = 20;
 
-/** Provider's listing of this audit, as a table for the statements of the invariants. */
+/** CTE with the provider's listing of this audit, for the invariants' statements. */
 const PROVIDER_LISTING = `provider_listing AS (
   SELECT provider_proxy_id, listed_as, date_end FROM provider_listings WHERE audit = $2)`;
 
-/** Payments and refunds of this audit, stored like the provider's listing. */
+/** CTE with the payments and refunds of this audit, from the same table as the provider's listing. */
 const PAYMENT_LISTING = `payment_listing AS (
   SELECT provider_proxy_id AS id, part[1] AS kind, part[2]::numeric AS value, part[3] AS currency,
          part[4] AS payment_id, date_end AS at
@@ -64,7 +64,7 @@ export class IntegrityService {
   ) {}
 
   /**
-   * Runs an audit, on a connection outside the pool and at most one core of the database.
+   * Runs an audit on a connection outside the pool, with at most one core of the database.
    * @throws ProviderError, PaymentError when a listing could not be read completely
    */
   async run(options: AuditOptions = {}): Promise<IntegrityReport> {
@@ -86,7 +86,7 @@ export class IntegrityService {
     try {
       signal?.throwIfAborted();
       await session.connect();
-      // The server ends the statement of a dead process where the operating system can detect its death.
+      // The server ends the statements of dead processes, if the operating system can detect their death.
       await session.query(`SET client_connection_check_interval = '5s'`).catch(() => undefined);
       await session.query(
         `SET statement_timeout = '${invariantSeconds}s'; SET idle_in_transaction_session_timeout = '5min';
@@ -123,7 +123,7 @@ export class IntegrityService {
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
     for await (const { proxies, unread } of this.upstream.allProxies()) {
-      // Proxies in unread rows are at the provider, although their ends are unknown.
+      // Proxies in unreadable rows exist at the provider, although their expiry is unknown.
       const rows = [...proxies, ...unread.map((row) => ({ ...row, dateEnd: null }))];
       const listed = rows.map(({ orderReference, ...row }) => ({ ...row, listedAs: orderReference }));
       await this.store(audit, listed);

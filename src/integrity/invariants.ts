@@ -209,8 +209,8 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE state <> 'canceled' GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    // A prolongation of a bulk is for one of the bulk's proxies, with the guard that the bulk set.
-    // `one-order-per-key` ensures that none is charged twice. Keys with two spaces are those of renewals.
+    // A prolongation of a bulk is for one of the bulk's proxies, with the `max_price` that the bulk set.
+    // `one-order-per-key` ensures that none is charged twice. Keys with two spaces belong to renewals.
     name: 'orders-of-bulks-as-accepted',
     violations: `
       SELECT o.id AS order_id, o.user_id, o.idempotency_key, o.proxy_id, o.max_price, bulk.max_price AS given
@@ -283,7 +283,7 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (SELECT count(*) FROM proxy_refunds WHERE proxy_id = p.id AND state = 'refunded') <> 1`,
   },
   {
-    // An order refunds no more than it captured for its days after the request.
+    // The refund of an order does not exceed what it captured for the days after the refund request.
     name: 'refunds-of-proxies-are-for-days-that-were-left',
     violations: `
       SELECT r.id AS refund_id, o.id AS order_id, e.available_delta, o.unit_price, o.period, r.requested_at
@@ -382,8 +382,8 @@ export const INVARIANTS: readonly Invariant[] = [
          AND created_at < ${CHECKS_ARE_OVER}`,
   },
   {
-    // Each public state of an order has one event, in sequence, and each event has an order. For an order
-    // from before the log, or with a pruned history, only the end is checked.
+    // Each public state of an order has one event, in sequence, and each event has an order. Only the final
+    // state is checked if the order is older than the log or its history was pruned.
     name: 'orders-agree-with-their-events',
     violations: `
       SELECT coalesce(o.id, logged.order_id) AS order_id, coalesce(o.user_id, logged.user_id) AS user_id,
@@ -433,8 +433,8 @@ export const INVARIANTS: readonly Invariant[] = [
        END`,
   },
   {
-    // A change of a proxy has one event, and each event has a change. Changes in the hour before the log, or
-    // before its retained part, may or may not have events.
+    // A change of a proxy has one event, and each event has a change. Changes in the hour before the checked
+    // period may or may not have events.
     name: 'proxy-changes-agree-with-their-events',
     violations: `
       SELECT coalesce(logged.proxy_id, changed.proxy_id) AS proxy_id,
