@@ -15,13 +15,13 @@ export interface Claimed<Row> {
   readonly isMore: boolean;
 }
 
-/** Rows that become due. The replica that claims a row processes it. */
+/** Work on rows that become due. The replica that claims a row processes it. */
 export interface DueWork<Row> {
   /** The name in the log and in metrics. */
   readonly name: string;
   /** Poll interval of a replica, unless notifications wake the work. */
   readonly lookEveryMs: number;
-  /** Condition for a claim. If omitted, each poll claims. */
+  /** Condition under which a poll claims rows. If omitted, every poll claims rows. */
   readonly isDue?: IsDue;
   /** Maximum number of rows in progress on a replica. If infinite, `claim` must have its own limit. */
   readonly atOnce: number;

@@ -11,7 +11,7 @@ import { StepLoop } from './step-loop';
 const STOP_MS = 5000;
 /** Pause after a failure, for jobs that would otherwise poll several times a second. */
 export const PAUSE_AFTER_FAILURE_MS = 2000;
-/** Number of checks per interval by which each replica looks for a due run. */
+/** Number of times per interval that each replica checks for a due run. */
 const POLLS_PER_INTERVAL = 10;
 const LONGEST_POLL_PAUSE_MS = 60_000;
 
@@ -71,7 +71,7 @@ export class Jobs {
    * Adds a job that each replica runs at an interval. Its runs never overlap on a replica.
    * @param execute returns true if the next run should follow at once
    * @param options.waiting SQL for the backlog, if rows wait for the job
-   * @returns starts a run now, or after the current one
+   * @returns a function that starts a run now, or after the current one
    */
   every(
     name: string,
@@ -152,8 +152,8 @@ export class Jobs {
   }
 
   /**
-   * Claims no more rows and starts no more steps. Waits some seconds for current work, then aborts the work
-   * and waits until it ends. Another process does the remaining work.
+   * Stops claiming rows and starting steps. Waits some seconds for current work, then aborts the work and
+   * waits until it ends. Another process does the remaining work.
    */
   async stop(waitMs = STOP_MS): Promise<void> {
     this.isStopping = true;
@@ -205,7 +205,7 @@ export class Jobs {
     const conditions = asked.map(({ isDue }) => `(${isDue?.()})`);
     const statement = `SELECT ARRAY[${conditions.join(', ')}] AS due`;
     const { due } = await queryRow<{ due: readonly boolean[] | null }>(this.dataSource, statement)
-      // Each job meets the failure itself, and reports it.
+      // On failure, all jobs start: each meets the failure itself and reports it.
       .catch(() => ({ due: null }));
     for (const [n, job] of asked.entries()) {
       job.lookedAtMs = nowMs;

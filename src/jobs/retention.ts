@@ -21,14 +21,14 @@ export interface RetentionRule {
   /** The column of a row's time. */
   readonly time: string;
   readonly days: number;
-  /** An SQL condition for old rows that stay for now. Each run checks them again. */
+  /** An SQL condition for old rows that stay for now. Each run checks these rows again. */
   readonly stays?: string;
   /** A DELETE or UPDATE of the rows whose keys the CTE `old (id)` lists. */
   readonly removal: string;
 }
 
 const INTERVAL_SECONDS = 3600;
-/** Maximum number of rows that a statement reads and removes, in some hundredths of a second. */
+/** Maximum number of rows that a statement reads and removes, which takes some hundredths of a second. */
 export const STEP_ROWS = 1000;
 /** Ratio of a pause to the step before it: two thirds of a run are pauses. */
 const PAUSE_FACTOR = 2;
@@ -37,7 +37,7 @@ type Step = (cursor: unknown) => Promise<RetentionStep<unknown>>;
 
 /**
  * Removes rows after their retention period, on one replica at a time. Each statement reads few rows by an
- * index. Pauses leave time to other users of the database.
+ * index. Pauses leave time for other users of the database.
  */
 @Injectable()
 export class Retention {
@@ -90,8 +90,8 @@ export class Retention {
   /**
    * Adds a rule for rows that become old in order. Later runs continue at the stored position.
    * @param walk a CTE `walked (removed, last, left_ids)`. It reads `$3` rows with ids above `$1`; `last` is
-   * the last of them that is older than `$2` days. It also reads the rows that the mark named `$4` lists in
-   * `left_ids`, and returns their replacement.
+   * the last of their ids that is older than `$2` days. It also checks again the rows in `left_ids` of the
+   * mark named `$4`, and returns the new `left_ids`.
    */
   addWalk(name: string, days: number, walk: string): void {
     if (days === 0) return;

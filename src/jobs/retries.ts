@@ -7,7 +7,7 @@ import type { LeasedRun } from './leased-run';
 /** A table's retry times. */
 export interface RetryTimes {
   readonly table: string;
-  /** The column of a row's next try. */
+  /** The column with the time of a row's next try. */
   readonly column: string;
   /** An SQL condition for rows whose next try follows a failure, rather than a plan. */
   readonly where: string;
@@ -18,12 +18,12 @@ export interface RetryTimes {
 }
 
 const EVERY_SECONDS = 60;
-/** Maximum jump of the database's clock that counts as normal: a statement may wait. */
+/** Maximum apparent jump of the database's clock that is ignored, because a statement may have waited. */
 const JUMP_MS = 60_000;
 
 /**
  * Brings forward retries that were scheduled while the database's clock was ahead. Once the clock is set
- * back, they are further ahead than the longest pause between two tries.
+ * back, such retries are further ahead than the longest pause between two tries.
  */
 @Injectable()
 export class Retries {
