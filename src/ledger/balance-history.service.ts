@@ -20,7 +20,7 @@ const COLUMNS = [
   'deposit_id',
 ] as const satisfies readonly (keyof BalanceChangeOut)[];
 
-/** SQL for the deposit of an entry that credits the deposit's payment, or moves money for its refund. */
+/** SQL for the id of the deposit whose payment or refund an entry posts. */
 const DEPOSIT_ID = `coalesce(
   (SELECT deposit_id FROM payments WHERE payments.id = ledger_entries.payment_id),
   (SELECT deposit_id FROM deposit_refunds WHERE deposit_refunds.id = ledger_entries.refund_id)

@@ -30,8 +30,8 @@ export class SalesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns the sales of a period. One statement reads rolled-up and later days, despite a concurrent
-   * roll-up.
+   * Returns the sales of a period. Reads rolled-up and later days in one statement, so that a concurrent
+   * roll-up cannot change the sums.
    * @param page.after dimensions of the previous page's last row, in the order of SALES_DIMENSIONS
    * @param page.limit maximum number of rows; all rows if omitted
    * @throws InvalidSalesPeriod, InvalidSalesCursor
