@@ -34,7 +34,7 @@ export interface LocalSandbox extends SandboxAddress {
 
 export interface LocalSandboxOptions {
   directory: string;
-  /** Receives single lines for the user about problems. */
+  /** Receives one-line notes about problems, for the user. */
   onNote: (line: string) => void;
   /** Ports on which the service will listen later. The sandbox avoids them. */
   exceptPorts?: readonly number[];
@@ -60,7 +60,7 @@ export async function findLocalSandbox(directory: string): Promise<SandboxAddres
  */
 export async function startLocalSandbox(options: LocalSandboxOptions): Promise<LocalSandbox> {
   const { directory, onNote } = options;
-  // Others also use the parent directory, so it must not get the sandbox's mode.
+  // The shared parent directory is created first, because it must not get the sandbox's mode.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const deadlineMs = performance.now() + IN_USE_TIMEOUT_MS;
@@ -139,7 +139,7 @@ function logFileIn(directory: string): string {
 
 /**
  * Subscribes this service to the notifications of a payment sandbox. At the real provider, an operator
- * subscribes in the shop's profile. Without notifications, the deposits' readings find their payments.
+ * subscribes in the shop's profile. Without notifications, payments are found when their deposits are read.
  */
 export async function subscribeToSandbox({ payments }: AppConfig, serviceUrl: string): Promise<void> {
   const { provider, baseUrl, shopId = '', secretKey = '' } = payments;

@@ -32,7 +32,7 @@ const nothingToRelease = async (): Promise<void> => undefined;
 
 export interface ResourceNeeds {
   readonly provider: boolean;
-  /** Whether a running service's sandbox is enough, as for a command, which ends before the sandbox. */
+  /** Whether to use the sandbox of a running service, if any. Commands do, because they end soon. */
   readonly sharesSandbox?: boolean;
 }
 
@@ -75,7 +75,8 @@ export async function acquireResources(
 }
 
 /**
- * Returns the sandbox's shop, unless another one is configured. Without either there is no address to call.
+ * Returns the sandbox's shop, or nothing if another shop is configured. Without a sandbox, the shop's address
+ * is empty.
  */
 function shopOf({ payments, server: { port } }: Environment, { payments: shop }: Provider) {
   if (payments.provider !== 'sandbox' || payments.shopId !== undefined) return {};

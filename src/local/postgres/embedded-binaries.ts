@@ -24,7 +24,7 @@ export async function getBinaries(directory: string, account: ServerAccount): Pr
   return place;
 }
 
-/** Returns the path of `initdb`, which passes its own path to a shell without quoting these characters. */
+/** Returns a path of `initdb` that needs no quotes: `initdb` passes its own path to a shell unquoted. */
 export async function getInitdb(binaries: string): Promise<string> {
   const parent = /["$`\\]/.test(binaries) ? (await getPlatformPackage()).native : binaries;
   return join(parent, 'bin', 'initdb');
@@ -46,8 +46,8 @@ async function getPlatformPackage(): Promise<{ platform: string; version: string
 }
 
 /**
- * Links a tree of files, without its symbolic links. Gives every user access, because installations can lose
- * modes.
+ * Links a tree of files, without its symbolic links. Gives every user access, because an installation may
+ * have lost the files' modes.
  */
 async function linkTree(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });

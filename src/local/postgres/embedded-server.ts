@@ -119,7 +119,7 @@ export async function stopServer(cluster: Cluster): Promise<void> {
   }
 }
 
-/** Waits until the server is ready (null) or has ended (how it ended). */
+/** Waits until the server is ready or has ended. @returns null if ready, otherwise how it ended */
 async function settle(server: ChildProcess, cluster: Cluster): Promise<string | null> {
   const end = new AbortController();
   server.once('error', (error) => end.abort(error.message));
