@@ -34,7 +34,7 @@ const WAITED_FOR =
   '`dispatch-orders`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
   '`read-deposits`';
 const SCOPE = '`day`, `all`';
-/** Description of a renewal's reasons, which `src/renewals` defines: it imports this module. */
+/** Description of a renewal's reasons. `src/renewals` defines the reasons, but imports this module. */
 const RENEWAL_REASON = 'of a skipped or failed one, as in `cli renewals list`; otherwise empty';
 
 type Labels = Readonly<Record<string, string>>;

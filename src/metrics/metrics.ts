@@ -17,7 +17,7 @@ export type SetGauge = <Name extends GaugeName>(name: Name, labels: LabelsOf<Nam
 /** Reads gauges for each scrape, within the scraper's timeout. */
 export type GaugeReader = (set: SetGauge) => void | Promise<void>;
 
-/** Costly fields of the metrics, which exist only if metrics can be read. */
+/** Fields of {@link Metrics} that are costly, and exist only if metrics can be read. */
 interface Recorder {
   readonly client: PromClient;
   readonly registry: Registry;
@@ -27,7 +27,7 @@ interface Recorder {
 
 /** Records the service's metrics. Nothing is recorded without METRICS_PORT. */
 export class Metrics {
-  /** Metrics for code outside the application, which records nothing. */
+  /** Metrics that record nothing, for code outside the application. */
   static readonly disabled = new Metrics(undefined);
 
   private readonly readers: GaugeReader[] = [];
@@ -99,8 +99,8 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
 }
 
 /**
- * Names of prom-client's metrics of the process: CPU, memory, and event loop lag. Omitted are resources in
- * use, whose labels come and go, and the observer of garbage collections, which slows them.
+ * Names of prom-client's metrics of the process: CPU, memory, and event loop lag. Excludes resources in use,
+ * whose labels come and go, and garbage collections, whose observer slows them.
  */
 const PROCESS_METRICS = [
   'processCpuTotal',
