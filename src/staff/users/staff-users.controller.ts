@@ -261,8 +261,8 @@ export class StaffUsersController {
     const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
                       OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // The newest users quickly show a common substring; the index finds a rare one. The planner cannot know
-    // which applies: if only old users match, it would read all users.
+    // Searches the newest users first, where a common text is found quickly; the index finds a rare one. The
+    // planner cannot know which applies: if only old users match, it would read all users.
     const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users
