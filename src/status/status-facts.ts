@@ -59,7 +59,7 @@ export class StatusFacts {
     );
   }
 
-  /** Counts open orders by state. As text in the statement, the states match the partial index. */
+  /** Counts open orders by state. The states are literals, which match the partial index. */
   async openOrders(): Promise<ReadonlyMap<OpenState, Count>> {
     const states = await this.rows<Count & { state: OpenState }>(
       // `oldest` excludes queued renewals: no customer waits for them, and the queue puts others first.
@@ -79,7 +79,7 @@ export class StatusFacts {
     return account ?? null;
   }
 
-  /** Returns the roubles that the provider charged for orders closed in the last 24 hours. Takes long. */
+  /** Returns the roubles that the provider charged for orders closed in the last 24 hours. Slow. */
   async spentInADay(): Promise<string> {
     const recent = await this.row<{ spent: string }>(
       `SELECT round(coalesce(sum(provider_charge), 0), 2) AS spent FROM orders
@@ -102,7 +102,7 @@ export class StatusFacts {
     );
   }
 
-  /** Counts pending deposits, without a reason, and undecided payments by their reasons. */
+  /** Counts pending deposits, whose reason is null, and undecided payments by reason. */
   waitingPayments(): Promise<readonly (Count & { readonly reason: string | null })[]> {
     return this.rows(WAITING_PAYMENTS);
   }
@@ -163,7 +163,8 @@ export class StatusFacts {
 
   /**
    * Describes the standbys and archives that survive the loss of the database's disk. `isFailing` is null if
-   * no attempt to archive has failed. Every role may read these, but no states in `pg_stat_replication`.
+   * archiving has never failed. Without `pg_read_all_stats`, `pg_stat_replication` shows no states, so active
+   * replication slots are counted.
    */
   copiesOfTheDatabase(): Promise<{
     standbys: number;
@@ -179,7 +180,7 @@ export class StatusFacts {
                     END)::integer AS standbys,
               current_setting('archive_mode') <> 'off' AS "isArchived",
               last_failed_time > coalesce(last_archived_time, '-infinity') AS "isFailing",
-              -- Nothing was archived yet since a crash has emptied the statistics.
+              -- A crash empties the statistics. Until the next archiving, the time of the reset is used.
               coalesce(last_archived_time, stats_reset) AS "archivedAt"
          FROM pg_stat_archiver`,
     );
