@@ -64,7 +64,7 @@ export async function loadOpenTelemetry(
   };
 }
 
-/** Logs when spans begin or stop to get lost, which OpenTelemetry does not report. */
+/** Logs when spans start or stop getting lost, which OpenTelemetry does not report. */
 class Losses {
   private readonly logger = new Logger('Traces');
   private isLosing = false;

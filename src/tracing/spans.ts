@@ -37,7 +37,7 @@ export interface OpenSpan {
   end(attributes?: SpanAttributes): void;
 }
 
-/** Context that requested work, in which the work can run later, together with other work. */
+/** Context of a request for work. The work can run in this context later, together with other work. */
 export interface Origin {
   readonly span: Api.Span | undefined;
   /** Runs work in the requesting context, so that its log lines contain the id of that request. */
