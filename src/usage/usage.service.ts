@@ -39,7 +39,7 @@ const TODAY = `(${inUtc('now()')})::date`;
 const MONTH_BEGAN = inUtc(`date_trunc('month', ${inUtc('now()')})`);
 const TODAY_BEGAN = inUtc(`${TODAY}::timestamp`);
 
-/** Query of the books. `$1` is the user, `$2` the token, `$3` the token's ancestors with limits. */
+/** Query for {@link Books}. `$1` is the user, `$2` the token, `$3` the token's ancestors with limits. */
 const READ_BOOKS = `
   WITH parts AS (
     SELECT country, version, sum(amount) AS this_month,
@@ -70,7 +70,7 @@ const READ_BOOKS = `
             FROM own) AS token
     FROM accounts WHERE user_id = $1`;
 
-/** Query of the rentals. `$1` is the user, `$2` the current time. */
+/** Query for the {@link RentalGroup}s. `$1` is the user, `$2` the current time. */
 const READ_RENTALS = `
   SELECT country, version, period,
          (${inUtc('date_end')})::date - (${inUtc('$2::timestamptz')})::date AS day,
