@@ -44,7 +44,7 @@ export function readInitData(
   return { tgId: data.id, username: data.username };
 }
 
-/** Whether the signature, which covers lines of `name=value`, allows only one reading. */
+/** Whether the signed text, in lines of `name=value`, can be read in only one way. */
 function isUnambiguous(fields: URLSearchParams): boolean {
   const names = [...fields.keys()];
   const isOneLine = [...fields].every(([name, value]) => !name.includes('=') && !/\n/.test(name + value));

@@ -15,5 +15,5 @@ export class InitDataTooOld extends domainError(
   CHALLENGE,
 ) {}
 
-/** Telegram vouches for the person, whom staff have not made a customer. */
+/** Telegram vouches for the person, but staff have created no account for them. */
 export class NoAccount extends domainError('forbidden', 'No account belongs to this Telegram user') {}

@@ -27,7 +27,7 @@ const MOST_SIGN_INS = 10;
 @Injectable()
 export class SignInService {
   private readonly scopes: readonly CustomerScope[];
-  /** Turns by Telegram user, in which waiting sign-ins occupy no connections. */
+  /** Limit of one sign-in at a time for a Telegram user. Waiting sign-ins occupy no database connections. */
   private readonly turns = new ConcurrencyLimit<number>(Infinity, 1);
 
   /** @throws EnvironmentError if the operator configured scopes that customers cannot have */
@@ -85,7 +85,7 @@ export class SignInService {
     return this.turns.run(telegramUser.tgId, transaction);
   }
 
-  /** Removes ended sign-in tokens, and revokes the oldest one if the user has the maximum number. */
+  /** Removes invalid sign-in tokens, and revokes the oldest valid ones so that one more is allowed. */
   private async makeRoom(userId: number, manager: EntityManager): Promise<void> {
     await this.tokens.forgetInvalid({ userId, origin: 'sign-in', keep: 0 }, manager);
     await this.tokens.revokeOldest({ userId, origin: 'sign-in', keep: MOST_SIGN_INS - 1 }, manager);
