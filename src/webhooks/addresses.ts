@@ -63,13 +63,13 @@ export class AddressRules {
   }
 }
 
-/** Returns the host and port of a URL, in one spelling. */
+/** Returns the host and port of a URL, in canonical spelling. */
 export function receiverOf(text: string): string {
   const url = new URL(text);
   return `${url.hostname.replace(/\.$/, '')}:${portOf(url)}`;
 }
 
-/** Returns the fixed address of a name; null if DNS resolves the name. */
+/** Returns the loopback address for a name that always means this machine; null for other names. */
 export const ownAddressOf = (name: string): string | null => (LOCALHOST.test(name) ? LOOPBACK : null);
 
 /** Returns the address in a URL; null for a name. URLs put IPv6 addresses in brackets. */

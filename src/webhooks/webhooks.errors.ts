@@ -21,7 +21,7 @@ export class WebhooksDisabled extends domainError('forbidden', 'Webhooks are dis
 /** The operator does not allow plain HTTP. */
 export class WebhookNeedsHttps extends domainError('bad-request', 'The URL must begin with https://') {}
 
-/** Thrown before the URL's name is resolved. Each attempt checks the addresses again. */
+/** The URL was refused before its host name was resolved. Each attempt checks the addresses again. */
 export class WebhookUrlRefused extends domainError(
   'bad-request',
   /** @param why end of the sentence, without an address */

@@ -14,7 +14,7 @@ import { WebhooksService } from './webhooks.service';
 })
 export class WebhooksModule {
   constructor(retention: Retention, webhooks: WebhooksService) {
-    // The other webhooks' deliveries are removed with their events.
+    // Deliveries of all other webhooks are removed with their events.
     retention.add('deleted_webhooks', () => webhooks.forgetDeleted());
   }
 }

@@ -121,8 +121,8 @@ const CLAIM = `
     JOIN events event ON event.id = leased.event_id`;
 
 /**
- * Records an attempt and its consequences, if its lease is still valid. It is idempotent. If the webhook's
- * URL was replaced during the attempt, the result does not affect the webhook.
+ * Records an attempt and its consequences, if its lease is still valid. The statement is idempotent. If the
+ * webhook's URL was replaced during the attempt, the result does not affect the webhook.
  *
  * Parameters: $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 response body, $6 error, $7 state, $8
  * pause (s), $9 result (delivered, failed or neither), $10 pauses of the webhook by failures (s), $11 pause

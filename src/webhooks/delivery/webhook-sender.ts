@@ -9,10 +9,10 @@ import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 export const STORED_RESPONSE_BYTES = 1024;
 /** Maximum time to read a body. The result depends only on the status. */
 const LONGEST_BODY_MS = 1000;
-/** Maximum size of a response with its heads. Node limits each head, but not the number of heads (1xx). */
+/** Maximum size of a response, including all its heads (1xx). Node limits only the size of each head. */
 const MAX_RESPONSE_KB = 64;
 
-/** Keeps a few idle connections. {@link boundedAgent} closes an idle connection at its first byte. */
+/** Keeps a few idle connections. {@link boundedAgent} closes an idle connection that receives a byte. */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 
