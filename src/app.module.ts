@@ -76,8 +76,8 @@ export class AppModule implements OnModuleDestroy {
   }
 
   /**
-   * Ends the service from the outside to the inside, before all other modules' hooks: jobs and the reads of
-   * price rules continue until the last order has its response. The database is closed later.
+   * Stops the service from the outside in, before all other modules' hooks. Jobs and the reads of price rules
+   * continue until the last order has its response. The database is closed later.
    */
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();

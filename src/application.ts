@@ -121,8 +121,9 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
 }
 
 /**
- * Begins the end of a replica: it is no longer ready, but serves all requests until it is closed. Each
- * response closes its connection, and the waits of readers end, so that clients turn to another replica.
+ * Prepares a replica to stop. The replica is no longer ready, but serves all requests until it is closed.
+ * Each response closes its connection, and all waits for changes end, so that clients move to another
+ * replica.
  */
 export function drain(app: NestExpressApplication): void {
   app.get(Readiness).drain();
