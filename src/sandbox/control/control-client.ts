@@ -111,7 +111,7 @@ export class SandboxControl {
     if (!response.ok) {
       throw new Error(`${method} ${path} got response ${response.status}: ${await response.text()}`);
     }
-    // Client and interface share these types.
+    // Needs no validation: the client and the interface share these types.
     const json: T = JSON.parse(await response.text());
     return json;
   }

@@ -62,7 +62,7 @@ export class PaymentsSandbox {
   cashRegister: CashRegisterKind | null = null;
   /** Milliseconds by which the `Date` header is ahead. */
   clockOffsetMs = 0;
-  /** Changes results before they are returned. */
+  /** Function that changes results before they are returned. */
   alter: ((method: WireMethod, result: unknown) => unknown) | undefined;
 
   private readonly server = createServer((request, response) => void this.serve(request, response));

@@ -39,7 +39,7 @@ export class EventStore {
 
 function parse(line: string, number: number): StateEvent {
   try {
-    // Only this class writes the file.
+    // Needs no validation: only this class writes the file.
     const event: StateEvent = JSON.parse(line);
     return event;
   } catch {
