@@ -44,7 +44,7 @@ import { StaffWebhooksController } from './webhooks/staff-webhooks.controller';
     ProviderModule,
     ProxyRefundsModule,
   ],
-  // Order in Swagger UI.
+  // Swagger UI shows the controllers in this order.
   controllers: [
     StaffUsersController,
     StaffWebhooksController,
