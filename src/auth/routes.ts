@@ -5,7 +5,7 @@ import { ACCESS, type Access } from './access.decorators';
 type Handler = (...args: unknown[]) => unknown;
 
 export interface Route {
-  /** `Controller.handler` */
+  /** Name in the form `Controller.handler`. */
   readonly name: string;
   /** HTTP method as in the OpenAPI document: `GET`. */
   readonly method: string;
