@@ -47,7 +47,7 @@ export interface Origin {
 let tracing: Tracing | undefined;
 const active = new AsyncLocalStorage<Api.Span>();
 
-/** Starts recording spans, or stops if `undefined`. */
+/** Starts recording spans; `undefined` stops the recording. */
 export function recordSpans(by: Tracing | undefined): void {
   tracing = by;
 }
