@@ -28,7 +28,7 @@ const USE_LOCK = 20_631_004;
 
 const USE_APPLICATION = 'embedded-postgres-use';
 const DATABASE = 'proxy_rental';
-/** Database of the lock, because advisory locks are per database. */
+/** Database in which the lock is taken: each database has its own advisory locks. */
 const MAINTENANCE_DATABASE = 'postgres';
 
 const JOIN_TIMEOUT_MS = 60_000;
