@@ -10,7 +10,7 @@ export class LeaseLost extends Error {}
 /** Thrown when the process stops. Another replica continues the run from its stored progress. */
 export class RunInterrupted extends Error {}
 
-/** Duration of a lease, longer than a replica's usual outages of database connection or processor. */
+/** Duration of a lease, longer than the usual stalls of a replica's processor or database connection. */
 const LEASE_SECONDS = 60;
 /** Maximum duration of a step, longer than any statement's time limit. */
 const LONGEST_STEP_SECONDS = 120;
