@@ -1,6 +1,6 @@
 import type { PersonalData } from '../database';
 
-/** The deliveries to webhooks, and their attempts, go with their events. */
+/** Deleting events also deletes their webhook deliveries and the attempts. */
 export const EVENTS_DATA: PersonalData = {
   events: 'DELETE FROM events WHERE user_id = $1',
 };
