@@ -200,7 +200,7 @@ export class CatalogStore {
 
   /**
    * Stores a fetched value as of the start of its lease. Drops a late value if another replica has stored a
-   * younger one. A value from the future, before the database's clock was set back, does not count as
+   * younger one. A value from the future, stored before the database's clock was set back, does not count as
    * younger.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {

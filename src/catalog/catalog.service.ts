@@ -98,8 +98,8 @@ const TABLE_NEEDED_MS = 50_000;
 
 /**
  * Provides countries, stock and prices (with markup) from this process's cache, which follows the shared
- * store. They are at most a minute old; while the provider does not respond, at most a day. The price that an
- * order is charged is never older than a minute.
+ * store. The values are at most a minute old; while the provider does not respond, at most a day. The price
+ * charged for an order is never older than a minute.
  */
 @Injectable()
 export class CatalogService implements OnModuleDestroy {

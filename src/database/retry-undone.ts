@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
 
-/** SQLSTATEs of errors that roll back a whole transaction because of another one. */
+/** SQLSTATEs of errors that roll back a whole transaction because of a concurrent transaction. */
 const DEADLOCK = '40P01';
 const SERIALIZATION_FAILURE = '40001';
 

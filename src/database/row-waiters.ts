@@ -7,7 +7,7 @@ export type WaitsByRow<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
 
 /**
  * Lets requests wait for changes of one kind of rows. Waits see this process's changes at once, other
- * replicas' changes after a notification, and all others by one statement each second.
+ * replicas' changes after a notification, and missed changes by one statement each second.
  */
 export class RowWaiters<Row extends { readonly id: number }> {
   private readonly logger = new Logger(RowWaiters.name);

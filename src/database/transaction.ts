@@ -9,7 +9,7 @@ interface Client {
   query(statement: string): Promise<{ readonly command: string }>;
 }
 
-/** An unpublished method of TypeORM's runner: a connection released with an error is closed. */
+/** An unpublished method of TypeORM's query runner. It closes the connection if it receives an error. */
 interface Releasing {
   releasePostgresConnection(error?: Error): Promise<void>;
 }

@@ -46,7 +46,7 @@ export const WHOLE_OUTCOME_COLUMNS = `${OUTCOME_COLUMNS}, delivered_proxies AS "
 export type OrderProgress = OrderOutcome & {
   /** Milliseconds that a reserved order may continue to wait. */
   readonly leftMs?: number | null;
-  /** Whether the order's batch was refused, so that its call is the second one. */
+  /** Whether the order's first call was refused, so that the current call is its second. */
   readonly resent?: boolean;
 };
 

@@ -9,7 +9,7 @@ export class UnsupportedProxyType extends domainError('bad-request', 'Unsupporte
  */
 const refusedAs = (code: string) => ({ headers: { 'Order-Refusal': code } });
 
-/** The limit is the token's. The user's other tokens may still order. */
+/** Thrown for the limit of one token. The user's other tokens may still order. */
 export class DailyLimitExceeded extends domainError(
   'bad-request',
   'Daily spending limit of the token exceeded',

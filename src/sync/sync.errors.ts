@@ -1,6 +1,6 @@
 import { domainError } from '../common';
 
-/** Staff's decision applies only to the number of proxies that they saw. */
+/** Thrown because staff's decision applies only to the number of missing proxies that they saw. */
 export class MissingProxiesChanged extends domainError(
   'conflict',
   'The number of missing proxies has changed',
@@ -31,7 +31,7 @@ export class UnmatchedProxiesIncomplete extends domainError(
   'The provider does not report the country or the version of this proxy',
 ) {}
 
-/** The order id in the reference is reserved for the user in the reference. */
+/** Thrown because the order id in a reference is reserved for the user in the reference. */
 export class NamedUserFirst extends domainError(
   'conflict',
   'Deliver to the user of the order reference first',
@@ -51,7 +51,7 @@ export class UnmatchedProxyAssigned extends domainError(
   'The unmatched proxy is already assigned to an order',
 ) {}
 
-/** A prolongation delivers no proxies, and an open order may still account for the proxy. */
+/** Thrown because prolongations deliver no proxies, and an open order may still account for the proxy. */
 export class OrderNotAssignable extends domainError(
   'conflict',
   'Unmatched proxies can be assigned only to closed purchases',
@@ -71,7 +71,7 @@ export class TypeChangeRefused extends domainError(
   'The provider does not change the type of this proxy',
 ) {}
 
-/** Changes of one proxy run one after the other. */
+/** Thrown because the type changes of a proxy run one after the other. */
 export class TypeChangeInProgress extends domainError('conflict', 'The type of this proxy is being changed', {
   retryAfterSeconds: RETRY_AFTER_SECONDS,
 }) {}

@@ -2,8 +2,8 @@
 -- sequence. Each account is written once. A refused order stores nothing, except possibly its key on a
 -- forgotten request.
 -- Locks the accounts first, in user order. Until the transaction ends, no other statement places orders of
--- these users, so the keys and prolongations that it has read cannot change. Then locks the rows of
--- token_spending, in token order, like every statement that writes both tables.
+-- these users, so their keys and open prolongations cannot change after they were read. Then locks the rows
+-- of token_spending, in token order, like every statement that writes both tables.
 -- `asked`: an array of objects with columns of `orders`; `wait_seconds` until the order is given up; and
 -- `limited_by`, the tokens whose daily limits apply to the order. Only columns in the INSERT are used; other
 -- columns get the table's defaults. An order without an `origin` is the customer's.

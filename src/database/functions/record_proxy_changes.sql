@@ -1,5 +1,5 @@
--- Logs in `proxy_changes` the changes of a proxy that its customer sees, except labels, and never a login or
--- a password. A purchase logs nothing.
+-- Logs in `proxy_changes` the changes of a proxy that its customer can see, except changes of labels. Never
+-- logs a login or a password. A purchase logs nothing.
 -- Some changes also cause an event. The log is kept as long as the proxy, events for some weeks. When a
 -- rental expires, nothing is logged, but an event is written.
 -- The trigger's condition selects the changed rows, so an update of many rows costs next to nothing. The

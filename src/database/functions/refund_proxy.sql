@@ -1,8 +1,8 @@
 -- Refunds a proxy that does not work, and withdraws it permanently. Ledger entries, withdrawal, event and
 -- dropped renewals are written together, or not at all.
--- Returns the refunded amount, or the obstacle: 'refunded', or 'open' for an open order or type change.
--- Unless staff have decided, also: 'assigned' by staff, 'refunded-by-staff' in part, 'withdrawn', or
--- 'prolonged' since the request. The rule therefore never refunds an order placed after the request, while
+-- Returns the refunded amount, or the obstacle: 'refunded', or 'open' for an open order or type change. If
+-- the rule decides, it may also return 'assigned' (by staff), 'refunded-by-staff' (in part), 'withdrawn', or
+-- 'prolonged' (since the request). The rule therefore never refunds an order placed after the request, while
 -- staff refund all orders.
 -- Locks the proxy's orders first, then the proxy, then the account, like settling a prolongation. The check
 -- for open orders comes after these locks, because placing an order needs the account's lock. An order placed

@@ -4,7 +4,7 @@
 -- `place_orders` calls the function under the account's lock, while `is_after_restore()`.
 -- A recreated order may have another type than the request, because the provider may list another. The
 -- request's count may lie between the order's count and the number of found proxies, because staff may have
--- assigned fewer than were found. If another transaction has locked an order, the next retry takes it.
+-- assigned fewer than were found. An order that another transaction has locked is left to the next retry.
 -- During maintenance, written-off requests are not taken, because staff are still deciding. Several
 -- prolongations of a rental are written off as one request: each key takes the days of its own period, and
 -- the remaining days stay available for the next key.

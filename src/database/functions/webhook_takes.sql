@@ -1,5 +1,5 @@
 -- Whether a webhook with these event types receives an event; null types mean all. A test event goes only to
--- its own webhook, even if that lists other types.
+-- its own webhook, even if that webhook lists other types.
 CREATE OR REPLACE FUNCTION webhook_takes(webhook_id bigint, types text[], type text, data jsonb)
 RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE type WHEN 'test' THEN webhook_id = (data ->> 'webhook_id')::bigint

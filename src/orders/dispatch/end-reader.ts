@@ -24,7 +24,10 @@ const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
-  /** How to treat proxies that the listing lacks: list them alone, or cancel their orders for this reason. */
+  /**
+   * How to treat proxies that the listing lacks: list them separately, or cancel their orders for this
+   * reason.
+   */
   readonly missing: 'listed-alone' | OrderFailure;
 }
 
@@ -156,8 +159,8 @@ export class EndReader {
   }
 
   /**
-   * Lists missing proxies alone. A full listing is no snapshot and may contain unreadable rows, so a proxy
-   * counts as gone only after a listing by its order reference.
+   * Lists each missing proxy separately. A full listing is not a snapshot and may contain unreadable rows, so
+   * a proxy counts as gone only after a listing by its order reference.
    */
   private async listAlone(missing: readonly EndToRead[], whenRead: () => void): Promise<void> {
     for (const end of missing) {

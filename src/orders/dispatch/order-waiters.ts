@@ -146,7 +146,7 @@ export class OrderWaiters {
     else void this.leaveQueue(id, 'busy');
   }
 
-  /** Checks the order again after `waitMs`. Its time limit moves if its rental's expiry is read meanwhile. */
+  /** Checks the order again after `waitMs`. The order's time limit moves if the rental's expiry is read. */
   private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;
     request.timer = setTimeout(() => {

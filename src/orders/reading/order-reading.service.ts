@@ -66,7 +66,7 @@ export class OrderReadingService {
   /**
    * Returns a user's order, after waiting while it is open.
    * @throws OrderNotFound if the user has no such order, even for an id that is not a number;
-   * TooManyUnderWay; after a wait, the guard's error if the caller may no longer read
+   * TooManyUnderWay; after a wait, the access check's error if the caller may no longer read
    */
   async read(userId: number, orderId: string, wait: RequestWait): Promise<OrderDetails> {
     const order = await this.find(userId, orderId);

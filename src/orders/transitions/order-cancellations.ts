@@ -17,7 +17,8 @@ const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 
 /**
  * SQL that subtracts releases from the days on which the orders were counted. As in `place_orders.sql`,
- * accounts are locked before tokens' days, and these by id, so that no two statements deadlock.
+ * accounts are locked before rows of token_spending, and these rows in token order, so that no two statements
+ * deadlock.
  */
 export const UNCOUNT_SPENDING = `
        taken_off AS (

@@ -377,7 +377,7 @@ CREATE TABLE written_off_requests (
   -- Maximum number of days for which the rental was bought or prolonged.
   days integer NOT NULL,
   written_off_at timestamptz NOT NULL DEFAULT now(),
-  -- Null until a request is retried that may be this one, because the original key is unknown.
+  -- The original key is unknown, so this is null until a retry arrives that may belong to this request.
   idempotency_key text,
   request_hash bytea,
   CONSTRAINT written_off_requests_key UNIQUE (user_id, idempotency_key),

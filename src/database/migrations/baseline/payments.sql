@@ -12,8 +12,8 @@ CREATE TABLE deposits (
   -- Null if the deposit was found at the provider after a restore, because its key is unknown.
   idempotency_key text,
   request_hash bytea,
-  -- The idempotency key of the payment's creation at the provider. The payment contains it too, and no other
-  -- installation has the same.
+  -- The idempotency key of the payment's creation at the provider. The payment contains this key too. No
+  -- other installation uses the same key.
   payment_key uuid NOT NULL DEFAULT gen_random_uuid() UNIQUE,
   -- The request that creates the payment, as first sent. The provider refuses a different request with the
   -- same key.
@@ -110,7 +110,7 @@ CREATE TABLE deposit_refunds (
   sent_at timestamptz,
   -- Whether a call may have had an effect. If not, a refusal of the next call ends the refund.
   may_be_made boolean NOT NULL DEFAULT false,
-  -- The staff action after which the refund is never sent again. Its amount stays held.
+  -- The staff action after which the refund is never sent again. The refund's amount stays held.
   end_action_id bigint REFERENCES audit_log,
   next_try_at timestamptz,
   closed_at timestamptz,
