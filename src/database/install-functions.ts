@@ -3,9 +3,7 @@ import { type Checksums, checksumsOf, type Release } from './release';
 import type { SchemaState } from './schema-version';
 import { hasSqlState, queryRows } from './sql';
 
-/**
- * SQLSTATE of a CREATE OR REPLACE FUNCTION that would change the result type; the function must be dropped.
- */
+/** SQLSTATE of a CREATE OR REPLACE FUNCTION that would change the result type; it requires a DROP. */
 const INVALID_FUNCTION_DEFINITION = '42P13';
 
 /**

@@ -15,8 +15,8 @@ const LONGEST_PAUSE_MS = 100;
 const logger = new Logger('Database');
 
 /**
- * Whether a prepared statement is outdated because a column's type has changed. The check uses `routine`,
- * because error texts are translated.
+ * Whether a column's new type has outdated a prepared statement. Error texts are translated, `routine` is
+ * not.
  */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, routine } = error as { code?: string; routine?: string };

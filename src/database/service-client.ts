@@ -39,9 +39,7 @@ class DatabaseReadOnly extends Error {
 /** Settings that the service requests at the start of a session, by name. */
 export type SessionSettings = Readonly<Record<string, string>>;
 
-/**
- * Thrown if the session lacks requested settings: its commits may be lost, or its statements may never end.
- */
+/** Thrown if the session lacks requested settings: commits may be lost, or statements may never end. */
 class SessionSettingsLost extends Error {
   readonly code = CANNOT_CONNECT;
 

@@ -2,9 +2,7 @@ import type { DataSource } from 'typeorm';
 import { groupedStatement } from './grouped-statement';
 import { queryRows } from './sql';
 
-/**
- * Writes a message to the log. Its commit waits until the standby has the message and everything before it.
- */
+/** Commits a message. The commit waits until the standby has the message and everything before it. */
 const STATEMENT = `
   SELECT pg_logical_emit_message(true, 'proxy-rental', '')
    WHERE current_setting('synchronous_standby_names') <> ''`;

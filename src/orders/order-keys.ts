@@ -39,9 +39,7 @@ export function requireIdempotency(...given: Parameters<typeof readIdempotency>)
  */
 export const bulkOrderKey = (key: string, proxyId: number | string): string => `${key} ${proxyId}`;
 
-/**
- * Returns SQL for the {@link bulkOrderKey} of a row of `bulk_prolongations`. @param proxyId SQL expression
- */
+/** Returns SQL for a {@link bulkOrderKey} over `bulk_prolongations`. @param proxyId SQL expression */
 export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
   `${bulk}.idempotency_key || ' ' || ${proxyId}`;
 

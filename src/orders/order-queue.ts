@@ -57,10 +57,7 @@ export const WAS_RECENTLY_REFUSED = `EXISTS (
                  AND refused.failure IN ${sqlList(PROXY_FAILURES)}
                  AND refused.closed_at > now() - interval '1 hour')`;
 
-/**
- * Returns a subquery for the time of the last call that contained an order of the user. @param user SQL
- * expression
- */
+/** Returns a subquery for the time of the last call for a user's order. @param user SQL expression */
 export const lastServedAtSql = (user: string): string => `(SELECT submitted_at FROM orders
                            WHERE orders.user_id = ${user} AND submitted_at IS NOT NULL
                            ORDER BY created_at DESC, id DESC LIMIT 1)`;

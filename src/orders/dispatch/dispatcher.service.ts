@@ -17,9 +17,7 @@ import { BatchCallService, type CallPermission } from './batch-call.service';
 import { EndReader } from './end-reader';
 import { OrderWaiters } from './order-waiters';
 
-/**
- * Interval, in milliseconds, at which a replica looks for queued orders that other replicas have not sent.
- */
+/** Milliseconds between two checks for queued orders that other replicas have not sent. */
 const LOOK_EVERY_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;

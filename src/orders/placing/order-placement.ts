@@ -40,9 +40,7 @@ type PlacedRow = { readonly position: number } & (
 );
 
 export interface RenewalOrder extends NewOrder {
-  /**
-   * Id in `renewals`. The order is placed only if the expiry that the renewal is for is still the rental's.
-   */
+  /** Id in `renewals`. The order is placed only if the renewal's `date_end_before` is still the expiry. */
   readonly renewalId: number;
   /** Rule that decided the renewal. The order is not placed if another rule now applies. */
   readonly ruleId: number;
