@@ -16,7 +16,7 @@ export class PreparationExpired extends domainError(
 export class PreparationExpiring extends domainError(
   'conflict',
   'This order_ref is expiring: an earlier call may still place its order',
-  /** @param retryAfterSeconds seconds until no call can place the order */
+  /** @param retryAfterSeconds seconds after which the order can no longer be placed */
   (retryAfterSeconds: number) => ({ retryAfterSeconds }),
 ) {}
 

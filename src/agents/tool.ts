@@ -4,7 +4,7 @@ import type { Caller, CustomerScope } from '../auth';
 
 /** Maximum length of a result. A longer one would fill an agent's conversation. */
 export const MAX_RESULT_LENGTH = 64 * 1024;
-/** Length of a result above which its text does not repeat lists. */
+/** Above this length, the text form of a result omits the lists that the structured form contains. */
 export const LONG_RESULT_LENGTH = 16 * 1024;
 
 export interface ToolCall {

@@ -30,7 +30,7 @@ export function getFromPayments<Instance>(app: INestApplicationContext, type: Ab
 
 const NO_PROVIDER = { provider: false };
 
-/** Finds or starts the environment's database and, if needed, the provider. */
+/** Runs `work` with the environment's database and, if needed, the provider or its sandbox. */
 export async function withResources(
   work: (config: AppConfig) => Promise<void>,
   needs = NO_PROVIDER,

@@ -8,7 +8,10 @@ import { AppConfig } from '../config';
 /** Matches the token in an unescaped path. Load balancers recognize only this form, and never retry it. */
 const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
 
-/** Makes the token in the path the request's only token. Only GET is served, because calls have effects. */
+/**
+ * Makes the token in the path the request's only token. Serves only GET. HEAD is rejected, because it would
+ * execute the call.
+ */
 export function receiveCall(request: Request, response: Response, next: NextFunction): void {
   response.setHeader('Cache-Control', 'no-store');
   if (request.method !== 'GET') {

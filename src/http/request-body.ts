@@ -30,7 +30,7 @@ export interface SlowBodies {
   readonly stallMs?: number | undefined;
 }
 
-/** Time in which a body may arrive without being counted, in milliseconds. Most bodies arrive sooner. */
+/** Milliseconds for which an arriving body does not yet count as slow. Most bodies arrive sooner. */
 const AT_ONCE_MS = 250;
 /** Maximum time in which nothing arrives, in milliseconds. Networks resend lost packets sooner. */
 const STALL_MS = 5000;

@@ -18,7 +18,7 @@ const LONGEST_POLL_PAUSE_MS = 60_000;
 /** Recurring work that no request waits for. */
 export interface Job {
   readonly name: string;
-  /** Whether one replica at a time runs the job for all. `job_runs` then contains its last time. */
+  /** Whether one replica runs the job on behalf of all. If so, `job_runs` records when it last ran. */
   readonly isRun: boolean;
   readonly waiting?: WaitingSql | undefined;
   intervalMs: number;
@@ -243,7 +243,7 @@ export class Jobs {
     }
   }
 
-  /** Counts a failure in the metrics. Returns false for an abort because the process is stopping. */
+  /** Counts a failure in the metrics. Returns false if the failure is only an abort caused by shutdown. */
   private countFailure(name: string, error: unknown): boolean {
     if (this.isStopping) this.logger.debug(`${name}: cut off: ${messageOf(error)}`);
     else this.metrics.count('job_failures_total', { name });

@@ -18,7 +18,7 @@ export interface Resources {
   release(): Promise<void>;
 }
 
-/** Address of the provider. The sandbox also contains a shop, where customers pay. */
+/** Address of the provider. Only the sandbox also has the address of its payment provider. */
 type Provider = ProviderAddress & { readonly payments?: PaymentsAddress };
 
 interface Acquired<Value> {
@@ -37,7 +37,8 @@ export interface ResourceNeeds {
 }
 
 /**
- * Finds or starts the environment's database and, if needed, its provider.
+ * Finds the environment's database or starts the embedded one. If needed, finds the provider or starts the
+ * sandbox that stands in for the provider.
  *
  * @param onNote receives single lines for the person who started the process
  */

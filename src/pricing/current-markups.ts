@@ -37,7 +37,10 @@ export class CurrentMarkups {
     this.revision = revision;
   }
 
-  /** Returns SQL for whether to read. The database's time is read regularly, because clocks drift. */
+  /**
+   * Returns an SQL condition: whether `follow` must read the revision. The database's time is read regularly,
+   * because clocks drift.
+   */
   isDue(): string {
     if (this.readAt.elapsedMs() > READ_EVERY_MS) return 'true';
     return `(SELECT revision FROM price_rules_revision) <> ${this.revision}`;

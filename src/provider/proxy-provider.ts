@@ -140,7 +140,7 @@ export interface ListingOptions extends ReadOptions {
 export interface MoneyCallOptions extends CallOptions {
   /** The permit for the call. If it expires before anything is sent, the call waits for another one. */
   readonly permit: RatePermit;
-  /** The expected cost. After a refusal for lack of funds, at least this balance is required. */
+  /** The expected cost. A refusal for lack of funds shows that our balance is below this amount. */
   readonly quoted: string;
 }
 

@@ -4,8 +4,8 @@ import { findRoutes, isStaffScope } from '../auth';
 import { AUDITED_ROUTE } from './audit-log/audit-log.interceptor';
 
 /**
- * Prevents a start if a route under `/staff` is open to customers or not audited, or if another route
- * requires a staff scope.
+ * Aborts startup if a route under `/staff` is open to customers or not audited, or if another route requires
+ * a staff scope.
  */
 @Injectable()
 export class StaffRoutesAssertion implements OnModuleInit {

@@ -38,9 +38,9 @@ export const LAST_POSITION =
   'coalesce((SELECT max(position) FROM events WHERE events.user_id = webhooks.user_id), 0)';
 
 /**
- * Blocks publishing until the transaction ends: earlier events use the old webhooks, later events the new
- * ones. Publishing locks in the same order, so take this lock before any lock on a webhook. Publishes waiting
- * events first: constant changes of webhooks would starve the publishers.
+ * Blocks publishing until the transaction ends, so that earlier events go to the old webhooks and later
+ * events to the new ones. Take this lock before locking any webhook, as publishers do, to avoid a deadlock.
+ * Publishes waiting events first: otherwise frequent changes of webhooks could starve the publishers.
  */
 export async function holdPublishing(manager: Queryable): Promise<void> {
   await queryRows(manager, 'SELECT pg_advisory_xact_lock(publishing_lock())');

@@ -18,7 +18,7 @@ export interface RequestContext {
 
 const ACCEPTABLE_ID = /^[\x20-\x7e]{1,128}$/;
 
-/** Matches our secrets by prefix, or by their length, which only hashes share. */
+/** Matches our secrets by prefix, and other words of at least 40 characters except hexadecimal hashes. */
 const SECRET_LIKE = /\w*(?:pr[xl]|whsec)_[\w+/]*|\b(?![\da-f]+\b)\w{40,}/gi;
 
 /** Masks words that look like our secrets, even truncated or mistyped ones. */

@@ -131,7 +131,7 @@ export class RequestLimits {
     for (const [name, value] of Object.entries(this.fields(nowMs, after))) response.setHeader(name, value);
   }
 
-  /** Takes back the count of a request that turned out to be a replay. */
+  /** Uncounts a request that turned out to be a replay. */
   giveBack({ tokenId, userId }: Counted): void {
     const nowMs = this.nowMs();
     this.tokens.add(tokenId, nowMs, -1);

@@ -37,7 +37,10 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly default?: string;
   /** Whether control characters are accepted even in a strict request. */
   readonly anyCharacter?: true;
-  /** Words of a choice. The description lists them without the pattern: some generators fail on both. */
+  /**
+   * Allowed values. The OpenAPI description contains `enum` without `pattern`, because some generators fail
+   * when a field has both.
+   */
   readonly choices?: readonly string[];
   /** Whether the description lists null among a query parameter's types, as the reference does. */
   readonly describesNull?: true;

@@ -72,7 +72,10 @@ async function linkFile(source: string, target: string, mode: number): Promise<v
   }
 }
 
-/** Reads the links that npm cannot pack. `source` and the link's own path `target` start with `native/`. */
+/**
+ * Reads the symbolic links that npm cannot pack. `target` is the path at which to create the link, `source`
+ * the path that it points to. Both start with `native/`.
+ */
 async function readSymbolicLinks(native: string): Promise<{ source: string; target: string }[]> {
   const list = join(native, 'pg-symlinks.json');
   return (await exists(list)) ? JSON.parse(await readFile(list, 'utf8')) : [];

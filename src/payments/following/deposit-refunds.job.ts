@@ -23,8 +23,8 @@ const DAY_MS = 24 * 3_600_000;
 /**
  * Requests refunds from the provider and applies their states. A refund fails if its first call is refused.
  * After any other outcome, the same request is retried under the same key while the payment's list of refunds
- * lacks the refund. A refund that may not be sent again fails if a complete list, read a day after the last
- * call, lacks the refund.
+ * lacks the refund. Once retries are no longer allowed, the refund fails if a complete list, read at least a
+ * day after the last call, does not contain it.
  */
 @Injectable()
 export class DepositRefundsJob {

@@ -56,7 +56,10 @@ export class PaymentReconciliation {
     });
   }
 
-  /** Applies each payment when it is listed. Only a complete pass advances the start of the next one. */
+  /**
+   * Applies the payments and refunds that the provider lists. The next pass starts at a later time only if
+   * this pass was complete.
+   */
   private async compare(run: LeasedRun): Promise<object> {
     const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0, unusable: 0 };
     await run.renew(report);

@@ -37,7 +37,7 @@ const schema = z.strictObject({
 
 export type IntakeRequest = z.output<typeof schema>;
 
-/** @throws RequestInvalid with every mistake */
+/** @throws RequestInvalid listing every mistake */
 export function readIntake(body: unknown): IntakeRequest {
   const { data, error } = schema.safeParse(body);
   if (data) return data;

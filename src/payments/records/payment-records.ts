@@ -79,8 +79,8 @@ export class PaymentRecords {
 
   /**
    * Stores the payment's id in a deposit with an unconfirmed creation, or recreates a deposit that a restored
-   * database lacks. The mark can be trusted, because only we know the shop's key. @returns whether the
-   * payment has a deposit
+   * database lacks. `mark` is the metadata that we attached to the payment. It can be trusted, because only
+   * we know the shop's key. @returns whether the payment has a deposit
    */
   private async attach(provider: string, { id, mark, ...payment }: ProviderPayment): Promise<boolean> {
     if (mark === null) return false;

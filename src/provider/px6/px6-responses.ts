@@ -118,7 +118,7 @@ const proxy = z.object({
 
 export type Px6Proxy = z.output<typeof proxy>;
 
-/** A proxy in a listing. Unknown versions and countries are omitted. */
+/** A proxy in a listing. Its country and version are omitted if they are unreadable. */
 const listedProxy = proxy.extend({
   descr: field(readDescr),
   country: z.transform((value) => readText(value, /^[A-Za-z]{2,4}$/)).optional(),

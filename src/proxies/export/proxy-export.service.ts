@@ -44,7 +44,7 @@ const ENTRY_BYTES = 512;
  * Maximum number of proxies in a cached export, about 2 MB as JSON. A larger export would evict many others.
  */
 const MAX_CACHED_PROXIES = 8000;
-/** Maximum number of proxies in a cached export by template, which may write some kilobytes per proxy. */
+/** Maximum number of proxies in a cached export by template, at up to some kilobytes per proxy. */
 const MAX_CACHED_BY_TEMPLATE = 1000;
 
 /**
@@ -53,7 +53,7 @@ const MAX_CACHED_BY_TEMPLATE = 1000;
  */
 const MAX_BATCH = 1000;
 const MIN_BATCH = 100;
-/** Number of proxies written before yielding to other requests, which takes some milliseconds. */
+/** Number of proxies to write (some milliseconds of work) before yielding to other requests. */
 const WRITTEN_AT_ONCE = 250;
 const READS_AT_ONCE = 8;
 const READS_OF_A_USER = 2;
@@ -114,7 +114,7 @@ export class ProxyExportService {
    * Returns an export's text in UTF-8. With usual filters, it is written once per revision and cached. Very
    * long texts are generated in pieces, so that a client that stops reading occupies little memory.
    * @param closed aborts when the text was sent, or the client disconnected
-   * @throws TooManyUnderWay, possibly only when the first piece is read; the reason of `closed`
+   * @throws TooManyUnderWay, possibly only when the first piece is read; the abort reason of `closed`
    */
   async get(
     revision: ListRevision,
@@ -217,7 +217,7 @@ export class ProxyExportService {
     const most = limit === Infinity ? null : limit;
     const values: unknown[] = [new Date(revision.fromMs), revision.userId, after, most];
     const condition = proxyFilterSql(filter, (value) => `$${values.push(value)}`, '$1');
-    // Each statement uses the time, because PostgreSQL has to know the type of `$1`.
+    // Every variant refers to `$1`, because PostgreSQL cannot infer the type of an unused parameter.
     const selected = `
       FROM proxies
      WHERE user_id = $2 AND id > $3 AND $1::timestamptz IS NOT NULL AND ${condition}

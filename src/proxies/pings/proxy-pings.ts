@@ -15,7 +15,7 @@ const PINGS_OF_A_USER = 400;
 /** Time after which pings end. A response is promised within ten seconds. */
 const PINGS_END_AFTER_MS = 9500;
 
-/** Number of sockets opened before yielding to other requests, which takes a few milliseconds. */
+/** Number of sockets to open (a few milliseconds of work) before yielding to other requests. */
 const BEGUN_AT_ONCE = 25;
 
 const NOT_TRIED = 'Not tried in time';

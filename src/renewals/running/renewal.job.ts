@@ -27,7 +27,7 @@ const LEASE_SECONDS = 5;
 /** Milliseconds that a run waits for its orders, or for capacity in the queue. */
 const PAUSE_MS = 200;
 
-/** Interval between plans of later renewals, in milliseconds. Reminders follow each plan. */
+/** Milliseconds between passes that schedule upcoming renewals. Reminders are sent after each pass. */
 const PLAN_EVERY_MS = 60_000;
 const UNBLOCK_EVERY_MS = 5000;
 

@@ -12,7 +12,7 @@ const LONGEST_BODY_MS = 1000;
 /** Maximum size of a response, including all its heads (1xx). Node limits only the size of each head. */
 const MAX_RESPONSE_KB = 64;
 
-/** Keeps a few idle connections. {@link boundedAgent} closes an idle connection that receives a byte. */
+/** Keeps a few idle connections. {@link boundedAgent} closes one as soon as its receiver sends anything. */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 
