@@ -179,7 +179,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Quotes a customer's price of an offer. No country costs more than this quote.
+   * Quotes a customer's price of an offer. The quote is an upper bound: no country's price exceeds it.
    * @param closed aborts if the caller disconnects
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
@@ -364,7 +364,7 @@ export class CatalogService implements OnModuleDestroy {
     }
   }
 
-  /** Returns SQL for whether there are sales to write, or changes to apply. */
+  /** Returns an SQL condition: whether there are sales to write, or changes to apply. */
   isToFollow(): string {
     return this.unwrittenSales.size > 0 ? 'true' : this.store.mayHaveChangedSince(this.followedUntil);
   }

@@ -13,9 +13,10 @@ const GROUP = { maxItems: 1000, maxWaitMs: 1000 };
 const waits = new WeakMap<DataSource, () => Promise<void>>();
 
 /**
- * Waits until the synchronous standby, if any, has all visible rows. Must be called before reporting or
- * acting on rows that were read rather than confirmed by one's own statement. A failover may lose such rows
- * if their commit stopped waiting for the standby, by cancellation or a crash. @throws QueryFailedError
+ * Waits until the synchronous standby, if any, has replicated every row that is visible now. Call it before
+ * reporting or acting on rows that were only read: another session may have committed them without waiting
+ * for the standby, because its wait was canceled or the server crashed. A failover would lose such rows.
+ * @throws QueryFailedError
  */
 export async function waitForStandby(dataSource: DataSource): Promise<void> {
   let wait = waits.get(dataSource);

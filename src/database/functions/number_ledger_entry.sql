@@ -2,7 +2,7 @@
 -- row lock puts a user's concurrent entries in order. Statements that post many entries number them
 -- themselves, under lock_accounts(). apply_ledger_entries() checks all numbers.
 -- The function has the owner's rights, because the service's role may insert entries but not write accounts.
--- Its fixed search path prevents callers from substituting another table of the same name.
+-- Its fixed `search_path` prevents callers from shadowing tables with their own.
 CREATE OR REPLACE FUNCTION number_ledger_entry() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

@@ -42,8 +42,9 @@ export class BulkRecords {
   }
 
   /**
-   * Accepts a bulk, or returns the bulk of a faster request with the same key. Orders are placed under the
-   * same account lock, so a key never belongs to both an order and a bulk. @throws IdempotencyKeyReused
+   * Accepts a bulk request, or returns the bulk that a concurrent request with the same key created first.
+   * Orders are placed under the same account lock, so a key never belongs to both an order and a bulk.
+   * @throws IdempotencyKeyReused
    */
   async accept(userId: number, idempotency: Idempotency, bulk: Bulk): Promise<Bulk> {
     const [row] = await inTransaction(this.dataSource, async (manager) => {

@@ -104,8 +104,8 @@ export class BatchCallService {
       for (const { count } of batch.members) this.catalog.recordPriceUsed({ ...batch, count });
       return { mayBeQueued: false, outcomes };
     } catch (error) {
-      // An error after the provider's success proves nothing about the orders. Only an error of the call
-      // itself can be a refusal.
+      // If the call succeeded and a later step failed, the orders may exist, so the outcome is unknown. Only
+      // an error of the call itself can be a refusal.
       const failure = hasResponse ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
       try {
         return { mayBeQueued: await settling('failed', () => this.settleFailure(batch, failure)), outcomes };
@@ -218,8 +218,8 @@ export class BatchCallService {
     if (reason === 'misconfigured') return [];
     if (reason === 'out-of-funds') return [await this.chooseAffordable(batch)];
     if (isPurchase && reason === 'out-of-stock') return [await this.chooseInStock(batch)];
-    // Purchases of a batch differ only in size, so only a refused `count` can concern some of them and not
-    // the others.
+    // The purchases in a batch differ only in count, so only a `count` refusal can be due to some of them and
+    // not to all.
     if (isPurchase) return reason === 'count' ? batch.members.map((member) => [member]) : [];
     return separate(batch.members);
   }
@@ -254,8 +254,8 @@ export class BatchCallService {
 }
 
 /**
- * Splits refused prolongations into calls, because any of them may have caused the refusal. Rentals with the
- * same expiry share a call: they were bought together or have expired.
+ * Splits refused prolongations into calls, because any of them may have caused the refusal. Sorts them by
+ * expiry, so that rentals that were bought together, or have expired, mostly share a call.
  */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;

@@ -184,7 +184,7 @@ export class DispatcherService {
     return inSharedSpan('orders.send', attributes, this.waiters.origins(ids), this.background, work);
   }
 
-  /** Cancels the orders of a claim whose reply was lost. They are never sent. */
+  /** Cancels the orders of a claim whose reply was lost, so that they are never sent. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
       await this.waiters.recordCanceled(await this.claims.undoClaim(claim, error));

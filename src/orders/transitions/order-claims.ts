@@ -153,8 +153,8 @@ export class OrderClaims {
   }
 
   /**
-   * Cancels the batch of a claim whose reply was lost, if the claim was committed, so that it is never sent.
-   * Returns the ids of its orders.
+   * If the reply to a claim was lost but the claim was committed, cancels the claimed batch, so that it is
+   * never sent. Returns the ids of the batch's orders.
    *
    * @param error of the claim
    * @throws StatementOutcomeUnknown

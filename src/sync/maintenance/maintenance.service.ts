@@ -100,9 +100,10 @@ export class MaintenanceService {
     const { settlementDelaySeconds } = this.config.reconciliation;
     const [found] = await queryRows<Found>(
       queryable,
-      // A sweep counts if it began after all earlier calls had taken effect, and after the last order was
-      // canceled: only such a sweep finds proxies that a canceled order left at the provider. Two sweeps are
-      // required, because a proxy may move between pages and be missed.
+      // The last complete sweep must have begun after all earlier calls had taken effect and after the last
+      // order was canceled: only such a sweep finds proxies that a canceled order left at the provider.
+      // Another complete sweep must have begun some time before, because a proxy may move between pages and
+      // be missed.
       `WITH closed AS (
          SELECT begun_at, reason, swept.last_at AS swept_at,
                 greatest(begun_at + make_interval(secs => $1),

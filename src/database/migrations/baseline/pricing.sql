@@ -34,7 +34,7 @@ CREATE TABLE price_rules (
 CREATE INDEX price_rules_user_id_idx ON price_rules (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX price_rules_valid_to_idx ON price_rules (valid_to);
 
--- Grows with each change of a price rule: see count_price_rules_change().
+-- Incremented on every change of a price rule: see count_price_rules_change().
 CREATE TABLE price_rules_revision (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   revision bigint NOT NULL DEFAULT 0

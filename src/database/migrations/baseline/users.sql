@@ -16,10 +16,10 @@ CREATE TABLE users (
   created_at timestamptz NOT NULL DEFAULT now(),
   blocked_at timestamptz,
   blocked_reason text,
-  -- When staff erased the user's data. The id and the books stay.
+  -- When staff erased the user's data. The id and the accounting records are kept.
   deleted_at timestamptz,
-  -- Grows with each change that the user can see in their proxies. Data derived from the proxies stays valid
-  -- while the number is the same.
+  -- Incremented on every change to the user's proxies that the user can see. Data derived from the proxies
+  -- stays valid while the number is the same.
   proxies_revision bigint NOT NULL DEFAULT 0,
   CONSTRAINT users_blocked_check CHECK ((blocked_at IS NULL) = (blocked_reason IS NULL))
 );
