@@ -82,7 +82,7 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
     });
     database.on('data', (chunk: Buffer) => {
       const trap = awaited;
-      if (!trap) {
+      if (!trap || hasOnlyNotices(chunk)) {
         service.write(chunk);
         return;
       }
@@ -114,6 +114,17 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+const NOTICE = 'N'.charCodeAt(0);
+
+/** Whether a database has sent nothing but notices, which a statement sends before its commit. */
+function hasOnlyNotices(chunk: Buffer): boolean {
+  let at = 0;
+  // A message of the backend has a letter, a length that includes itself, and a body.
+  while (at + MESSAGE_HEAD_BYTES <= chunk.length && chunk[at] === NOTICE)
+    at += 1 + chunk.readUInt32BE(at + 1);
+  return at >= chunk.length;
 }
 
 const WATCH_INTERVAL_MS = 5;
