@@ -122,8 +122,9 @@ const NOTICE = 'N'.charCodeAt(0);
 function hasOnlyNotices(chunk: Buffer): boolean {
   let at = 0;
   // A message of the backend has a letter, a length that includes itself, and a body.
-  while (at + MESSAGE_HEAD_BYTES <= chunk.length && chunk[at] === NOTICE)
+  while (at + MESSAGE_HEAD_BYTES <= chunk.length && chunk[at] === NOTICE) {
     at += 1 + chunk.readUInt32BE(at + 1);
+  }
   return at >= chunk.length;
 }
 
