@@ -8,7 +8,7 @@ import { Controller, HttpCode, Post, Req, Res, UseFilters } from '@nestjs/common
 import { ApiExcludeEndpoint } from '@nestjs/swagger';
 import type { Request as ExpressRequest, Response as ExpressResponse } from 'express';
 import { AnyToken, type Caller, CurrentCaller, hexHashOf, tokenOf } from '../auth';
-import { domainError, SERVICE_NAME, SERVICE_VERSION } from '../common';
+import { domainError, LOOPBACK_HOSTS, SERVICE_NAME, SERVICE_VERSION } from '../common';
 import { AppConfig } from '../config';
 import {
   disconnection,
@@ -57,8 +57,6 @@ interface Served {
   /** Whether the tool was called. The call may have charged an order. */
   hasRun: boolean;
 }
-
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** Serves the Model Context Protocol without sessions, so that any replica can serve a request. */
 @Controller('mcp')
@@ -138,7 +136,7 @@ export class McpController {
     const given = URL.canParse(origin) ? new URL(origin) : undefined;
     const isAllowed = publicUrl
       ? given?.origin === new URL(publicUrl).origin
-      : given !== undefined && LOOPBACK.has(given.hostname);
+      : given !== undefined && LOOPBACK_HOSTS.has(given.hostname);
     if (!isAllowed) throw new OriginNotAllowed();
   }
 

@@ -42,7 +42,7 @@ export {
   USUAL_SCOPES,
   whatIsGranted,
 } from './scopes';
-export { generateSecret, hexHashOf, isWellFormedSecret } from './token-text';
+export { generateSecret, hashToken, hexHashOf, isWellFormedSecret } from './token-text';
 export { type Caller, type NewToken, TOKEN_REFERENCES, TokensService } from './tokens.service';
 export { CreatedToken, Token } from './tokens/token.dto';
 export { CustomerTokensModule } from './tokens/customer-tokens.module';

@@ -30,7 +30,7 @@ export {
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';
 export { jsonOrUndefined } from './json-or-undefined';
-export { isNetwork, isWithin, liesWithin } from './network';
+export { isNetwork, isWithin, liesWithin, LOOPBACK_HOSTS } from './network';
 export { createOutgoingAgents } from './outgoing-agents';
 export { proxyFor } from './proxy-tunnel';
 export { providerHttp, RecordingTransport } from './provider-http';

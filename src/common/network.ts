@@ -3,6 +3,9 @@ import { plainAddress } from './address';
 
 const NETWORK = /^([0-9a-fA-F.:]+)(?:\/(0|[1-9]\d{0,2}))?$/;
 
+/** Hosts of this machine, in the spelling of {@link URL.hostname}. */
+export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
 interface Network {
   readonly address: string;
   readonly prefix: number;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readEmail } from '../common';
+import { LOOPBACK_HOSTS, readEmail } from '../common';
 
 /** Finds the text of a variable; undefined if it is not set. */
 export type Lookup = (variable: string) => string | undefined;
@@ -122,8 +122,6 @@ const databaseUrl = z
   })
   .pipe(z.url({ protocol: /^postgres(ql)?$/, normalize: true }))
   .describe('a URL that begins with postgres:// or postgresql://');
-
-const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** Whether secrets may travel to a URL: it is https, or on this machine. */
 export const isEncryptedOrLocal = (href: string): boolean =>

@@ -1,4 +1,4 @@
-import { Controller, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { AccessRecheck, type CustomerScope, isStaffScope, Public } from '../auth';
@@ -50,7 +50,6 @@ export class AuthorizeController {
   }
 
   @Post()
-  @HttpCode(303)
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
   @UnparsedBody()
   async decide(@Req() request: Request, @Res() response: Response): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { type Caller, type CustomerScope, hexHashOf, TokensService } from '../auth';
+import { type Caller, type CustomerScope, hashToken, hexHashOf, TokensService } from '../auth';
 import { Clock, compareDecimals, DomainError, Money } from '../common';
 import { inTransaction, queryRows } from '../database';
 import { Retention } from '../jobs';
@@ -84,7 +84,7 @@ export class OAuthGrants {
                                   issuer_id, scopes, daily_limit, token_expires_at, expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
         [
-          hashOf(code),
+          hashToken(code),
           client.id,
           client.name,
           redirectUri,
@@ -118,7 +118,7 @@ export class OAuthGrants {
                 issuer_id AS "issuerId", scopes, daily_limit AS "dailyLimit",
                 token_expires_at AS "tokenExpiresAt", expires_at AS "expiresAt", token_id AS "tokenId"
            FROM oauth_codes WHERE code_hash = $1 AND client_id = $2 FOR UPDATE`,
-        [hashOf(code), clientId],
+        [hashToken(code), clientId],
       );
       if (!row || row.redirectUri !== redirectUri || row.challenge !== challengeOf(verifier)) return null;
       if (row.tokenId !== null) {
@@ -168,10 +168,10 @@ export class OAuthGrants {
     const [family, secret] = [randomSecret(), randomSecret()];
     await manager.query(
       'INSERT INTO oauth_grants (token_id, client_id, family_hash, refresh_hash) VALUES ($1, $2, $3, $4)',
-      [token.id, clientId, hashOf(family), hashOf(secret)],
+      [token.id, clientId, hashToken(family), hashToken(secret)],
     );
     await manager.query('UPDATE oauth_codes SET token_id = $2 WHERE code_hash = $1', [
-      hashOf(code),
+      hashToken(code),
       token.id,
     ]);
     return this.response(text, `${family}.${secret}`, scopes, expiresAt);
@@ -187,7 +187,7 @@ export class OAuthGrants {
     const family = familyOf(refreshToken);
     const secret = refreshToken.slice(family.length + 1);
     const issued = await inTransaction(this.dataSource, async (manager) => {
-      const grant = await lockGrant(manager, 'family_hash = $1', [hashOf(family), clientId]);
+      const grant = await lockGrant(manager, 'family_hash = $1', [hashToken(family), clientId]);
       if (!grant) return null;
       if (grant.refreshHash !== hexHashOf(secret)) {
         await this.tokens.revoke(grant.tokenId, manager);
@@ -199,7 +199,7 @@ export class OAuthGrants {
       const next = randomSecret();
       await manager.query('UPDATE oauth_grants SET refresh_hash = $2 WHERE token_id = $1', [
         grant.tokenId,
-        hashOf(next),
+        hashToken(next),
       ]);
       return this.response(text, `${family}.${next}`, grant.scopes, grant.expiresAt);
     });
@@ -213,7 +213,7 @@ export class OAuthGrants {
     await inTransaction(this.dataSource, async (manager) => {
       const grant = caller
         ? await lockGrant(manager, 'token_id = $1', [caller.tokenId, clientId])
-        : await lockGrant(manager, 'family_hash = $1', [hashOf(familyOf(text)), clientId]);
+        : await lockGrant(manager, 'family_hash = $1', [hashToken(familyOf(text)), clientId]);
       if (grant) await this.tokens.revoke(grant.tokenId, manager);
     });
   }
@@ -253,8 +253,6 @@ const randomSecret = (): string => randomBytes(32).toString('base64url');
 
 /** Returns the part of a refresh token that all refresh tokens of its grant share. */
 const familyOf = (refreshToken: string): string => refreshToken.split('.', 1)[0] ?? '';
-
-const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 
 /** Returns the PKCE challenge of a verifier (RFC 7636, method S256). */
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');

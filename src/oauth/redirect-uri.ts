@@ -1,5 +1,6 @@
+import { LOOPBACK_HOSTS } from '../common';
+
 const MAX_LENGTH = 2000;
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** Whether a client may register a URI: https, or http on the customer's own machine. */
 export function isRedirectUri(text: string): boolean {
@@ -13,7 +14,7 @@ export function isRedirectUri(text: string): boolean {
 /** Whether a URI leads to the customer's own machine. */
 export function isOnLoopback(text: string): boolean {
   const { protocol, hostname } = new URL(text);
-  return protocol === 'http:' && LOOPBACK.has(hostname);
+  return protocol === 'http:' && LOOPBACK_HOSTS.has(hostname);
 }
 
 /**
