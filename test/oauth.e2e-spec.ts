@@ -488,6 +488,30 @@ describe('The token of an agent', () => {
   });
 });
 
+describe('The consents of a customer', () => {
+  it('leave a limited number of codes', async () => {
+    for (let count = 0; count < 22; count += 1) await consent();
+    const [stored] = await service.owner.query<{ count: number }[]>(
+      'SELECT count(*)::int AS count FROM oauth_codes WHERE user_id = $1',
+      [user.id],
+    );
+    expect(stored).toEqual({ count: 20 });
+  });
+
+  it('can allow every tool that a token with all scopes of customers may call', async () => {
+    const toolsOf = async (token: string): Promise<string[]> => {
+      const { body } = await request('/mcp', {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      });
+      return body.result.tools.map(({ name }: { name: string }) => name);
+    };
+    const { access_token: token } = await connect({ access: 'buy', daily_limit: '100', passwords: 'yes' });
+    expect(await toolsOf(token)).toEqual(await toolsOf(user.token));
+  });
+});
+
 describe('A thief', () => {
   it('cannot use a code of another client or URI, without its verifier, or after a minute', async () => {
     const given = await consent();

@@ -31,6 +31,8 @@ const ACCESS_SECONDS = 3600;
 const DAY_MS = 86_400_000;
 /** Maximum number of a customer's valid OAuth tokens. A further consent revokes the oldest one. */
 const MOST_TOKENS = 10;
+/** Maximum number of a customer's stored codes. A further consent removes the code that expires first. */
+const MOST_CODES = 20;
 /** Number of ended OAuth tokens that remain visible to a customer. */
 const MOST_ENDED = 20;
 
@@ -79,6 +81,11 @@ export class OAuthGrants {
     const nowMs = this.clock.now().getTime();
     await inTransaction(this.dataSource, async (manager) => {
       await this.clients.recordUse(client.id, manager);
+      await manager.query(
+        `DELETE FROM oauth_codes WHERE code_hash IN (
+           SELECT code_hash FROM oauth_codes WHERE user_id = $1 ORDER BY expires_at DESC OFFSET $2)`,
+        [consent.issuer.userId, MOST_CODES - 1],
+      );
       await manager.query(
         `INSERT INTO oauth_codes (code_hash, client_id, client_name, redirect_uri, challenge, user_id,
                                   issuer_id, scopes, daily_limit, token_expires_at, expires_at)
