@@ -80,8 +80,11 @@ export class DatabaseProbe {
     });
     const connection = { client, socket };
     this.connection = connection;
-    // An error between two queries means that the connection was lost.
-    client.on('error', () => this.drop(connection));
+    // An error between two queries means that the connection was lost: the last state is no longer true.
+    client.on('error', () => {
+      if (!this.isQuerying) this.latest = undefined;
+      this.drop(connection);
+    });
     await client.connect();
     return client;
   }
