@@ -1,3 +1,4 @@
+import { OrderQueries } from '../src/orders/order-queries';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { passSettlementDelay } from './support/settlement-delay';
 import { sharedTestService, type TestUser } from './support/test-service';
@@ -137,7 +138,20 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     await service.untilSettled();
     const unixtimeEnd = Math.floor(Date.parse(end ?? '') / 1000) + 30 * 86_400;
     await service.control.changeProxy(await service.providerIdOf(id), { unixtimeEnd });
-    const { data } = await user.prolong(id);
+    const beforeCall = await service.control.addGate({ method: 'getproxy', stage: 'received' });
+    const prolonged = user.prolong(id);
+    await service.control.untilGateReached(beforeCall);
+    const search = await service.control.addGate({ method: 'getproxy', stage: 'received' });
+    await service.control.openGate(beforeCall);
+    await service.control.untilGateReached(search);
+    // The response also waits for the search if the order is read meanwhile, as happens each second.
+    const [order] = await service.owner.query(
+      'SELECT max(id)::integer AS id FROM orders WHERE proxy_id = $1',
+      [id],
+    );
+    await service.app.get(OrderQueries).awaited.look([order.id]);
+    await service.control.openGate(search);
+    const { data } = await prolonged;
     expect(Date.parse(data?.proxy.date_end ?? '') / 1000).toBe(unixtimeEnd);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
     expect(await service.balanceOf(user)).toMatchObject({ held: '0.00' });

@@ -48,6 +48,11 @@ export type OrderProgress = OrderOutcome & {
   readonly leftMs?: number | null;
   /** Whether the order's first call was refused, so that the current call is its second. */
   readonly resent?: boolean;
+  /**
+   * Whether the order was not sent because a canceled order may have prolonged the proxy, and the first
+   * search for that prolongation is in progress.
+   */
+  readonly isInFirstSearch?: boolean;
 };
 
 /** Order that was closed or went to review. */

@@ -156,7 +156,8 @@ export class OrderQueries {
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,
-      `SELECT ${WHOLE_OUTCOME_COLUMNS}, ${QUEUE_LEFT_MS} AS "leftMs", resent
+      `SELECT ${WHOLE_OUTCOME_COLUMNS}, ${QUEUE_LEFT_MS} AS "leftMs", resent,
+              state = 'confirming' AND searches = 1 AND submitted_at < created_at AS "isInFirstSearch"
          FROM orders WHERE id = ANY ($1)`,
       [orderIds],
     );

@@ -134,10 +134,10 @@ export class OrderWaiters {
   }
 
   private see(request: WaitingRequest, order: OrderProgress): void {
-    const { id, state, leftMs, resent = false } = order;
+    const { id, state, leftMs, resent = false, isInFirstSearch } = order;
     request.isResent ||= resent;
     if (state === 'submitting') this.leftQueue(request);
-    else if (state !== 'reserved') request.end(order);
+    else if (state !== 'reserved' && !isInFirstSearch) request.end(order);
     if (state !== 'reserved') return;
     request.isQueued = true;
     if (!request.isLate) return;
