@@ -10,7 +10,7 @@ import { StaffModule, StaffPaymentsModule } from './staff';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
 
-/** Contains the modules that the command line needs. Their jobs are never started. */
+/** Modules that the command-line tool needs. Background jobs are not started. */
 @Module({})
 export class AdministrationModule {
   static with(config: AppConfig): DynamicModule {

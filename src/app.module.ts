@@ -76,8 +76,8 @@ export class AppModule implements OnModuleDestroy {
   }
 
   /**
-   * Stops the service from the outside in, before all other modules' hooks. Jobs and the reads of price rules
-   * continue until the last order has its response. The database is closed later.
+   * Stops in order, before all other modules' hooks: first the HTTP server, then the orders in progress. Jobs
+   * and the polling of price rules run until the last order has its response. The database closes last.
    */
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();

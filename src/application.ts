@@ -32,7 +32,7 @@ import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
 
 const CUSTOMERS: ApiInterface = {
   title: SERVICE_NAME,
-  // Version of the specified interface, independent of the service's version.
+  // Version of the API contract, independent of the service's version.
   version: '0.1.0',
   description:
     'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`, and a `code` ' +
@@ -93,7 +93,7 @@ const STAFF: ApiInterface = {
   modules: [StaffModule],
 };
 
-/** Adds deposits to the customers' interface, for a service that accepts payments. */
+/** Adds deposits to the customer API, for a service that accepts payments. */
 const withDeposits = (api: ApiInterface): ApiInterface => ({
   ...api,
   tags: { ...api.tags, Deposits: 'Paying in' },

@@ -37,7 +37,7 @@ export class AgentTools {
     return this.listed.filter((_, n) => scopes.includes(this.tools[n]?.scope ?? ''));
   }
 
-  /** Returns a function that executes a call; null if the caller sees no such tool. */
+  /** Returns a function that executes the call; null if no tool of this name is visible to the caller. */
   prepare(name: JsonValue, given: JsonValue, call: ToolCall): (() => Promise<CallToolResult>) | null {
     const tool = this.tools.find((one) => one.name === name && call.caller.scopes.includes(one.scope));
     if (!tool) return null;
@@ -70,7 +70,7 @@ export class AgentTools {
 
 const LONG_LIST = 20;
 
-/** Writes a result as text, without its long lists. Some clients show their model only the text. */
+/** Formats a result as text, without its long lists. Some clients show the model only the text. */
 const withoutLists = (result: Readonly<Record<string, unknown>>): string =>
   JSON.stringify(result, (_, value: unknown) =>
     Array.isArray(value) && value.length > LONG_LIST
@@ -78,10 +78,9 @@ const withoutLists = (result: Readonly<Record<string, unknown>>): string =>
       : value,
   );
 
-/** Reads the arguments as the body of a route. @throws RequestInvalid */
+/** Validates a tool's arguments like the body of a route. @throws RequestInvalid */
 function readArguments({ input }: Tool, body: JsonValue): object {
   readLeniently(input, body);
-  // Only the body is read from this request.
   readInput({ path: [], header: [], query: undefined, body: input, refusesQuery: false }, {
     body,
   } as Request);
@@ -117,7 +116,7 @@ function schemaOf(
 ): { type: 'object' } {
   const found = new Map<string, object>();
   const add = (one: string): void => {
-    // Agents pay for each word. Titles repeat names, and JSON Schema has no `example`.
+    // Drops titles, which repeat names, and `example`, unknown to JSON Schema: agents pay for each word.
     const text = JSON.stringify(schemas[one], (key, value: unknown) =>
       (key === 'title' && typeof value === 'string') || key === 'example' ? undefined : change(value),
     );
@@ -136,8 +135,8 @@ interface FieldSchema {
 }
 
 /**
- * Adapts a schema to models. Gemini refuses `exclusiveMinimum`, which only integers use. OpenAI's strict mode
- * refuses an optional field, unless the field may be null.
+ * Adapts a schema to models: Gemini rejects `exclusiveMinimum` (only integers use it here), and OpenAI's
+ * strict mode rejects optional fields that may not be null.
  */
 function forModels(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

@@ -1,7 +1,7 @@
 import { DomainError, domainError } from '../common';
 import { RequestInvalid } from '../http';
 
-/** The order reference was altered, or another token prepared it. Its order may still exist. */
+/** The order reference was altered, or was prepared for another token. Its order may still exist. */
 export class PreparationUnknown extends domainError(
   'bad-request',
   'This order_ref is damaged, or another token prepared it',

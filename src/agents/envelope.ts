@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonValue } from '../http';
 
-/** Members of an object to keep, and the shape of each member. */
+/** Names of the members to keep. Each value lists the members to keep inside that member. */
 interface Shape {
   readonly [name: string]: Shape;
 }
 
 const PEER = { name: {}, version: {} };
 
-/** Members of a message that affect its response. */
+/** Members of a JSON-RPC message that affect the response. */
 const ENVELOPE: Shape = {
   jsonrpc: {},
   id: {},
@@ -29,7 +29,7 @@ const ENVELOPE: Shape = {
   },
 };
 
-/** Returns the members that the library needs. The library would report any mistake in the others. */
+/** Keeps only the members that the MCP library needs: it would reject a mistake in any other member. */
 export const envelopeOf = (message: JsonValue): unknown => pick(message, ENVELOPE);
 
 function pick(value: JsonValue, shape: Shape): unknown {

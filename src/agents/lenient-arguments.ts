@@ -2,14 +2,14 @@ import type { Type } from '@nestjs/common';
 import { jsonOrUndefined } from '../common';
 import { declaredFields, isJsonObject, type JsonValue } from '../http';
 
-/** Matches names of fields that contain digits, which models may write as numbers. Excludes `order_ref`. */
+/** Matches fields whose text consists of digits, which models may send as numbers. Not `order_ref`. */
 const IDENTIFIER = /^version$|_ids?$/;
 /** Matches integers of up to 20 digits, longer than any accepted integer. */
 const INTEGER = /^-?\d{1,20}$/;
 
 /**
- * Converts the `given` arguments in place if they can mean only one thing. Models write `"2"`, `"true"`, `4`
- * for a version, lists as text, and null for a default.
+ * Converts unambiguous arguments to the declared types, in place. Models send `"2"`, `"true"`, `4` for a
+ * version, lists as text, and null for a default.
  */
 export function readLeniently(input: Type<object>, given: JsonValue): void {
   if (!isJsonObject(given)) return;

@@ -37,17 +37,16 @@ const INVALID_REQUEST = -32_600;
 const INVALID_PARAMS = -32_602;
 
 const STREAM = 'text/event-stream';
-/** Maximum length of a library error, which may quote the request. */
+/** Maximum length of an error text from the MCP library, which may quote the request. */
 const MOST_ERROR_LENGTH = 1000;
 
-/** Empty responses to unsupported methods. Some clients show errors as a broken server. */
+/** Empty results for unsupported list methods. Some clients would report an error as a broken server. */
 const EMPTY_LISTS: Readonly<Record<string, object>> = {
   'resources/list': { resources: [] },
   'resources/templates/list': { resourceTemplates: [] },
   'prompts/list': { prompts: [] },
 };
 
-/** A message that is being served. */
 interface Served {
   readonly call: ToolCall;
   readonly envelope: unknown;
@@ -98,7 +97,7 @@ export class McpController {
     const handler = await this.handler;
     const reply = await handler.fetch(toWebRequest(request, served, hungUp), {
       parsedBody: served.envelope,
-      // `token` stays empty: the library does not need it.
+      // `token` stays empty, because the MCP library does not need it.
       authInfo: {
         token: '',
         clientId: String(caller.tokenId),
@@ -129,7 +128,7 @@ export class McpController {
     return { call, envelope: envelopeOf(message), method, run, hasRun: false };
   }
 
-  /** Refuses foreign web pages, which could reach a service on their visitor's own machine. */
+  /** Rejects requests from other sites' pages, which could reach a service on the visitor's own machine. */
   private assertOrigin(origin: string | undefined): void {
     if (origin === undefined) return;
     const { publicUrl } = this.config.server;
@@ -140,7 +139,9 @@ export class McpController {
     if (!isAllowed) throw new OriginNotAllowed();
   }
 
-  /** Loads the library at the first request: it takes a quarter of a second, and commands do not need it. */
+  /**
+   * Imports the MCP library at the first request: that takes a quarter of a second, and commands need none.
+   */
   private async createHandler(): Promise<McpHttpHandler> {
     const { createMcpHandler, ProtocolError, Server } = await import('@modelcontextprotocol/server');
     const createServer = ({ authInfo }: McpRequestContext): Server => {
@@ -168,9 +169,9 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
     typeof value === 'string' && name !== 'authorization' ? [[name, value] as [string, string]] : [],
   );
   const request = new Request('http://localhost/mcp', { method: 'POST', headers: texts, signal });
-  // The library refuses clients that do not accept both types, although it sends one message in any case.
+  // The library rejects clients that do not accept both types, although it always sends just one message.
   request.headers.set('accept', `application/json, ${STREAM}`);
-  // The body of `initialize` negotiates the version, even with clients of a later revision.
+  // `initialize` negotiates the version in its body. The header would exclude clients of later revisions.
   if (method === 'initialize') request.headers.delete('mcp-protocol-version');
   return request;
 }
@@ -179,7 +180,7 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
 const isStreamed = (request: ExpressRequest, { ok }: Response): boolean =>
   ok && !request.accepts('json') && request.accepts(STREAM) === STREAM;
 
-/** Returns the message in a response of the library, which sends 2025 clients a stream. */
+/** Extracts the message from a library response, which is a stream for clients of the 2025 revisions. */
 const messageOf = (body: string): string => /^data: (.*)$/m.exec(body)?.[1] ?? body;
 
 function cutError(text: string): string {

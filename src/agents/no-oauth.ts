@@ -11,7 +11,7 @@ const DESCRIPTION = 'Use a token of this shop, in the header Authorization: Bear
 /** Paths where clients look for OAuth after a 401. */
 const PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*path'];
 
-/** Refuses OAuth requests in OAuth's error form, whose description clients show to their user. */
+/** Rejects OAuth requests with an OAuth error, whose description clients show to the user. */
 export function serveNoOAuth(app: NestExpressApplication): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   const description = `This service has no OAuth. ${DESCRIPTION}`;
@@ -23,8 +23,8 @@ export function serveNoOAuth(app: NestExpressApplication): void {
 }
 
 /**
- * Adds a description and the OAuth parameters to the challenge. On other routes, the challenge is specified
- * without them.
+ * Adds a description and the OAuth parameters to the challenge. The fixed contract of the other routes does
+ * not allow them.
  */
 @Catch(NotAuthenticated, InvalidToken)
 export class WrongTokenFilter implements ExceptionFilter<DomainError> {

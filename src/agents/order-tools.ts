@@ -27,7 +27,7 @@ const PLACE =
   'Show the user the price and wait for a yes. Then call place_order with order_ref, and with the same ' +
   'order_ref again if a response is lost.';
 const EXECUTED = 'Nothing: the order is executed.';
-/** Shows where to find the proxies of a long result. An agent that misses them would buy again. */
+/** Shows an agent where to find proxies missing from a long result. Without them, it might buy again. */
 const executedAtLength = (orderId: number): string =>
   `${EXECUTED} If you do not see its proxies, list_proxies lists them with order_id ${orderId}, and ` +
   `export_proxies with order_id ${orderId} and reveal: true exports them with passwords.`;
@@ -146,7 +146,7 @@ export class OrderTools {
     };
   }
 
-  /** Places an order once, by its reference. An expired reference still returns its order. */
+  /** Places an order once per reference. A repeated call returns the placed order, even after the expiry. */
   private async place(
     { order_ref: ref, reveal }: PlaceOrderInput,
     { caller, tokenHash }: ToolCall,

@@ -5,7 +5,7 @@ import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './a
 
 /** Time for which a prepared order can be placed, in seconds. */
 const VALID_SECONDS = 900;
-/** Minimum time allowed for an order whose call came before the expiry, on any replica, in seconds. */
+/** Minimum time in seconds, on any replica, for placing an order whose call came before the expiry. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
@@ -14,7 +14,7 @@ const COUNT = z.int().positive();
 const PREPARED = z.strictObject({
   /** Expiry of the reference, in seconds since 1970. */
   u: COUNT,
-  /** Random text that distinguishes two preparations of the same order: they are two orders. */
+  /** Random text: two preparations of the same order must yield two orders. */
   n: z.string(),
   /** Price in roubles, which becomes the `max_price` of the order. */
   m: z.string().regex(/^\d+\.\d\d$/),
@@ -28,7 +28,7 @@ const PREPARED = z.strictObject({
 
 export type OrderPreparation = Omit<z.infer<typeof PREPARED>, 'n' | 'u'>;
 
-/** Idempotency key under which the reference's order may have been placed. */
+/** An idempotency key under which the reference's order may have been placed. */
 interface PossibleOrder {
   readonly idempotencyKey: string;
   /** Reason why the order cannot be placed with this key; `null` if it can be placed. */
@@ -56,9 +56,9 @@ export function writeReference(
 }
 
 /**
- * Reads an order reference, even with characters that copying added. For expired, damaged or foreign
- * references, it returns the refusal instead of throwing it, because their order may exist. The keys include
- * the hash of the text as given, under which earlier versions placed orders.
+ * Reads an order reference, ignoring characters that copying added. Expired, damaged and foreign references
+ * yield a refusal instead of throwing it, because their order may exist. The keys include the hash of the
+ * text as given, which earlier versions used as the idempotency key.
  *
  * @param longestOrderSeconds the maximum time that a request may wait for its order
  * @returns the order, and the keys to try one after the other; only the canonical spelling places an order
@@ -90,8 +90,8 @@ export function readReference(
 const keyOf = (ref: string): string => createHash('sha256').update(ref).digest('hex');
 
 /**
- * Returns why an order cannot be placed; null if it can. After the expiry, an earlier call may still be
- * placing the order for a while. `left` is in seconds.
+ * Returns why an order cannot be placed; null if it can. An earlier call may still be placing the order for a
+ * while after the expiry. `left` is the time until the expiry, in seconds.
  */
 function refusalOf(left: number, longestOrderSeconds: number): DomainError | null {
   if (left > 0) return null;
@@ -99,6 +99,6 @@ function refusalOf(left: number, longestOrderSeconds: number): DomainError | nul
   return placingLeft > 0 ? new PreparationExpiring(placingLeft) : new PreparationExpired();
 }
 
-/** Returns the HMAC of a text, shortened to 128 bits: short to copy and long enough. */
+/** Returns the HMAC of a text, truncated to 128 bits: short to copy, and still secure. */
 const macOf = (text: string, tokenHash: string): Buffer =>
   createHmac('sha256', Buffer.from(tokenHash, 'hex')).update(text).digest().subarray(0, 16);

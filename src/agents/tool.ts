@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { Request } from 'express';
 import type { Caller, CustomerScope } from '../auth';
 
-/** Maximum length of a result. A longer one would fill an agent's conversation. */
+/** Maximum length of a tool's result. A longer result would fill an agent's context. */
 export const MAX_RESULT_LENGTH = 64 * 1024;
 /** Above this length, the text form of a result omits the lists that the structured form contains. */
 export const LONG_RESULT_LENGTH = 16 * 1024;
@@ -24,12 +24,11 @@ export interface Tool<Input extends object = object> {
   readonly scope: CustomerScope;
   readonly input: Type<Input>;
   readonly output: Type<object>;
-  /** Effect of the tool; omitted if it changes nothing. `final` spends the balance or ends a rental. */
+  /** Kind of change; omitted if the tool changes nothing. `final`: spends the balance or ends a rental. */
   readonly effect?: 'adds' | 'final';
-  /** Arguments of an example call, for agents that learn from examples. */
+  /** Arguments of an example call in the tool's description. */
   readonly example: object;
   run(input: Input, call: ToolCall): Promise<object>;
 }
 
-/** Defines a tool. TypeScript infers its input type. */
 export const tool = <Input extends object>(defined: Tool<Input>): Tool => defined;

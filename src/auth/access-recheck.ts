@@ -11,7 +11,7 @@ import {
 import { allowsScope, type Scope } from './scopes';
 import { type Caller, TokensService } from './tokens.service';
 
-/** Pattern with which passport reads a token. */
+/** Passport's pattern for a bearer token. */
 const BEARER = /^Bearer +(\S+)$/i;
 
 export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefined =>
@@ -32,16 +32,16 @@ export function assertAllowed(
   if (scope !== null && !allowsScope(caller.scopes, scope, isRead)) throw new NotEnoughPermissions(scope);
 }
 
-/** A request that may wait for a change. */
+/** A request that may wait for a change before it gets its response. */
 export interface RequestWait {
   readonly seconds: number;
-  /** The request, whose token is checked again after the wait. */
+  /** The request whose token is checked again after the wait. */
   readonly request: Request;
   /** Aborted when the caller disconnects. */
   readonly hungUp: AbortSignal;
 }
 
-/** Checks a token again before a response that is sent much later, so that a revocation applies to it. */
+/** Checks the token again before a long-delayed response, in case the token was revoked meanwhile. */
 @Injectable()
 export class AccessRecheck {
   constructor(private readonly tokens: TokensService) {}

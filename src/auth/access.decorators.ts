@@ -7,7 +7,7 @@ import type { Caller } from './tokens.service';
 
 export const ACCESS = 'access';
 
-/** Names under which Swagger UI stores tokens. A shared name would send a staff token to customers' pages. */
+/** Names under which Swagger UI stores tokens. With one name, customers' pages would send staff tokens. */
 export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 
@@ -18,8 +18,8 @@ export type Access =
 
 /**
  * Marks a route that needs no token.
- * @param maxBodyBytes required for a route with a body. Failed requests to such a route count against their
- * address. An address with too many of them is refused before its body is read
+ * @param maxBodyBytes required for a route with a body. Failed requests to such a route count against the
+ * client's address. After too many of them, requests are refused before their body is read
  */
 export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}) =>
   applyDecorators(
@@ -37,7 +37,7 @@ export const Scopes = (scope: Scope) =>
 /**
  * Marks a route that needs a valid token, whose scopes the handler checks.
  *
- * @param acceptsOAuth whether OAuth clients' tokens are accepted, as on no other route
+ * @param acceptsOAuth whether to accept OAuth clients' tokens, which all other routes refuse
  */
 export const AnyToken = ({ acceptsOAuth = false } = {}) =>
   SetMetadata<string, Access>(ACCESS, { public: false, scope: null, acceptsOAuth });

@@ -10,10 +10,10 @@ import { InvalidToken, NotAuthenticated } from './auth.errors';
 import { BearerStrategy } from './bearer.strategy';
 import { type Caller, TokensService } from './tokens.service';
 
-/** Admits a request to a route if its token has the required scope, or if the route needs none. */
+/** Admits a request if its route is public or its token has the required scope. */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  /** A separate instance, because all applications of a process would share passport's exported one. */
+  /** A separate instance: passport's exported one is shared by all applications in a process. */
   private readonly passport = new Passport();
 
   constructor(
@@ -48,7 +48,7 @@ export class AccessGuard implements CanActivate {
   }
 
   /**
-   * Counts a failed request without a token against its address, unless the service is at fault. A request
+   * Counts a failed request to a public route against its address, unless the service is at fault. A request
    * whose client disconnects counts as failed. @throws TooManyRequests
    */
   private limitStrangers({ ip }: Request, response: Response): void {
@@ -62,7 +62,7 @@ export class AccessGuard implements CanActivate {
     });
   }
 
-  /** Finds the caller. After too many failures from the address, only a token that was valid is looked up. */
+  /** Finds the caller. After too many failures from the address, looks up only tokens known to be valid. */
   private async identify(request: Request, acceptsOAuth: boolean): Promise<Caller> {
     if (this.limits.barsAddresses) {
       const refusal = this.limits.refusalOf(plainAddress(request.ip));
@@ -81,7 +81,9 @@ export class AccessGuard implements CanActivate {
     }
   }
 
-  /** Counts a request against its token's and user's limits, except for a replay. @throws TooManyRequests */
+  /**
+   * Counts a request against its token's and user's limits, unless it is a replay. @throws TooManyRequests
+   */
   private limit(caller: Caller, request: Request, response: Response, context: ExecutionContext): Caller {
     const mayReplay = request.headers['idempotency-key'] !== undefined;
     try {
@@ -100,9 +102,9 @@ export class AccessGuard implements CanActivate {
   }
 
   /**
-   * Finds the caller with passport's bearer strategy. Passport gets only the headers: it would also accept a
-   * token in the query or the body, which logs may contain. `AuthGuard` of @nestjs/passport passes the whole
-   * request on.
+   * Finds the caller with passport's bearer strategy. Passport gets only the headers, because it would also
+   * accept a token in the query or the body, which logs may contain. `AuthGuard` of @nestjs/passport would
+   * pass the whole request on.
    */
   private authenticate({ headers }: Request): Promise<Caller> {
     return new Promise((resolve, reject) => {

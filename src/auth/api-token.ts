@@ -1,5 +1,5 @@
 /**
- * Issuer of a token: staff (or the command line), the customer, a sign-in, or the consent to an OAuth client.
+ * Issuer of a token: staff (or the command line), the customer, a sign-in, or a consent to an OAuth client.
  */
 export type TokenOrigin = 'staff' | 'customer' | 'sign-in' | 'oauth';
 
@@ -21,6 +21,6 @@ export interface ApiToken {
   readonly origin: TokenOrigin;
   /** Id of the issuing token; null if the command line or a sign-in issued this token. */
   readonly issuedBy: number | null;
-  /** Ids of ancestors with a daily limit, which this token's orders count against as well. */
+  /** Ids of ancestor tokens with a daily limit, against which this token's orders count, too. */
   readonly limitedBy: readonly number[];
 }

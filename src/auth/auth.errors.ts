@@ -20,13 +20,13 @@ export class NotEnoughPermissions extends domainError(
   }),
 ) {}
 
-/** The token's user is blocked. The response may say so: the token's holder owns the account. */
+/** The token's user is blocked. Revealing this is safe: the token's holder owns the account. */
 export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 
 /** The request came from an address outside the token's networks. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-/** Thrown for payment scopes without payments: the token would gain rights once payments are accepted. */
+/** Thrown for payment scopes if the service accepts no payments: the token would gain rights once it does. */
 export class NoPaymentsAccepted extends RequestInvalid {
   constructor(scopes: readonly Scope[]) {
     const msg = 'The service accepts no payments';
@@ -34,7 +34,7 @@ export class NoPaymentsAccepted extends RequestInvalid {
   }
 }
 
-/** A token can grant only scopes that it has. */
+/** A token can grant only scopes that it has itself. */
 export class ScopeNotGrantable extends domainError(
   'forbidden',
   (scopes: readonly string[]) => `A token cannot grant scopes that it lacks: ${scopes.join(', ')}`,

@@ -8,7 +8,7 @@ export type Restrictions = Pick<ApiToken, 'scopes' | 'allowedIps' | 'expiresAt' 
 type Issuer = Restrictions & Pick<ApiToken, 'id' | 'userId' | 'limitedBy'>;
 
 /**
- * Returns a new token's restrictions: those requested, never wider than its issuer's, which are the default.
+ * Returns the restrictions of a new token: as requested, by default its issuer's, and never wider than those.
  * @throws ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer
  */
 export function restrictedBy(

@@ -1,6 +1,6 @@
 import type { PersonalData } from '../database';
 
-/** Tokens stay, without their names and networks: orders and the audit log refer to them. */
+/** Keeps the tokens, to which orders and the audit log refer, but erases their names and networks. */
 export const TOKENS_DATA: PersonalData = {
   api_tokens: `
     UPDATE api_tokens

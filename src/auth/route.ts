@@ -17,11 +17,11 @@ import {
 import type { Scope } from './scopes';
 
 export interface RouteOptions extends RouteDescription {
-  /** Omitted for a route with `@Public()`, which needs no token. */
+  /** Omitted for a route with `@Public()`. */
   readonly scope?: Scope;
   /**
-   * Errors of the use case, by status. The token's errors (401, 403, 429) are added. A description for status
-   * 403 or 429 continues the sentence `The token lacks the scope, or …`.
+   * Errors of the use case, by status. The token's errors (401, 403, 429) are added automatically. The
+   * description of a 403 or 429 continues the sentence `The token lacks the scope, or …`.
    */
   readonly errors?: NonNullable<RouteDescription['errors']>;
 }

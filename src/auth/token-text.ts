@@ -34,7 +34,7 @@ export function generateSecret(kind: SecretKind): string {
 
 export const generateToken = (): string => generateSecret('token');
 
-/** Whether a text has the form of a secret. Mistyped secrets need no database query. */
+/** Whether a text has the form of a secret, so that mistyped secrets need no database query. */
 export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
   return (
     text.startsWith(PREFIXES[kind]) &&
@@ -45,8 +45,8 @@ export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
 
 export const isWellFormedToken = (text: string): boolean => isWellFormedSecret('token', text);
 
-/** Returns a secret's stored form. With 256 random bits, it needs neither salt nor stretching. */
+/** Returns the form in which a secret is stored. 256 random bits need neither salt nor key stretching. */
 export const hashToken = (secret: string): Buffer => Buffer.from(hexHashOf(secret), 'hex');
 
-/** Returns the stored form in hexadecimal digits, which Node computes in a sixth of the time. */
+/** Returns the stored form in hexadecimal digits: Node computes them six times as fast as a buffer. */
 export const hexHashOf = (secret: string): string => hash('sha256', secret, 'hex');

@@ -36,7 +36,7 @@ export interface Caller extends Pick<
   readonly isBlocked: boolean;
   /** Revision that grows with every visible change of the user's proxies. */
   readonly proxiesRevision: number;
-  /** Error for a new request that is over a limit or too late. A replay is still served. */
+  /** Error to throw for a new request that is over a limit or too late. A replay is still served. */
   readonly overLimit?: DomainError;
 }
 
@@ -48,14 +48,14 @@ export interface NewToken {
   /** In CIDR notation. */
   readonly allowedIps?: readonly string[] | null | undefined;
   readonly dailyLimit?: Money | null | undefined;
-  /** Id of the issuing token. The command line omits it, and may issue any token. */
+  /** Id of the issuing token. Omitted by the command line, which may issue any token. */
   readonly issuedBy?: number | undefined;
   readonly origin?: TokenOrigin | undefined;
   /** Time when the text of an OAuth token expires, unless `renewText` replaces the text earlier. */
   readonly textExpiresAt?: Date | undefined;
 }
 
-/** Maximum number of tokens remembered as valid. Each takes about 150 bytes. */
+/** Maximum number of tokens remembered as valid, at about 150 bytes each. */
 const MAX_KNOWN = 20_000;
 
 /** Accuracy of `last_used_at`, in milliseconds. Most requests therefore need no write to the database. */
@@ -137,10 +137,10 @@ export class TokensService {
   }
 
   /**
-   * Replaces the text of an OAuth token, so that the earlier text no longer works. The token keeps its id,
-   * and therefore what it spent of its daily limit.
+   * Replaces the text of an OAuth token, so that the earlier text no longer works. The id stays the same, so
+   * the amount that the token has spent today is kept.
    *
-   * @returns the new text; null if the token or its issuer has ended
+   * @returns the new text; null if the token or its issuer is no longer valid
    */
   async renewText(id: number, textExpiresAt: Date, manager: EntityManager): Promise<string | null> {
     const text = generateToken();
@@ -161,7 +161,7 @@ export class TokensService {
     ]);
   }
 
-  /** Revokes a token on every replica. A second revocation keeps the first time. @throws TokenNotFound */
+  /** Revokes a token on every replica. If it was already revoked, its time stays. @throws TokenNotFound */
   async revoke(id: number, manager: EntityManager = this.dataSource.manager): Promise<ApiToken> {
     const [revoked] = await queryRows<ApiToken>(
       manager,
@@ -188,7 +188,7 @@ export class TokensService {
   async revokeDescendants(id: number, manager: EntityManager, userId?: number): Promise<number[]> {
     const revoked: number[] = [];
     for (;;) {
-      // Waits for tokens that are just issuing other tokens. The next iteration finds the issued tokens.
+      // Waits for tokens that are issuing other tokens. The next iteration finds the tokens they issued.
       const rows = await queryRows<{ id: number }>(
         manager,
         `UPDATE api_tokens SET revoked_at = $2
@@ -205,9 +205,9 @@ export class TokensService {
   }
 
   /**
-   * Checks that a caller may end tokens or block users. Only their owner, or a caller with `staff:grant`, may
-   * end tokens with staff scopes.
-   * @param whose whether `ids` contains tokens or users. Users count as staff only with a valid staff token
+   * Checks that a caller may revoke tokens or block users. Tokens with staff scopes may be revoked only by
+   * their owner, or by a caller with `staff:grant`.
+   * @param whose whether `ids` are of tokens or of users. Users count as staff only with a valid staff token
    * @throws StaffScopesForAnother
    */
   async assertMayEnd(
@@ -226,7 +226,7 @@ export class TokensService {
     if (others.length > 0) throw new StaffScopesForAnother();
   }
 
-  /** Removes a user's invalid tokens, except for the latest `keep` tokens and those that rows refer to. */
+  /** Deletes a user's invalid tokens, except the latest `keep` and those that other rows refer to. */
   async forgetInvalid(
     { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
     manager: EntityManager,
@@ -283,7 +283,7 @@ export class TokensService {
     return token;
   }
 
-  /** Whether a token was valid at its last lookup, and therefore deserves another lookup. */
+  /** Whether a token was valid at its last lookup. Limits on its address then do not prevent a lookup. */
   wasValid(text: string): boolean {
     return isWellFormedToken(text) && this.known.has(hexHashOf(text));
   }
@@ -305,7 +305,7 @@ export class TokensService {
     return new Map(rows.map((token) => [token.hash, token]));
   });
 
-  /** Records the use of tokens. Skips locked rows, which prevents deadlocks between replicas. */
+  /** Records that tokens were used. Skips locked rows, so that replicas do not deadlock. */
   private readonly recordUse = batchedLookup(async (tokenIds: readonly number[]) => {
     await preparedRows(
       this.dataSource,
@@ -351,11 +351,11 @@ export const TOKEN_REFERENCES = [
 
 interface FoundToken extends Caller {
   readonly hash: string;
-  /** Whether the current `last_used_at` is accurate enough. */
+  /** Whether the stored `last_used_at` is recent enough to stay. */
   readonly isUseRecorded: boolean;
 }
 
-/** Clears the bits after the prefix of networks: `10.1.2.3/8` becomes `10.0.0.0/8`. */
+/** Clears the host bits of networks: `10.1.2.3/8` becomes `10.0.0.0/8`. */
 async function toNetworks(manager: EntityManager, addresses: readonly string[]): Promise<string[]> {
   const rows = await queryRows<{ network: string }>(
     manager,

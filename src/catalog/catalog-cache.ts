@@ -5,11 +5,11 @@ import type { CatalogStore, StoredEntry } from './catalog-store';
 
 export interface CatalogFetch<Value> {
   call(priority: CallPriority): Promise<Value>;
-  /** Returns the priority of a call. @param ageMs age of the usable cached value; Infinity without one */
+  /** Returns the priority of a call. @param ageMs age of the usable cached value, or Infinity */
   priorityAt(ageMs: number): CallPriority;
 }
 
-/** Runs a refresh when its turn comes. @throws ProviderUnavailable if the turn does not come in time */
+/** Runs a refresh when its turn in the queue comes. @throws ProviderUnavailable if it comes too late */
 export type RefreshInTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
 
 /** Age from which a value is no longer fresh. */
@@ -18,7 +18,7 @@ const FRESH_MS = 60_000;
 const USABLE_MS = 24 * 3_600_000;
 /** Age from which values are refreshed in the background, before they stop being fresh. */
 const DUE_MS = 40_000;
-/** Time after a value's last request during which the value is refreshed in the background. */
+/** Time since the last request for a value during which the value is refreshed in the background. */
 const WANTED_MS = 15 * 60_000;
 /** Maximum time that a customer waits for a refresh if an old value can be served. */
 const PATIENCE_MS = 1500;
@@ -33,8 +33,8 @@ interface Entry<Value> {
   readonly fetchedAt: number;
   readonly changedAt: number;
   /**
-   * Last request in this process, and how to refresh the value. Absent if only other replicas requested it.
-   * For values that refresh in turns, only {@link CatalogCache.want} sets it.
+   * Last request for the value in this process, and how to refresh the value. Absent if only other replicas
+   * requested it. For values that refresh in turns, only {@link CatalogCache.want} sets this field.
    */
   wanted?: { readonly atMs: number; readonly fetch: CatalogFetch<Value> };
   failedAtMs: number;
@@ -50,8 +50,8 @@ interface Refresh<Value> {
 /**
  * Caches one kind of catalog value in this process. Concurrent refreshes of a key share one call, but never
  * wait for a call of lower priority. A full cache evicts the values that were fetched longest ago.
- * lru-cache's `fetchMethod` has no limits on waits or on the age of stale values, no pauses after failures,
- * and no early refreshes.
+ * lru-cache's `fetchMethod` cannot limit waits or the age of stale values, pause after failures, or refresh
+ * early.
  */
 export class CatalogCache<Value> {
   private readonly entries = new Map<string, Entry<Value>>();
@@ -65,13 +65,13 @@ export class CatalogCache<Value> {
     private readonly maxEntries: number,
   ) {}
 
-  /** Marks an existing value for background refreshes during {@link WANTED_MS}. */
+  /** Requests background refreshes of a cached value for the next {@link WANTED_MS}. */
   want(key: string, fetch: CatalogFetch<Value>): void {
     const entry = this.entries.get(key);
     if (entry) entry.wanted = { atMs: this.nowMs(), fetch };
   }
 
-  /** Returns the age of the oldest value that this process's customers request; undefined without one. */
+  /** Returns the age of the oldest value that this process's customers recently requested, if any. */
   oldestWantedMs(): number | undefined {
     const now = this.nowMs();
     let oldest: number | undefined;
@@ -84,9 +84,8 @@ export class CatalogCache<Value> {
 
   /**
    * Returns a fresh value, or waits briefly for a refresh and then falls back to the last value, up to a day
-   * old. Without `inTurn`, the value is later refreshed in the background by `fetch`; values with `inTurn`
-   * are too numerous for that.
-   * @throws the refresh's error if there is no usable value
+   * old. Without `inTurn`, `fetch` later refreshes the value in the background; values with `inTurn` are too
+   * numerous for background refreshes. @throws the refresh's error if there is no usable value
    */
   async get(key: string, fetch: CatalogFetch<Value>, inTurn?: RefreshInTurn): Promise<Value> {
     const entry = this.find(key, USABLE_MS);
@@ -113,8 +112,8 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Applies a stored entry unless a newer one is known. A correction keeps the value's age. An entry from the
-   * future (the database's clock was set back) is not fresh, and any later entry replaces it.
+   * Caches a stored entry unless the cached one is newer. A correction keeps the value's age. An entry from
+   * the future (the database's clock was set back) is not fresh, and any later entry replaces it.
    */
   apply(stored: StoredEntry): Entry<Value> {
     const { key, fetchedAt, changedAt, ageMs } = stored;
@@ -186,7 +185,7 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Waits for a refresh briefly, and not at all after a recent failure. The refresh continues in the
+   * Waits for a refresh for a short time, or not at all after a recent failure. The refresh continues in the
    * background.
    */
   private async refreshPatiently(
@@ -226,7 +225,7 @@ export class CatalogCache<Value> {
     const done = this.fetchFresh(key, priority, () => fetch.call(name)).finally(() => {
       if (this.refreshes.get(key) === refresh) this.refreshes.delete(key);
     });
-    // Waiting callers receive the error. Without any, it would be an unhandled rejection.
+    // Waiting callers receive the error. This handler prevents an unhandled rejection if none waits.
     done.catch(() => undefined);
     const refresh = { startedAtMs: this.nowMs(), priority, done };
     this.refreshes.set(key, refresh);

@@ -5,7 +5,7 @@ import type { IpVersion } from '../common';
 import { queryRows } from '../database';
 import { ProviderUnavailable } from '../provider';
 
-/** Catalog entry that all replicas share. Times are database times in microseconds since 1970. */
+/** A catalog entry shared by all replicas. Times are database times in microseconds since 1970. */
 export interface StoredEntry {
   readonly key: string;
   readonly value: unknown;
@@ -21,7 +21,7 @@ interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
   readonly fetchedAt: number | null;
   /** End of the refreshing replica's lease. */
   readonly lease: number | null;
-  /** Priority of the refreshing replica's call, as a position in CALL_PRIORITIES. */
+  /** Priority of the refreshing replica's call, as an index into CALL_PRIORITIES. */
   readonly priority: number;
   readonly hasLapsed: boolean | null;
 }
@@ -40,12 +40,12 @@ export const exactPriceKey = (version: IpVersion, days: number, count: number): 
 export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
 
 /**
- * Duration of a lease, enough for the wait for a rate permit and an ordinary response. After that, other
- * replicas also fetch, because the holder may be dead.
+ * Duration of a lease, enough to wait for a rate permit and a normal response. After that, other replicas may
+ * fetch, because the holder may be dead.
  */
 const LEASE_MS = 15_000;
 const POLL_MS = 100;
-/** Seconds by which commits may be out of order. */
+/** Maximum seconds by which transactions may commit out of order. */
 const COMMIT_ORDER_SECONDS = 5;
 
 const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
@@ -66,7 +66,7 @@ const ENTRY = `key, value, ${micros('fetched_at')} AS "fetchedAt", ${micros('cha
 export class CatalogStore {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Returns the entries that changed after a time, and perhaps some that changed shortly before it. */
+  /** Returns the entries that changed after a time, and possibly some that changed shortly before it. */
   changedSince(changedAt: number): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,
@@ -116,17 +116,17 @@ export class CatalogStore {
     }
   }
 
-  /** Subtracts sold proxies from a stock. Keeps the entry's age. */
+  /** Subtracts sold proxies from a stock, but keeps the entry's age. */
   subtract(key: string, count: number): Promise<StoredEntry | undefined> {
     return this.change(key, 'to_jsonb(greatest(0, value::int - $2))', count);
   }
 
-  /** Replaces an entry's value. Keeps its age. */
+  /** Replaces an entry's value, but keeps its age. */
   correct(key: string, value: unknown): Promise<StoredEntry | undefined> {
     return this.change(key, '$2::jsonb', JSON.stringify(value));
   }
 
-  /** Changes an entry's value. Keeps its age. @param changed SQL for the value; `$2` is the parameter */
+  /** Changes an entry's value, but not its age. @param changed SQL for the value; `$2` is `parameter` */
   private async change(key: string, changed: string, parameter: unknown): Promise<StoredEntry | undefined> {
     const [entry] = await queryRows<StoredEntry>(
       this.dataSource,
@@ -138,7 +138,7 @@ export class CatalogStore {
     return entry;
   }
 
-  /** Deletes all but the youngest entries of a kind. A kind is the part of the key before the first slash. */
+  /** Deletes all but the youngest entries of a kind, the part of the key before the first slash. */
   async keepYoungest(kind: string, count: number): Promise<void> {
     await queryRows(
       this.dataSource,

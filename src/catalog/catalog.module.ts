@@ -8,7 +8,7 @@ import { CatalogController } from './catalog.controller';
 import { CatalogService } from './catalog.service';
 import { PricePreviewService } from './price-preview.service';
 
-/** Polling interval of the price rules: two polls fit between a rule's writing and its effect. */
+/** Polling interval of the price rules. Two polls fit into the delay before a written rule takes effect. */
 const FOLLOW_RULES_MS = 500;
 const FOLLOW_MS = 1000;
 const REFRESH_MS = 1000;
@@ -47,7 +47,6 @@ export class CatalogModule {
       await catalog.followStore();
     };
     jobs.every('follow-catalog', FOLLOW_MS, follow, { isDue: () => catalog.isToFollow() });
-    // Copies are refreshed by age or on demand, so they are not rows of due work.
     jobs.every('refresh-catalog', REFRESH_MS, async () => catalog.refreshDue());
     jobs.every('forget-prices', FORGET_MS, () => catalog.forgetOldPrices());
   }

@@ -69,29 +69,29 @@ export type PriceList = (
   },
 ) => Money | null;
 
-/** How an order reads a stock that is not cached yet. */
+/** How an order fetches a stock that is not cached. */
 export interface FirstRead {
   readonly priority: CallPriority;
-  /** Queue that limits a user to one such read at a time; undefined if the read does not wait. */
+  /** Queue in which each user has one such fetch at a time; undefined to fetch without queueing. */
   readonly line?: 'unpaid' | 'unpriced';
 }
 
-/** Time after which a refused period is tried again. */
+/** Time before a period that the provider refused is offered again. */
 const REFUSED_MS = 10 * 60_000;
-/** A period is not quoted if it is refused in this many countries, because a quote has no country. */
+/** Number of countries that must refuse a period before quotes refuse it, because a quote has no country. */
 const COUNTRIES_BEFORE_QUOTES = 3;
 const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
 
-/** Stored as the exact price if the provider does not sell the period. */
+/** Stored instead of an exact price if the provider does not sell the period. */
 const UNSUPPORTED = 'unsupported';
 /** Maximum number of stored exact prices. Customers can request any number. */
 const MAX_EXACT_PRICES = 1000;
-/** Maximum time that a request waits for its turn. */
+/** Maximum time that a request waits in the queue. */
 const LONGEST_TURN_WAIT_MS = 10_000;
-/** Maximum number of a user's waiting requests. More would time out at three provider calls a second. */
+/** Maximum number of a user's queued requests. More would time out at three provider calls a second. */
 const MOST_IN_LINE = 100;
 /**
- * Age from which the price table is fetched with an order's priority. Orders need a table less than a minute
+ * Age from which the price table is fetched with an order's priority. Orders need prices less than a minute
  * old.
  */
 const TABLE_NEEDED_MS = 50_000;
@@ -108,11 +108,11 @@ export class CatalogService implements OnModuleDestroy {
   private readonly countryLists: CatalogCache<readonly string[]>;
   private readonly stocks: CatalogCache<number>;
   private readonly priceTables: CatalogCache<PriceTable>;
-  /** Prices of offers that the table lacks. */
+  /** Prices of offers that the price table does not contain. */
   private readonly exactPrices: CatalogCache<string>;
   /**
-   * Limits on the requests that wait for rate permits, so that previews hardly delay orders. Customers can
-   * request any number of exact prices, and any number of orders that need the current stock.
+   * Limits the requests that wait for rate permits, so that previews hardly delay orders. Customers can
+   * request any number of exact prices, and of orders that need the current stock.
    */
   private readonly turns = {
     order: new ConcurrencyLimit<number>(4, 2),
@@ -124,10 +124,10 @@ export class CatalogService implements OnModuleDestroy {
   /** Number of proxies that this process has sold but not yet subtracted in the store, by stock key. */
   private readonly unwrittenSales = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
-  /** Running reads of current stocks, by priority and key. */
+  /** Stock fetches in progress, by priority and key. */
   private readonly corrections = new Map<string, Promise<number>>();
   private followedUntil = 0;
-  /** Times of the provider's last refusals to sell a period, by version and period, and then by country. */
+  /** When the provider last refused to sell a period, by version and period, then by country. */
   private readonly refusedPeriods = new Map<string, Map<string, Moment>>();
   private isStopping = false;
 
@@ -190,7 +190,7 @@ export class CatalogService implements OnModuleDestroy {
 
   /**
    * Lists the quotes of one proxy for the periods in the provider's table, by version and period. The price
-   * per proxy does not depend on the number. Other periods may exist; request a quote. @throws
+   * per proxy does not depend on the count. Other periods may be available; request a quote for them. @throws
    * ServiceUnavailable
    */
   async prices(userId: number): Promise<ListedPrice[]> {
@@ -216,7 +216,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Checks the period of a quote or purchase by one rule, so that every quote can be bought. The rule
+   * Checks the period of a quote or purchase by the same rule, so that every quote can be bought. The rule
    * includes the provider's recent refusals, because some providers price more periods than they sell, or
    * refuse a period in some countries.
    * @param country in lower case; `null` for a quote
@@ -242,7 +242,7 @@ export class CatalogService implements OnModuleDestroy {
 
   /**
    * Checks that the stock covers an order.
-   * @param firstRead called if the stock is not cached
+   * @param firstRead called if the stock has to be fetched first
    * @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable
    */
   async assertStock(
@@ -260,10 +260,9 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Fetches a stock that has just turned out to be smaller than its cached copy, and corrects the copy. The
-   * call waits behind orders, so that shortages do not delay them.
-   * @param priority reconciliation's priority if the orders were sent
-   * @throws ProviderError
+   * Fetches a stock that turned out to be smaller than its cached copy, and corrects the copy. The call waits
+   * behind orders, so that shortages do not delay them.
+   * @param priority reconciliation's priority if the orders were already sent @throws ProviderError
    */
   readStock(country: string, version: IpVersion, priority: CallPriority = 'confirmation'): Promise<number> {
     const key = stockKey(country, version);
@@ -285,15 +284,15 @@ export class CatalogService implements OnModuleDestroy {
 
   /**
    * Returns the price that an order is charged: the quote, or less in a cheaper country. The price is less
-   * than a minute old. The caller checks the period's bounds.
-   * @param use a `preview`, such as a dry run, waits behind orders
+   * than a minute old. The caller must check the period's bounds.
+   * @param use `preview`, such as a dry run, waits behind orders
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
   chargedPrice(offer: Offer, buyer: Buyer, use: 'order' | 'preview' = 'order'): Promise<Quote> {
     return this.priceOf(offer, buyer, 'getFresh', this.inTurn(use, buyer.userId));
   }
 
-  /** Returns the last known price that an order would be charged, without a call; undefined if unknown. */
+  /** Returns the last known price that an order would be charged, without a provider call. */
   knownPrice(offer: Offer, buyer: Buyer): Quote | undefined {
     const { version, period, count } = offer;
     const single = this.priceTables.peek(PRICE_TABLE_KEY)?.[version]?.[period];
@@ -302,15 +301,15 @@ export class CatalogService implements OnModuleDestroy {
     return exact === undefined || exact === UNSUPPORTED ? undefined : this.toQuote(exact, offer, buyer);
   }
 
-  /** Marks the price of an ordered offer for background refreshes, so that it is fresh for the next order. */
+  /** Requests background refreshes of an ordered offer's price, so that it is fresh for the next order. */
   recordPriceUsed(offer: Offer): void {
     const { version, period, count } = offer;
     this.exactPrices.want(exactPriceKey(version, period, count), this.fetchExactPrice(offer));
   }
 
   /**
-   * Returns a function that looks up a user's prices of single proxies without fetching, for very many
-   * offers. The prices are as old as those of a quote.
+   * Returns a function that gives a user's prices of single proxies for very many offers, without fetching.
+   * The prices are as old as those of a quote.
    */
   async priceList(userId: number): Promise<PriceList> {
     const table = await this.priceTable('get').catch((error: unknown): PriceTable => {
@@ -333,15 +332,15 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Subtracts sold proxies from the stock, at once for this process's customers. Other replicas read the
-   * change after {@link writeSales}.
+   * Subtracts sold proxies from the stock. Customers of this process see the change at once, other replicas
+   * after {@link writeSales}.
    */
   recordSale(country: string, version: IpVersion, count: number): void {
     const key = stockKey(country, version);
     this.unwrittenSales.set(key, (this.unwrittenSales.get(key) ?? 0) + count);
   }
 
-  /** Writes the sales since the last write to the store. Never rejects. */
+  /** Writes the sales since the last write to the shared store. Never rejects. */
   writeSales(): Promise<void> {
     // Concurrent writes would subtract the same sales twice, even at shutdown.
     this.writing = this.writing.then(() => this.writeUnwrittenSales());
@@ -349,7 +348,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   private async writeUnwrittenSales(): Promise<void> {
-    // Sales during this write are written the next time.
+    // Sales recorded during this write are left for the next one.
     const sales = [...this.unwrittenSales];
     for (const [key, count] of sales) {
       try {
@@ -364,7 +363,7 @@ export class CatalogService implements OnModuleDestroy {
     }
   }
 
-  /** Returns an SQL condition: whether there are sales to write, or changes to apply. */
+  /** Returns an SQL condition: whether there are sales to write, or other replicas' changes to apply. */
   isToFollow(): string {
     return this.unwrittenSales.size > 0 ? 'true' : this.store.mayHaveChangedSince(this.followedUntil);
   }
@@ -384,8 +383,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Refreshes values that this process's customers request, before they are too old. Only a few refreshes run
-   * at once, because each waits for a rate permit.
+   * Refreshes values that customers of this process request, before they are too old. Only a few refreshes
+   * run at once, because each waits for a rate permit.
    */
   refreshDue(): void {
     this.refreshSome([this.priceTables], 1);
@@ -437,7 +436,7 @@ export class CatalogService implements OnModuleDestroy {
     return { unitPrice, total: unitPrice.times(count), providerPrice, markup };
   }
 
-  /** Returns the table's price of an offer. Fetches the exact price only if the table lacks the offer. */
+  /** Returns an offer's price from the price table. Fetches the exact price only if the table lacks it. */
   private async providerPrice(
     offer: Offer,
     lookUp: 'get' | 'getFresh',
@@ -480,8 +479,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Returns how to fetch an exact price. A refusal to sell the period is stored too. These calls wait behind
-   * all others, even for an order, because customers can request thousands of periods.
+   * Returns how to fetch an exact price, or the provider's refusal to sell the period. These calls wait
+   * behind all others, even for an order, because customers can request thousands of periods.
    */
   private fetchExactPrice(offer: Offer): CatalogFetch<string> {
     return {
@@ -515,7 +514,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 }
 
-/** Applies a priority only if no value is cached, because an order waits only in that case. */
+/** Uses a priority only if no value is cached: only in that case does an order wait. */
 const firstAt =
   (priority: CallPriority) =>
   (ageMs: number): CallPriority =>

@@ -22,9 +22,9 @@ export class PricePreviewService {
   ) {}
 
   /**
-   * Lists every version and period on sale that the change affects: as quoted, and for each country on sale
-   * to which the change or another rule applies. @throws PricesUnknown, InvalidPriceRule, PriceRuleNotFound,
-   * PriceRuleEnded
+   * Lists the prices that the change affects, for every version and period on sale: the quoted price, and the
+   * price in each country that the change or another rule names. @throws PricesUnknown, InvalidPriceRule,
+   * PriceRuleNotFound, PriceRuleEnded
    */
   async preview(change: PriceChange): Promise<PricePreviewOut> {
     const { at, rules, touched, before, after } = await this.history.compare(change);
@@ -61,7 +61,7 @@ export class PricePreviewService {
     return {
       prices: table.value as PriceTable,
       fetchedAt: new Date(table.fetchedAt / 1000),
-      /** Whether a country is on sale. Assumes that it is while the list of countries is unknown. */
+      /** Whether a country is on sale. True while the list of countries is unknown. */
       sells: (version: IpVersion, country: string): boolean => {
         const list = byKey.get(countriesKey(version))?.value as readonly string[] | undefined;
         return list?.includes(country) ?? true;

@@ -10,7 +10,7 @@ export interface RenewalOffer {
   readonly period: number;
 }
 
-/** Looks up each current price of many renewals only once. */
+/** Prices many renewals, looking up each price only once. */
 export class RenewalPrices {
   private readonly quotes = new Map<string, Promise<Quote | DomainError>>();
 

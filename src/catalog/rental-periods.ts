@@ -1,7 +1,7 @@
 import type { IpVersion } from '../common';
 import { PeriodTooShort, UnsupportedPeriod } from './catalog.errors';
 
-/** Names for error texts, and shortest rental periods. */
+/** The name in error texts and the shortest rental period, by version. */
 const VERSIONS = {
   '6': { name: 'IPv6', minimumDays: 3 },
   '4': { name: 'IPv4', minimumDays: 7 },
@@ -15,7 +15,7 @@ export const PERIODS_TEXT =
   'that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders ' +
   'refuse other periods with 400.';
 
-/** Converts the provider's version. Its name for `4s` is `3`. */
+/** Converts the provider's name of a version: `3` means `4s`. */
 export const toIpVersion = (version: string): IpVersion => (version === '3' ? '4s' : (version as IpVersion));
 
 /** Checks the bounds of a period. @throws PeriodTooShort, UnsupportedPeriod */

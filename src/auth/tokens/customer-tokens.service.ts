@@ -87,8 +87,8 @@ export class CustomerTokensService {
   }
 
   /**
-   * Revokes a customer's token on every replica. A second revocation keeps the first time.
-   * @param options.descendants whether to revoke its descendants that the customer manages
+   * Revokes a customer's token on every replica. If it was already revoked, its time stays.
+   * @param options.descendants whether to revoke its descendants that the customer manages, too
    * @throws TokenNotFound
    */
   revoke(userId: number, id: number, { descendants }: { readonly descendants: boolean }): Promise<void> {
