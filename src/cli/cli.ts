@@ -10,7 +10,7 @@ export function createCli(): Command {
   return cli;
 }
 
-/** Runs a command. Prints a refusal's reason to standard error. @returns the exit code */
+/** Runs a command. Prints the reason for a refusal to standard error. @returns the exit code */
 export async function runCommand(words: readonly string[]): Promise<number> {
   try {
     await createCli().parseAsync(words, { from: 'user' });

@@ -33,7 +33,7 @@ const PAUSED = {
   },
 };
 
-/** Every use case of staff on the command line. */
+/** Commands for every staff use case. */
 export const COMMANDS: readonly AddCommand[] = [
   routeCommand('users create'),
   routeCommand('users block'),

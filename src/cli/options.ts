@@ -11,7 +11,7 @@ import {
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Parses a positive integer that is exact in JSON. */
+/** Parses a positive integer that JSON represents exactly. */
 export function parseId(text: string): number {
   const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(id)) throw new InvalidArgumentError('must be a positive whole number.');
@@ -43,7 +43,7 @@ export function parseDurationMs(text: string): number {
   return Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** Parses one of two words. @returns whether it is the first */
+/** Parses one of two words. @returns whether the text is the first word */
 export function parseSwitch(text: string, yes: string, no: string): boolean {
   if (text !== yes && text !== no) throw new InvalidArgumentError(`Allowed choices are ${yes}, ${no}.`);
   return text === yes;

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
 
-/** Description of a command, sufficient to print its help and to check its options. */
+/** Description of a command, enough to print its help and to check its options. */
 export interface Outline {
   readonly name: string;
   readonly summary: string;
@@ -14,7 +14,7 @@ export interface Outline {
   readonly commands: readonly Outline[];
 }
 
-/** File with the outline of this build's commands. The first command creates it. */
+/** File that describes this build's commands, created by the first command. */
 const FILE = join(__dirname, 'outline.json');
 
 export const outlineOf = (command: Command): Outline => ({
@@ -31,7 +31,7 @@ export const outlineOf = (command: Command): Outline => ({
   commands: command.commands.map(outlineOf),
 });
 
-/** Returns the outline; undefined if this build has none. */
+/** Returns the stored outline; undefined if this build has none yet. */
 export function readOutline(): Outline | undefined {
   try {
     return JSON.parse(readFileSync(FILE, 'utf8')) as Outline;
@@ -46,24 +46,20 @@ export function storeOutline(outline: Outline): void {
     writeFileSync(`${FILE}.${process.pid}`, JSON.stringify(outline));
     renameSync(`${FILE}.${process.pid}`, FILE);
   } catch {
-    // Without the file, the next command is as slow as this one.
+    // Without the file, later commands only start more slowly.
   }
 }
 
 export const printError = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Returns the command line interface without its commands. */
 export const emptyCli = (): Command =>
   new Command('cli')
     .description('Administration of the proxy rental service. Prints JSON.')
-    // Prints Commander's errors about arguments, with suggestions, on one line.
+    // Prints Commander's errors about arguments, including suggestions, on one line.
     .configureOutput({ outputError: (text) => printError(text.trim().replaceAll('\n', ' ')) })
     .exitOverride();
 
-/**
- * Adds the commands of an outline.
- * @param run called in place of every command if its options are valid
- */
+/** Adds the commands of an outline. @param run called instead of each command if its options are valid */
 export function addOutlined(parent: Command, { commands }: Outline, run: () => void): Command {
   for (const outline of commands) {
     const command = parent.command(outline.name).summary(outline.summary).description(outline.description);

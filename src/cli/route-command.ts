@@ -23,7 +23,7 @@ import { getFromPayments, print, withServices } from './run';
 
 export type AddCommand = (cli: Command) => void;
 
-/** Adds the command that runs a staff route in this process, with a request made from its options. */
+/** Adds a command that runs a staff route in this process. Its options form the route's request. */
 export const routeCommand =
   (name: string, spec: RouteCommand = {}): AddCommand =>
   (cli) => {
@@ -39,7 +39,7 @@ export const routeCommand =
     command.action(async (given: GivenOptions) => {
       const request = toRequest(parameters, given);
       try {
-        // `readInput` uses no other fields of a request.
+        // `readInput` reads only these fields of a request.
         readInput(input, request as unknown as Request);
       } catch (error) {
         command.error(describeRefusal(error, parameters));
@@ -76,7 +76,7 @@ function argumentsOf({ controller, handler }: StaffOperation, request: CommandRe
   return given;
 }
 
-/** Returns what a command prints: the lines of a file, or a page's items with its sums. */
+/** Returns what a command prints: a file's lines, or a page's items and totals. */
 function printable(response: object): unknown {
   if (response instanceof StreamableFile) return response.getStream();
   if (!('next_cursor' in response)) return response;

@@ -3,7 +3,7 @@ import { declaredFields, type FieldDescription, RequestInvalid, type RouteInput 
 import { CommandRequest, type TargetType } from '../staff';
 import { parseId } from './options';
 
-/** Parser of an option whose format differs from the request's. */
+/** Parser for an option whose text differs from the value in the request. */
 interface Reader {
   /** Name in the help: `<duration>`. */
   readonly argument: string;
@@ -14,18 +14,18 @@ interface Reader {
 export interface RouteCommand {
   /** Action of the route. Default: `users.create` for `users create`. */
   readonly action?: string;
-  /** Replaces a route's description that mentions the caller's token: a command has no token. */
+  /** Description to use instead of the route's, which mentions the caller's token: a command has no token. */
   readonly description?: string;
   /** Names of options that differ from their parameters: `{ reason: 'why' }`. */
   readonly names?: Readonly<Record<string, string>>;
   readonly readers?: Readonly<Record<string, Reader>>;
-  /** Values of required parameters that a command may omit. */
+  /** Values for required parameters that the command may omit. */
   readonly defaults?: Readonly<Record<string, string>>;
-  /** DTOs of objects in the body. Their fields become options too. */
+  /** DTOs of objects in the body, whose fields become options, too. */
   readonly objects?: Readonly<Record<string, { readonly prototype: object }>>;
-  /** Number of items that a list shows. The command then has no paging options. */
+  /** Number of items that a list prints. If set, the command has no paging options. */
   readonly showsAll?: number;
-  /** Whether the command requires the change's author. Over HTTP the author is the caller. */
+  /** Whether the command requires the name of the change's author. Over HTTP, the author is the caller. */
   readonly isSigned?: true;
   readonly needsProvider?: (given: GivenOptions) => boolean;
 }
@@ -37,12 +37,12 @@ type Place = 'path' | 'header' | 'query' | 'body';
 export interface Parameter {
   readonly place: Place;
   readonly name: string;
-  /** Object in the body that contains the field. */
+  /** Name of the object in the body that contains the field. */
   readonly within?: string;
   readonly option: Option;
 }
 
-/** Names of options for parameters that every command renames. */
+/** Option names for parameters that are renamed in every command. */
 const NAMES: Readonly<Record<string, string>> = {
   user_id: 'user',
   order_id: 'order',
@@ -56,7 +56,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   limit: { argument: '<count>', description: 'The maximum number of rows', read: parseId },
 };
 
-/** Maximum number of printed items. It exceeds a page over HTTP, because output is stored or searched. */
+/** Maximum number of printed items, more than a page over HTTP, because output is stored or searched. */
 const MAX_ITEMS = 1000;
 
 /** Yields the parameters of a route's request. */
@@ -105,13 +105,13 @@ function toOption(name: string, field: FieldDescription, spec: RouteCommand): Op
   const option = new Option(`${flag} ${argument}`.trim(), description).argParser(read);
   if (Array.isArray(schema['enum'])) option.choices(schema['enum'] as string[]);
   const fallback = name === 'limit' ? MAX_ITEMS : (schema['default'] ?? spec.defaults?.[name]);
-  // A boolean has no default: without its option, the field is omitted.
+  // Booleans have no default: without the option, the field is omitted.
   return fallback === undefined || schema['type'] === 'boolean'
     ? option.makeOptionMandatory(isRequired)
     : option.default(fallback);
 }
 
-/** Returns a parser of an argument into its JSON value. The request's validation refuses invalid numbers. */
+/** Returns a parser that converts an argument to its JSON value. Validation later refuses invalid numbers. */
 function readerOf({ type }: FieldDescription['schema']): (text: string) => unknown {
   if (type === 'integer') return (text) => (/^-?\d+$/.test(text) ? Number(text) : text);
   if (type === 'array') return (text) => text.split(',').map((item) => item.trim());
@@ -129,13 +129,13 @@ function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string
   return '<text>';
 }
 
-/** Builds the request from the options. Omits the limit, which may be higher than over HTTP. */
+/** Builds the request from the options. Omits the limit, which may exceed the maximum over HTTP. */
 export function toRequest(parameters: readonly Parameter[], given: GivenOptions): CommandRequest {
   const parts: Record<Place, Record<string, unknown>> = { path: {}, header: {}, query: {}, body: {} };
   for (const { place, within, name, option } of parameters) {
     const value = given[option.attributeName()];
     if (value === undefined || name === 'limit') continue;
-    // Outside the body, values are text.
+    // Only values in the body keep their type.
     if (place !== 'body') parts[place][name] = String(value);
     else if (within === undefined) parts.body[name] = value;
     else parts.body[within] = Object.assign({}, parts.body[within], { [name]: value });
@@ -144,7 +144,7 @@ export function toRequest(parameters: readonly Parameter[], given: GivenOptions)
   return new CommandRequest(path, query, body, header, given['by']?.toString());
 }
 
-/** Returns a refusal's reason in commander's format. @throws any other error */
+/** Formats the reason for a refusal like commander's errors. @throws any other error */
 export function describeRefusal(error: unknown, parameters: readonly Parameter[]): string {
   if (!(error instanceof RequestInvalid)) throw error;
   const lines = error.items.map(({ type, loc: [place, ...names], msg, input }) => {

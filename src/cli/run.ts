@@ -16,7 +16,7 @@ export async function print(response: unknown): Promise<void> {
 const isText = (response: unknown): response is AsyncIterable<string> =>
   typeof response === 'object' && response !== null && Symbol.asyncIterator in response;
 
-/** Ignores startup notes: a command writes only refusals to standard error. */
+/** Drops startup notes: a command writes nothing but refusals to standard error. */
 const ignoreNotes = (): void => undefined;
 
 /** Returns an instance that may require payments. @throws Error if the service accepts no payments */

@@ -15,7 +15,7 @@ const IPV6_PREFIXES = [4, 3];
 
 /**
  * Returns the networks whose limits apply to an address, narrowest first: an IPv4 address itself, or an IPv6
- * address's /64 and /48, which internet providers assign to one customer.
+ * address's /64 and /48, blocks that internet providers assign to one customer.
  */
 export function networksOf(address: string | null): readonly string[] {
   if (address === null || !isIPv6(address)) return [address ?? 'unknown'];

@@ -21,7 +21,7 @@ export class SystemClock extends Clock {
   }
 }
 
-/** A moment on the wall clock, which can be set, and on the monotonic clock, which a suspension stops. */
+/** A moment on the wall clock, which can be set, and on the monotonic clock, which stops during a suspend. */
 export class Moment {
   private readonly monotonicMs: number;
   private readonly wallMs: number;

@@ -1,4 +1,4 @@
-/** Limits concurrent work, per key and in total. Waiting keys take turns. */
+/** Limits concurrent work, per key and in total. When work has to wait, the keys take turns. */
 export class ConcurrencyLimit<Key> {
   /** Current counts by key. A key without work has no entry. */
   private readonly underWay = new Map<Key, number>();
@@ -40,7 +40,7 @@ export class ConcurrencyLimit<Key> {
     };
   }
 
-  /** Runs work in its turn. `end` cancels the work if it has not begun. */
+  /** Runs work in its key's turn. Aborting `end` cancels work that has not begun. */
   run<Result>(key: Key, work: () => Promise<Result>, end?: AbortSignal): Promise<Result> {
     return new Promise((resolve, reject) => {
       end?.throwIfAborted();
@@ -67,7 +67,7 @@ export class ConcurrencyLimit<Key> {
       const leave = work && this.enter(key);
       if (!leave) continue;
       line.delete(work);
-      // Move the key to the end of the map. This loop reaches it again there.
+      // Move the key to the end of the map, where this loop reaches it again.
       this.waiting.delete(key);
       if (line.size > 0) this.waiting.set(key, line);
       work(leave);

@@ -4,7 +4,7 @@
  */
 const FORMULA = /(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])(?<=^|[;\t\r\n]"*)|^(?=[\t\r])/g;
 
-/** Prefixes others' text with an apostrophe where a spreadsheet would parse it as a formula. */
+/** Prefixes untrusted text with an apostrophe where a spreadsheet would parse it as a formula. */
 export const disarmFormula = (text: string): string => text.replace(FORMULA, "'");
 
 const toCell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
@@ -15,7 +15,7 @@ export const csvLine = (cells: readonly string[]): string => `${cells.map(toCell
 const CELLS = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g;
 /** Text that Excel keeps unchanged: words, and numbers that it displays in full. */
 const PLAIN = /^(?:-?(?:0|[1-9]\d{0,10})|(?!true$|false$)[a-z_]*)$/;
-/** Maximum length of a text in an Excel formula. */
+/** Maximum length of a text literal in an Excel formula. */
 const MAX_TEXT_OF_FORMULA = 255;
 
 /**

@@ -16,11 +16,11 @@ export interface DomainErrorOptions {
   readonly cause?: unknown;
   /** Headers of the response, e.g. `WWW-Authenticate`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The value of the `Retry-After` header, before rounding up. */
+  /** The value of the `Retry-After` header, before it is rounded up. */
   readonly retryAfterSeconds?: number;
 }
 
-/** An error for the caller. Services throw domain errors rather than HTTP exceptions. */
+/** An error to report to the caller. Services throw domain errors rather than HTTP exceptions. */
 export abstract class DomainError extends Error {
   abstract readonly kind: ErrorKind;
   readonly headers: Readonly<Record<string, string>>;
@@ -38,7 +38,7 @@ export abstract class DomainError extends Error {
         : { ...headers, 'Retry-After': String(Math.ceil(retryAfterSeconds)) };
   }
 
-  /** Returns the class name in kebab case, `proxy-not-found`. Clients branch on it, so it never changes. */
+  /** Returns the class name in kebab case: `proxy-not-found`. It never changes: clients depend on it. */
   get code(): string {
     return codeOf(this.name);
   }

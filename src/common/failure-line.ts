@@ -1,4 +1,4 @@
-/** Node.js error codes of unreachable addresses. */
+/** Node.js error codes that mean that an address cannot be reached. */
 const UNREACHABLE = /^(ECONNREFUSED|ECONNRESET|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ETIMEDOUT)$/;
 const CONNECT_TIMEOUT = /connect.*timeout|timeout.*connect/i;
 
@@ -6,10 +6,10 @@ const CONNECT_TIMEOUT = /connect.*timeout|timeout.*connect/i;
 const UNTRUSTED =
   /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF).*)$/;
 
-/** Explains in one line why the process failed. */
+/** Describes in one line why the process failed. */
 export function failureLine(error: unknown): string {
   if (!(error instanceof Error)) return 'Failed';
-  // If a host name has several addresses, Node's error has a code but no message.
+  // For a host name with several addresses, Node's error contains a code but no message.
   if (('code' in error && UNREACHABLE.test(String(error.code))) || CONNECT_TIMEOUT.test(error.message)) {
     return 'The database cannot be reached';
   }

@@ -1,9 +1,9 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
-/** Duration of work before it yields to other requests, in milliseconds. */
+/** How long work runs, in milliseconds, before it yields to other requests. */
 const TURN_MS = 5;
 
-/** Time of the process's last yield, which all work on the event loop shares. */
+/** Time of the last yield in this process, shared by all work on the event loop. */
 let yieldedAtMs = -Infinity;
 
 /** Returns all items in order, in slices. Yields to other requests after every few milliseconds of work. */

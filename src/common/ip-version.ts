@@ -4,5 +4,5 @@ export type IpVersion = (typeof IP_VERSIONS)[number];
 
 export const IP_VERSIONS_TEXT = 'The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared)';
 
-/** Pattern that validates request fields. */
+/** Pattern that validates a version in a request. */
 export const IP_VERSION_PATTERN = `^(${IP_VERSIONS.join('|')})$`;

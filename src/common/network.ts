@@ -3,7 +3,7 @@ import { plainAddress } from './address';
 
 const NETWORK = /^([0-9a-fA-F.:]+)(?:\/(0|[1-9]\d{0,2}))?$/;
 
-/** Hosts of this machine, in the spelling of {@link URL.hostname}. */
+/** Hosts that mean this machine, spelled as in {@link URL.hostname}. */
 export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 interface Network {
@@ -24,7 +24,7 @@ function parseNetwork(text: string): Network | null {
 /** Whether a text is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** Returns the prefix length in IPv6, which contains the IPv4 addresses as a range. */
+/** Returns the prefix length as in IPv6, where the IPv4 addresses form a range. */
 const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);
 
 /** Whether one of the outer networks contains the whole inner network. */

@@ -9,8 +9,8 @@ import { TimeLimit } from './time-limit';
 type Created = (error: Error | null, socket: Duplex) => void;
 
 /**
- * Time limit for connecting to one of a host's addresses, if others follow. It allows one retransmission of a
- * lost packet after a second. Node's default, 250 ms, excludes slow addresses.
+ * Timeout for connecting to one of a host's addresses before trying the next one. It allows one
+ * retransmission, after a second. Node's default of 250 ms would skip slow addresses.
  */
 const ADDRESS_TIMEOUT_MS = 1500;
 // Applies to the whole process, including the database and customers' proxies.
@@ -33,8 +33,8 @@ export interface OutgoingOptions {
 }
 
 /**
- * Creates keep-alive agents that give a request only a fully connected socket, after any TLS handshake. An
- * earlier error proves that no byte of the request was sent.
+ * Creates keep-alive agents that give a request only a fully connected socket, after any TLS handshake. If an
+ * error occurs before that, no byte of the request was sent.
  */
 export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: OutgoingOptions): OutgoingAgents {
   const keepAlive = { keepAlive: true, timeout: idleMs, maxSockets: MAX_CONNECTIONS };
@@ -49,7 +49,7 @@ export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: Outgoi
       limit.release();
       created(error, socket);
     };
-    // TLS over a tunnel may report its end twice; the agent uses the first report.
+    // Stays on: TLS over a tunnel may emit a second error, which the agent ignores.
     socket.on('error', onError);
     socket.once(readyEvent, () => {
       limit.release();

@@ -6,8 +6,8 @@ import { createOutgoingAgents, type OutgoingOptions } from './outgoing-agents';
 const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
 
 /**
- * Returns axios options for calls to providers. The adapter interprets status and text. Unlike `fetch()` in
- * Node 20, axios always aborts a response that does not arrive in time.
+ * Returns axios options for calls to providers. The adapters interpret status and body themselves. Unlike
+ * `fetch()` in Node 20, axios always aborts a response that does not arrive in time.
  */
 export const providerHttp = (options: OutgoingOptions) =>
   ({

@@ -5,7 +5,7 @@ import { isWithin } from './network';
 
 export interface ProxyChoice {
   readonly httpsProxy: string | undefined;
-  /** Hosts, domains, addresses and networks that are reached without the proxy, separated by commas. */
+  /** Comma-separated hosts, domains, addresses and networks that are reached without the proxy. */
   readonly noProxy: string;
 }
 
@@ -34,8 +34,8 @@ function names(entry: string, host: string, port: string): boolean {
 }
 
 /**
- * Opens a tunnel through an HTTP proxy, by CONNECT. We check the status: https-proxy-agent would pass the
- * proxy's refusal to the request as if the target had sent it.
+ * Opens a tunnel through an HTTP proxy, by CONNECT. Checks the proxy's status, because https-proxy-agent
+ * would pass the proxy's refusal to the request as if it came from the target.
  */
 export async function openTunnel(
   proxy: string,

@@ -1,13 +1,13 @@
 import type { z } from 'zod';
 
-/** A row that does not match its schema. */
+/** A row that does not match the expected schema. */
 export interface UnreadableRow {
   readonly row: unknown;
   /** The names of the fields that do not match; empty if the row is not an object. */
   readonly fields: readonly string[];
 }
 
-/** Reads an external list row by row. Returns undefined for another value, or more than `limit` rows. */
+/** Reads an external list row by row; undefined if it is no list, or has more than `limit` rows. */
 export function readRows<Schema extends z.ZodType>(
   list: unknown,
   limit: number,

@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 
 /**
- * A time limit that another signal can end early. `AbortSignal.any()` with `AbortSignal.timeout()` has two
- * faults: Node 20 garbage-collects the timeout, which then never fires; and a long-lived signal keeps an
- * entry for each derived signal.
+ * A time limit that another signal can end early. Combining `AbortSignal.any()` and `AbortSignal.timeout()`
+ * has two faults: Node 20 may garbage-collect the timeout, which then never fires, and a long-lived signal
+ * keeps an entry for every derived signal.
  */
 export class TimeLimit {
   private readonly controller = new AbortController();

@@ -5,7 +5,7 @@ import { callerOf, NotEnoughPermissions } from '../auth';
 import { domainError } from '../common';
 import { AppConfig } from '../config';
 
-/** Matches the token in an unescaped path. Load balancers recognize only this form, and never retry it. */
+/** Matches the token in an unescaped path, the form that load balancers recognize and must not retry. */
 const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
 
 /**
@@ -27,7 +27,7 @@ export function receiveCall(request: Request, response: Response, next: NextFunc
 
 const CALLS_PER_SECOND = 3;
 const WINDOW_MS = 1000;
-/** Maximum number of remembered tokens, enough for all that call within a second. */
+/** Maximum number of remembered tokens, more than call within a second. */
 const MAX_TOKENS = 10_000;
 
 class TooManyCalls extends domainError('rate-limited', 'Too many calls in this second', {

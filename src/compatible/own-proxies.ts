@@ -20,7 +20,7 @@ export interface Listing {
   readonly limit: number;
 }
 
-/** Maximum remaining time of the active proxies that `state=expiring` lists. */
+/** Remaining time up to which `state=expiring` lists an active proxy. */
 const EXPIRING = `interval '3 days'`;
 /** SQL for a label, shortened because our labels may be longer than PROXY6's. */
 const LABEL = `left(coalesce(label, ''), 50)`;
@@ -30,7 +30,7 @@ interface Row extends ProxyFields {
   readonly descr: string;
 }
 
-/** Lists a user's proxies in the way PROXY6 would. Withdrawn proxies are omitted. */
+/** Lists a user's proxies the way PROXY6 would. Omits withdrawn proxies. */
 @Injectable()
 export class OwnProxies {
   constructor(
@@ -39,8 +39,8 @@ export class OwnProxies {
   ) {}
 
   /**
-   * Returns a page of proxies, ordered by id. Throws while an open order may still change the label's
-   * proxies, because clients rely on a listing to learn what they bought. @throws NotKnown
+   * Returns a page of proxies, ordered by id. Throws while an open order may still change the listed label's
+   * proxies, because clients use the listing to learn what they bought. @throws NotKnown
    */
   async list(userId: number, { state, descr, page, limit }: Listing) {
     if (descr !== null) await this.assertKnown(userId, descr);
@@ -65,8 +65,8 @@ export class OwnProxies {
 
   /**
    * Throws if an open order may change the label's proxies, or during maintenance, when orders lost in a
-   * restore may still be found. Must precede the listing, which then shows orders that end in between.
-   * @throws NotKnown
+   * restore may still be found. Call it before listing, so that the listing includes orders closed in
+   * between. @throws NotKnown
    */
   private async assertKnown(userId: number, descr: string): Promise<void> {
     const { isOpen } = await queryRow<{ isOpen: boolean }>(

@@ -16,14 +16,14 @@ import { moscowTime, roubles, unixSeconds, wireList, wireProxy, wireVersionOf } 
 import { WireParameters, WireQuery } from './wire-query';
 
 const MAX_LIMIT = 1000;
-/** Maximum number of proxies whose type one call changes. Each takes two calls at the provider. */
+/** Maximum number of proxies whose type one call may change. Each change takes two calls to the provider. */
 const MAX_TYPE_CHANGES = 20;
 /** Prefix of a label that makes a purchase safe to retry. */
 const KEY_PREFIX = 'key:';
-/** Matches a label that its sender may mistake for a key. */
+/** Matches a label that may be a mistyped `key:` label. */
 const NEARLY_KEY = /^[^\p{L}\p{N}]*key[^\p{L}\p{N}]*[:\uFF1A]/iu;
 
-/** Serves PROXY6's wire format with our own use cases and prices. `docs/px6.md` lists the differences. */
+/** Serves PROXY6's wire format from our own use cases and prices. `docs/px6.md` lists the differences. */
 @Controller('api')
 @UseFilters(WireErrorFilter)
 @UseGuards(CallGuard)
@@ -126,7 +126,7 @@ export class Px6Controller {
     return this.envelope(caller, { count: found.length });
   }
 
-  /** Changes types one by one. If a change after the first fails, the result of the others is unknown. */
+  /** Changes types one by one. If a change after the first fails, the outcome of the call is unknown. */
   @Get(':token/settype')
   @Scopes('proxies:write')
   async settype(
@@ -139,7 +139,7 @@ export class Px6Controller {
     const type = query.findType();
     if (type === null) throw new WireError(260);
     const found = await this.own.find(caller.userId, { ids });
-    // PROXY6 documents this error if no proxy would change.
+    // PROXY6 documents this error for a call that would change no proxy.
     if (found.every(({ proxyType }) => proxyType === type)) throw new WireError(30);
     for (const [at, { id }] of found.entries()) {
       closed.throwIfAborted();
@@ -153,7 +153,7 @@ export class Px6Controller {
   @Get(':token/buy')
   @Scopes('proxies:write')
   async buy(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
-    // Refused: `auto_prolong` could not be disabled again, and our renewals follow their own rules.
+    // Refused: this API cannot disable `auto_prolong` again, and our renewals follow their own rules.
     if (query.has('auto_prolong')) throw new WireError(110);
     const count = query.getCount();
     const period = query.getPeriodDays();
@@ -186,7 +186,7 @@ export class Px6Controller {
     });
   }
 
-  /** Prolongs the given proxies where possible; `count` and `list` contain only prolonged proxies. */
+  /** Prolongs those of the given proxies that can be prolonged. `count` and `list` cover only these. */
   @Get(':token/prolong')
   @Scopes('proxies:write')
   async prolong(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
@@ -257,7 +257,7 @@ export class Px6Controller {
 
 const labelOf = (descr: string | null): string | null => descr && normalLabel(descr);
 
-/** Returns the average price per proxy and day, rounded as in the documented examples. Informative only. */
+/** Returns the average price per proxy and day, rounded as in PROXY6's examples. For information only. */
 const perDay = (price: Money, days: number): number => Number((roubles(price) / days).toFixed(4));
 
 const mayBeDoneOf = (outcome: OrderResult | DomainError): outcome is DomainError =>

@@ -41,7 +41,7 @@ function wireErrorIdOf(error: unknown): WireErrorId | undefined {
   return error instanceof DomainError ? WIRE_ERROR_OF.get(error.code) : undefined;
 }
 
-/** Whether the call was refused before it had any effect, and may be sent again. */
+/** Whether the call was refused before it had any effect, so that it may be sent again. */
 const isCertainlyNotDone = (error: unknown): boolean =>
   error instanceof ServiceUnavailable || (error instanceof DomainError && error.kind === 'rate-limited');
 

@@ -30,7 +30,7 @@ export class WireError extends Error {
 /** Thrown when a call's outcome, or the requested information, is not known yet. Becomes HTTP 503. */
 export class NotKnown extends Error {}
 
-/** Error numbers of our own errors, by their codes. Each number means that certainly nothing was done. */
+/** PROXY6's error numbers for our own errors, by code. Each means that certainly nothing was done. */
 export const WIRE_ERROR_OF: ReadonlyMap<string, WireErrorId> = new Map([
   ['not-authenticated', 100],
   ['invalid-token', 100],

@@ -21,14 +21,14 @@ export const unixSeconds = (date: Date | string | null): number =>
 /** Converts an amount to a JSON number with the same digits. The number must not be used in calculations. */
 export const roubles = (amount: Money): number => Number(amount.toString());
 
-/** Returns a list as PROXY6 sends it: an object keyed by id, an array with `nokey`, and `[]` when empty. */
+/** Returns a list as PROXY6 sends it: an object keyed by id; with `nokey`, an array; if empty, `[]`. */
 export const wireList = <Item extends { readonly id: string | number }>(
   items: readonly Item[],
   withoutKeys: boolean,
 ): readonly Item[] | Record<string, Item> =>
   withoutKeys || items.length === 0 ? items : Object.fromEntries(items.map((item) => [item.id, item]));
 
-/** Fields of a proxy that every list contains. */
+/** Fields of a proxy that are part of every list. */
 export interface ProxyFields {
   readonly id: string;
   readonly version: string;
@@ -48,7 +48,7 @@ export function wireProxy(proxy: ProxyFields) {
   return {
     id: proxy.id,
     version: wireVersionOf(proxy.version as IpVersion),
-    // The address from which the proxy connects to targets is not stored.
+    // We do not store the address from which the proxy connects to its targets.
     ip: proxy.host,
     host: proxy.host,
     port: proxy.port,

@@ -12,7 +12,9 @@ const PRINTABLE_TEXT = new RegExp(PRINTABLE, 'u');
 /** Characters that the database cannot store. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Reads the parameters of a call. The last of repeated parameters applies. Getters throw PROXY6's errors. */
+/**
+ * Reads a call's parameters. The last value of a repeated parameter applies. Getters throw PROXY6's errors.
+ */
 export class WireQuery {
   constructor(private readonly values: Readonly<Record<string, string>>) {}
 
@@ -68,7 +70,7 @@ export class WireQuery {
     return descr;
   }
 
-  /** Returns distinct ids in the given order. */
+  /** Returns the distinct ids, in the given order. */
   findIds(most = MAX_IDS): string[] | null {
     const ids = this.find('ids');
     if (ids === null) return null;

@@ -1,12 +1,12 @@
 import type { Environment } from './environment';
 
-/** Address of the PROXY6 API. Every URL contains the key, which must not reach a log. */
+/** Address of the PROXY6 API. Every request URL contains the key, which must not reach a log. */
 export interface ProviderAddress {
   readonly baseUrl: string;
   readonly apiKey: string;
 }
 
-/** Address of a shop at a provider of payments. */
+/** Address of the shop's account at the payment provider. */
 export interface PaymentsAddress {
   readonly baseUrl: string;
   readonly shopId: string;
@@ -14,15 +14,15 @@ export interface PaymentsAddress {
 }
 
 /**
- * Configuration of the running application: the environment with the addresses of the database and the
- * provider. The embedded server and the sandbox get their addresses when they start.
+ * Configuration of the running application: the environment, plus the addresses of the database and the
+ * provider. The embedded server and the sandbox get theirs when they start.
  */
 export type AppConfig = Environment & {
   readonly database: { readonly url: string };
   readonly provider: ProviderAddress;
 };
 
-/** Injection token: a parameter of this type gets the configuration. */
+/** Injection token: parameters of this type receive the configuration. */
 export const AppConfig = class {};
 
 export function resolveConfig(

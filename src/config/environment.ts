@@ -2,12 +2,12 @@ import { readSecretFiles } from './secret-files';
 import { isEncryptedOrLocal, isOnItsOwn, type Lookup, settingGroups, type Settings } from './settings';
 import { readTuning, type Tuning, TUNING_VARIABLE } from './tuning';
 
-/** Process environment, checked and typed, in groups. */
+/** The process environment, checked, typed, and grouped. */
 export type Environment = Settings & { readonly tuning: Tuning };
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** Reports all mistakes of the environment by variable and rule, never with values. */
+/** Lists every invalid variable with the violated rule, but never its value. */
 export class EnvironmentError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`The environment is not usable: ${problems.join('; ')}`);
@@ -19,7 +19,7 @@ export class EnvironmentError extends Error {
  * @throws EnvironmentError that names every invalid variable, without its value
  */
 export function readEnvironment(variables: Variables = process.env, needs = { provider: true }): Environment {
-  // An empty value counts as absent: `VAR= npm start` and compose files write absent values so.
+  // An empty value counts as absent: `VAR= npm start` and compose files write absent values this way.
   const { secrets, problems: fileProblems } = readSecretFiles(variables);
   const given: Lookup = (variable) => secrets.get(variable) ?? (variables[variable]?.trim() || undefined);
   const problems = [...fileProblems];
@@ -33,7 +33,7 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
     });
     return [group, Object.freeze(Object.fromEntries(values))];
   });
-  // A secret that could not be read must not also be reported as missing.
+  // A secret whose file could not be read must not also be reported as missing.
   if (fileProblems.length === 0) {
     problems.push(
       ...databaseProblems(given),
@@ -48,7 +48,7 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
   return Object.freeze({ ...(Object.fromEntries(groups) as Settings), tuning });
 }
 
-/** Yields mistakes in the combination of the database's variables. */
+/** Yields invalid combinations of the database variables. */
 function* databaseProblems(given: Lookup): Generator<string> {
   if (given('DATABASE_OWNER_URL') === undefined) return;
   const url = given('DATABASE_URL');
@@ -58,7 +58,7 @@ function* databaseProblems(given: Lookup): Generator<string> {
   }
 }
 
-/** Yields mistakes in the combination of the provider's variables. */
+/** Yields invalid combinations of the provider variables. */
 function* providerProblems(given: Lookup, needs: { provider: boolean }): Generator<string> {
   const choice = given('PROVIDER');
   const hasKey = given('PX6_API_KEY') !== undefined;
@@ -72,7 +72,7 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
   }
 }
 
-/** Yields mistakes in the combination of OAuth's variables. */
+/** Yields invalid combinations of the OAuth variables. */
 function* oauthProblems(given: Lookup): Generator<string> {
   const url = given('PUBLIC_URL');
   if (given('MCP_OAUTH') !== 'on' || (url !== undefined && !URL.canParse(url))) return;
@@ -81,9 +81,9 @@ function* oauthProblems(given: Lookup): Generator<string> {
   else if (new URL(url).pathname !== '/') yield 'PUBLIC_URL must have no path for MCP_OAUTH=on';
 }
 
-/** Yields mistakes in the combination of the payment variables. */
+/** Yields invalid combinations of the payment variables. */
 function* paymentsProblems(given: Lookup): Generator<string> {
-  // A sandbox's data must never be sent to the real provider.
+  // Data from a sandbox must never reach the real provider.
   if (given('PAYMENTS') === 'sandbox' && !isOnItsOwn(given)) {
     for (const variable of ['YOOKASSA_BASE_URL', 'YOOKASSA_SHOP_ID']) {
       if (given(variable) === undefined) yield `${variable} is missing: PAYMENTS=sandbox needs a sandbox`;

@@ -7,7 +7,7 @@ const roubles = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/);
 const secret = z.string().regex(/^whsec_[A-Za-z0-9+/]{32,200}={0,2}$/);
 
 const source = z.strictObject({
-  /** One secret, or two while the source changes from one to the other. */
+  /** One secret, or two while the source replaces its secret. */
   secret: z.union([secret.transform((one) => [one]), z.array(secret).min(1).max(2)]),
   /** Amount in roubles above which staff must confirm a payment. */
   max_payment: roubles,
@@ -15,15 +15,15 @@ const source = z.strictObject({
   max_day: roubles,
 });
 
-/** Source of payments other than the provider, such as a bot or a bank import. */
+/** A source of payments other than the provider, such as a bot or a bank import. */
 export type PaymentSource = z.output<typeof source>;
 
-/** Names that no source can have, because another route uses them in the same place. */
+/** Names that no source may have: another route uses them in the same position. */
 const TAKEN = ['notifications'];
 
 const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);
 
-/** Reads PAYMENT_SOURCES_FILE. @throws Error that names the variable and contains nothing of the file */
+/** Reads PAYMENT_SOURCES_FILE. @throws Error that names the variable, but quotes nothing from the file */
 export function readPaymentSources(path: string | undefined): ReadonlyMap<string, PaymentSource> {
   if (path === undefined) return new Map();
   const refuse = (why: string): never => {

@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { LOOPBACK_HOSTS, readEmail } from '../common';
 
-/** Finds the text of a variable; undefined if it is not set. */
+/** Returns the text of a variable; undefined if it is not set. */
 export type Lookup = (variable: string) => string | undefined;
 
 interface Setting {
   readonly variable: string;
   /** Schema that parses the variable's text. Its description completes the sentence "must be …". */
   readonly rule: z.ZodType<unknown, string>;
-  /** Default as written in the environment. Without a default, the setting may be `undefined`. */
+  /** Default, as it would be written in the environment. Without one, the setting may be `undefined`. */
   readonly default?: string | ((given: Lookup) => string);
-  /** Text in the documentation for a default that is absent or computed. */
+  /** Text that the documentation shows if the default is absent or computed. */
   readonly defaultText?: string;
   readonly description: string;
-  /** Marks a secret, which may also be in a file that {@link fileVariable} names. */
+  /** Marks a secret, which may also be in the file that {@link fileVariable} names. */
   readonly isSecret?: true;
 }
 
@@ -60,7 +60,7 @@ export const isOnItsOwn = (given: Lookup): boolean =>
     (variable) => given(variable) === undefined,
   );
 
-/** Descending list of hours; the text may be empty. */
+/** Hours in descending order; the text may be empty. */
 const stages = z
   .string()
   .transform((list) => (list === '' ? [] : list.split(',').map((item) => Number(item.trim()))))
@@ -83,7 +83,7 @@ const key = z
   .regex(/^[A-Za-z0-9_-]+$/)
   .describe('letters, digits, - and _');
 
-// A network of all addresses would let any client forge X-Forwarded-For.
+// A network that contains all addresses would let any client forge X-Forwarded-For.
 const network = z
   .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
   .refine((address) => !address.endsWith('/0'));
@@ -123,7 +123,7 @@ const databaseUrl = z
   .pipe(z.url({ protocol: /^postgres(ql)?$/, normalize: true }))
   .describe('a URL that begins with postgres:// or postgresql://');
 
-/** Whether secrets may travel to a URL: it is https, or on this machine. */
+/** Whether secrets may be sent to a URL: it uses https, or points to this machine. */
 export const isEncryptedOrLocal = (href: string): boolean =>
   href.startsWith('https:') || LOOPBACK_HOSTS.has(new URL(href).hostname);
 
@@ -151,7 +151,7 @@ const publicUrl = z
   .transform((href) => href.replace(/\/+$/, ''))
   .describe('an HTTP(S) URL without login, query or fragment');
 
-/** The URL must be encrypted, because the secret travels in a header. */
+/** The URL must be encrypted, because the secret is sent in a header. */
 const paymentsUrl = publicUrl
   .refine(isEncryptedOrLocal, {
     error: 'must be https unless it is on this machine: the secret travels in a header',
@@ -172,7 +172,7 @@ const receipt = z
     'an e-mail address with a Latin name, a colon and a VAT code from 1 to 12, e.g. receipts@example.com:1',
   );
 
-/** Terms for a payment on the receipts of a shop's cash register. */
+/** How a shop's cash register describes a payment on receipts. */
 export interface CashRegister {
   readonly mode: string;
   readonly subject: string;
@@ -212,7 +212,7 @@ const setting = <Rule extends Setting['rule'], const Rest extends Omit<Setting, 
   rest: Rest,
 ) => ({ variable, rule, ...rest });
 
-/** All settings. Code reads `config.<group>.<name>`, which the `variable` sets. */
+/** All settings. Code reads `config.<group>.<name>`; the operator sets `variable`. */
 export const SETTINGS = {
   server: {
     host: setting('HOST', text, { default: '127.0.0.1', description: 'Address to listen on.' }),
@@ -537,7 +537,7 @@ type ValueOf<S> = S extends { rule: z.ZodType<infer Value> }
   ? Value | (S extends { default: unknown } ? never : undefined)
   : never;
 
-/** Values of all settings, in their groups. Names of times contain their units. */
+/** Values of all settings, by group. Names of durations include the unit. */
 export type Settings = {
   readonly [Group in keyof typeof SETTINGS]: {
     readonly [Name in keyof (typeof SETTINGS)[Group]]: ValueOf<(typeof SETTINGS)[Group][Name]>;

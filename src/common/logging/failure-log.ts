@@ -1,10 +1,10 @@
 import type { LoggerService } from '@nestjs/common';
 import { messageOf, stackOf } from '../error-text';
 
-/** Limit of remembered names, and of texts per name. Customers can choose names; texts may contain ids. */
+/** Maximum number of names, and of texts per name. Customers can choose names; texts may contain ids. */
 const MOST_REMEMBERED = 100;
 
-/** Logs each error of recurring work once, and the number of failures after recovery. */
+/** Logs each distinct error of recurring work once and, after recovery, the number of failures. */
 export class FailureLog {
   private readonly failures = new Map<string, { count: number; readonly logged: Set<string> }>();
 

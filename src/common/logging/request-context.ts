@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 
 export interface RequestContext {
-  /** The request's id without words that look like a secret. The response header contains the original. */
+  /** The request's id, masked where it looks like a secret. The response header contains the original. */
   readonly requestId: string;
   /** The id of the request's trace, if it is recorded. */
   traceId?: string;
@@ -64,7 +64,7 @@ export function setRequestTool(tool: string): void {
   if (context) context.tool = tool;
 }
 
-/** Returns the caller's id if it is 1 to 128 printable ASCII characters, otherwise a new id. */
+/** Returns the id that the caller sent if it is 1 to 128 printable ASCII characters, otherwise a new id. */
 export function chooseRequestId(offered: string | undefined): string {
   return offered !== undefined && ACCEPTABLE_ID.test(offered) ? offered : randomUUID();
 }
