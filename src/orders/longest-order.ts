@@ -5,7 +5,7 @@ interface OrderTimes {
   readonly provider: { readonly timeoutMs: number };
 }
 
-/** Milliseconds for our own steps between the reservation and the claim. */
+/** Milliseconds allowed for our own work between the reservation and the claim. */
 export const QUEUE_SLACK_MS = 2000;
 
 /**

@@ -34,7 +34,7 @@ export interface OrderBatch {
   readonly submittedAt: Date;
   /** Whether a batch with these members was refused before. They are not sent a third time. */
   readonly resent: boolean;
-  /** Last moment at which the call can have been sent. */
+  /** Time after which the call cannot have been sent. */
   readonly sentBefore: Date;
   /** Provider's quote for all members in roubles, as a decimal string with four decimals. */
   readonly providerPrice: string;
@@ -42,7 +42,6 @@ export interface OrderBatch {
   readonly members: readonly BatchMember[];
 }
 
-/** Returns the number of proxies that a batch orders. */
 export const batchSize = (batch: OrderBatch): number =>
   batch.members.reduce((size, { count }) => size + count, 0);
 

@@ -8,7 +8,7 @@ export interface Idempotency {
 }
 
 /**
- * Reads the `Idempotency-Key` header and hashes its request; `null` without the header.
+ * Reads the `Idempotency-Key` header and hashes the request. Returns `null` without the header.
  *
  * @param request the normalised request, with defaults applied
  * @throws IdempotencyKeyInvalid

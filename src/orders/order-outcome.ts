@@ -23,7 +23,7 @@ export interface OrderOutcome {
   readonly id: number;
   readonly kind: OrderKind;
   readonly state: OrderState;
-  /** `OrderFailure` of a canceled order; a text for staff in review. */
+  /** `OrderFailure` of a canceled order; for an order in review, a text for staff. */
   readonly failure: string | null;
   readonly captured: string;
   /** Prolonged proxy; `null` for a purchase. */
@@ -31,7 +31,7 @@ export interface OrderOutcome {
   readonly proxyType: ProxyType;
   readonly country: string;
   readonly version: IpVersion;
-  /** Delivered proxies; `null` if they must be read. */
+  /** Delivered proxies; `null` if they are not loaded. */
   readonly deliveredProxies: readonly DeliveredProxy[] | null;
 }
 

@@ -131,7 +131,7 @@ export class OrderQueries {
   ): Promise<ReadonlyMap<string, number>> {
     const rows = await queryRows<{ id: number; attempt: string }>(
       this.dataSource,
-      // Searches one day: the statements were sent minutes ago, and a busy user has many older orders.
+      // Searches only the last day: the statements were sent minutes ago, and users may have many orders.
       `SELECT id, attempt FROM orders
         WHERE user_id = ANY ($1) AND created_at > now() - interval '1 day' AND attempt = ANY ($2)`,
       [attempts.map(({ userId }) => userId), attempts.map(({ attempt }) => attempt)],

@@ -9,13 +9,13 @@ import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
  */
 
 /**
- * Whether an order is reserved and still waits for its call, without maintenance. Orders that waited before a
- * restore may have been sent since.
+ * Whether an order is reserved and still waits for its call. False during maintenance: after a restore, an
+ * order that seems to wait may have been sent already.
  */
 export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
-/** Time for which a read expiry is valid, because somebody else may prolong the rental. */
+/** Time for which a read expiry is trusted. Afterwards, somebody else may have prolonged the rental. */
 const AN_END_COUNTS_FOR = `interval '1 hour'`;
 
 /** Whether a queued order is ready for its call. */
@@ -57,7 +57,7 @@ export const WAS_RECENTLY_REFUSED = `EXISTS (
                  AND refused.failure IN ${sqlList(PROXY_FAILURES)}
                  AND refused.closed_at > now() - interval '1 hour')`;
 
-/** Returns a subquery for the time of the last call for a user's order. @param user SQL expression */
+/** Returns a subquery for when a user's latest sent order was sent. @param user SQL expression */
 export const lastServedAtSql = (user: string): string => `(SELECT submitted_at FROM orders
                            WHERE orders.user_id = ${user} AND submitted_at IS NOT NULL
                            ORDER BY created_at DESC, id DESC LIMIT 1)`;

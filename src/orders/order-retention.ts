@@ -30,8 +30,8 @@ export class OrderRetention {
     retention.add('unused_bulks', () => bulks.forgetUnused());
     retention.add('forgotten_keys', () => this.clearForgottenKeys());
     if (historyDays > 0) {
-      // Removes the delivered proxies of orders whose rentals, as first sold, expired some days ago. A replay
-      // then returns the current proxies.
+      // Removes the delivered proxies of orders whose rentals, without prolongations, expired some days ago.
+      // A replay then returns the current proxies.
       retention.add('delivered_proxies', () =>
         this.forgetBatch(
           `UPDATE orders SET delivered_proxies = NULL WHERE id = ANY (ARRAY(
@@ -43,7 +43,7 @@ export class OrderRetention {
           historyDays,
         ),
       );
-      // Later releases are not subtracted from the removed days.
+      // A release after a day's row was removed is no longer subtracted from that day.
       retention.add('token_spending_days', () =>
         this.forgetBatch(
           `DELETE FROM token_spending WHERE (token_id, day) IN (

@@ -4,8 +4,8 @@ import { type InputMistake, RequestInvalid } from '../http';
 export class UnsupportedProxyType extends domainError('bad-request', 'Unsupported proxy type') {}
 
 /**
- * Names the error in a header, because the specified bodies contain no `code`. The header distinguishes final
- * refusals with the same status.
+ * Names the error in a header, because the fixed contract of these routes has no `code`. The header
+ * distinguishes final refusals with the same status.
  */
 const refusedAs = (code: string) => ({ headers: { 'Order-Refusal': code } });
 
@@ -89,7 +89,7 @@ export class NothingToDeliver extends domainError(
 
 export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy belongs to another order') {}
 
-/** Constraint that refuses to deliver another order's proxy, for `refusedBy`. */
+/** For `refusedBy`: the error for the constraint that prevents delivering another order's proxy. */
 export const PROXY_OF_ANOTHER = { proxies_provider_proxy_id_key: ProxyBelongsToAnother };
 
 /** @param left roubles that can still be refunded */

@@ -30,7 +30,7 @@ export class ProviderCallLog {
   private async store(calls: CallsForOrder): Promise<void> {
     const { orderId } = calls;
     try {
-      // A record stored twice would show staff one purchase as two.
+      // If the record were stored twice, staff would see one purchase as two.
       const isFirstStored = calls.isFirstStored || (await this.isFirstStored(calls));
       for (const record of isFirstStored ? calls.records.slice(1) : calls.records) {
         await queryRows(this.dataSource, `WITH ${recordCall('$1')} SELECT`, [

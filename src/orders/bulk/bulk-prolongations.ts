@@ -44,13 +44,13 @@ interface BulkRequest {
   readonly idempotency: Idempotency;
 }
 
-/** Placed order of one proxy with its future result, or the error that refused it. */
+/** One proxy's order, with a function that waits for its result; or the error that refused it. */
 type Outcome = { readonly orderId: number; readonly result: () => Promise<OrderResult> } | DomainError;
 
 /**
  * Prolongs many proxies for one request. Each proxy gets an ordinary order under a key derived from the
- * request's, so that crashes and retries never place it twice. The first request fixes the proxies and their
- * guards.
+ * request's key, so that crashes and retries never place it twice. Retries use the proxies and guards of the
+ * first request.
  */
 @Injectable()
 export class BulkProlongations {
@@ -98,7 +98,7 @@ export class BulkProlongations {
     const whole = first && { ...first, total, proxyId: null };
     const assessed = whole && (await this.placement.assess(whole));
     for (const order of orders) {
-      // Refusals of the whole bulk are reported once, below. All others concern this proxy.
+      // Leaves this proxy's own refusals. Those of the whole bulk are reported once, below.
       const { refusals: own } = await this.placement.assess(order);
       for (const refusal of own.filter((one) => !assessed?.refusals.includes(one))) {
         refuse(ERROR_OF_REFUSAL[refusal](order), String(order.proxyId));
@@ -180,8 +180,8 @@ export class BulkProlongations {
   }
 
   /**
-   * Fixes the request's proxies and each order's price limit. @throws IdempotencyKeyReused, TooManyTargets,
-   * PriceAboveMax, ServiceUnavailable
+   * Stores the request's proxies and each order's price limit for later retries. @throws
+   * IdempotencyKeyReused, TooManyTargets, PriceAboveMax, ServiceUnavailable
    */
   private async accept(request: BulkRequest): Promise<Bulk> {
     const { caller, target, period, maxPrice, idempotency } = request;

@@ -7,7 +7,7 @@ import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import { type OrderOutcome, WHOLE_OUTCOME_COLUMNS } from '../order-outcome';
 import { IdempotencyKeyReused } from '../orders.errors';
 
-/** Proxies and guards of a bulk, fixed when it was accepted. */
+/** Proxies and guards of an accepted bulk. They never change. */
 export interface Bulk {
   readonly proxyIds: readonly number[];
   /** Maximum price of each order; `null` if the request sets no limit. */

@@ -39,7 +39,7 @@ export interface CallPermission {
   readonly deadline: Deadline;
 }
 
-/** Result of a batch's call, with the outcomes that are known without a query. */
+/** Result of a batch's call. `outcomes` contains those that are known without a query. */
 export interface SettledBatch {
   /** Whether some of the orders may be queued again. */
   readonly mayBeQueued: boolean;
@@ -50,8 +50,8 @@ export interface SettledBatch {
 type OtherCalls = readonly (readonly BatchMember[])[];
 
 /**
- * Maximum number of calls that resend a refused batch's prolongations; these calls take four seconds. If the
- * batch has at most this many members, each is resent alone.
+ * Maximum number of calls that resend a refused batch's prolongations. That many calls take four seconds. If
+ * the batch has at most this many members, each is resent alone.
  */
 const PROLONGATION_CALLS = 12;
 
@@ -170,7 +170,7 @@ export class BatchCallService {
   }
 
   /**
-   * Cancels the orders if certainly nothing was bought, except those that may be sent once more. Otherwise
+   * If certainly nothing was bought, cancels the orders, except those that may be sent once more. Otherwise
    * searches once; reconciliation continues. @returns whether some of the orders are queued again
    */
   private async settleFailure(batch: OrderBatch, error: unknown): Promise<boolean> {
@@ -239,7 +239,7 @@ export class BatchCallService {
     const open = await this.queries.findBatch(batchId);
     if (!open) return;
     const foundNothing = await this.reconciliation.search(open, SEARCH_TIMEOUT_MS);
-    // The provider documents that a request with a 429 has no effect, so one empty listing is proof.
+    // The provider documents that a request with a 429 has no effect, so one empty listing proves it.
     if (foundNothing && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
       await this.cancelUnbought(memberIds(open), 'unavailable');
     } else {

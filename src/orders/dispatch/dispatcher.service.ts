@@ -31,7 +31,7 @@ const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
  * Sends queued orders to the provider. All replicas share the queue: the replica with a rate permit sends the
  * next batch, wherever its orders were placed. Orders placed here are sent at once; orders that another
  * replica has not sent are found within a second.
- * A claim means "possibly bought", so it is not a lease: an order is never claimed again, and a replica
+ * A claimed order counts as possibly bought. Unlike a lease, a claim therefore never expires, and a replica
  * claims only with a permit.
  */
 @Injectable()
@@ -67,7 +67,7 @@ export class DispatcherService {
     });
   }
 
-  /** Starts sending after orders of this kind were placed. */
+  /** Starts sending orders of this kind, which were just placed. */
   wake(kind: OrderKind): void {
     this.mayBeUnread ||= kind === 'prolongation';
     this.calls.wake();
@@ -106,8 +106,8 @@ export class DispatcherService {
   }
 
   /**
-   * Returns what the next permit is for; null if none is needed, so that none is wasted. Listings and calls
-   * take turns. A queued purchase is sent without a query, unless prolongations may need a listing.
+   * Returns what the next permit is for, or null if no permit is needed. Listings and calls take turns. A
+   * queued purchase is sent without a query, unless prolongations may need a listing.
    */
   private async nextStep(): Promise<'call' | 'listing' | null> {
     if (this.isStopping && this.waiters.countQueued() === 0) return null;

@@ -19,7 +19,7 @@ import { OrderWaiters } from './order-waiters';
 
 /** Maximum page size of the provider. */
 const PAGE_SIZE = 1000;
-/** Minimum number of purchases at which a full listing may take fewer calls than one listing each. */
+/** Number of purchases from which one full listing may take fewer calls than a listing of each purchase. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
@@ -87,7 +87,7 @@ export class EndReader {
   private async isFullListingShorter(purchases: number): Promise<boolean> {
     if (purchases < PURCHASES_WORTH_A_FULL_LISTING) return false;
     const listed = await this.readings.lastListedCount();
-    // One call more, because only an empty page ends the listing.
+    // The extra call returns the empty page that ends the listing.
     return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < purchases;
   }
 

@@ -115,7 +115,7 @@ export class OrderWaiters {
     }
   }
 
-  /** Cancels the orders queued here while the provider accepts no orders, so that no request waits. */
+  /** While the provider accepts no orders, cancels the queued orders of this process's requests. */
   async emptyQueueIfClosed(): Promise<void> {
     try {
       this.provider.assertTakesOrders();
@@ -141,12 +141,12 @@ export class OrderWaiters {
     if (state !== 'reserved') return;
     request.isQueued = true;
     if (!request.isLate) return;
-    // A second call gets no additional time.
+    // A resent order gets no additional time.
     if (leftMs && leftMs > 0 && !request.isResent) this.waitInQueue(id, request, leftMs);
     else void this.leaveQueue(id, 'busy');
   }
 
-  /** Checks the order again after `waitMs`. The order's time limit moves if the rental's expiry is read. */
+  /** Checks the order again after `waitMs`. Its time limit is extended when the rental's expiry is read. */
   private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;
     request.timer = setTimeout(() => {

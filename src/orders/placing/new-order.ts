@@ -34,7 +34,7 @@ export interface NewOrder extends OrderedItem, Quote, Payer {
   readonly requestId: string | null;
 }
 
-/** Creates every order. The spreads come last: fields after a spread are thirty times slower in V8. */
+/** Creates every `NewOrder`. The spreads come last: fields after a spread are thirty times slower in V8. */
 export const newOrder = (
   item: OrderedItem,
   quote: Quote,

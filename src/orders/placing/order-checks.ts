@@ -45,13 +45,13 @@ export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) =
   'daily-limit': () => new DailyLimitExceeded(),
 };
 
-/** Returns the caller's error after a failed placement: the cause, or that the order may have been placed. */
+/** Returns the caller's error after a failed placement: `OrderBeingConfirmed` if the order may exist. */
 export const placementFailure = (error: unknown, { requestId: id }: NewOrder): unknown =>
   error instanceof StatementOutcomeUnknown ? new OrderBeingConfirmed({ requestId: id }) : error;
 
 const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
 
-/** Quote for an unknown price, which any positive balance may cover. */
+/** Quote used while the price is unknown. Any positive balance covers it. */
 const UNKNOWN_QUOTE: Quote = {
   unitPrice: Money.zero,
   total: Money.zero,
@@ -107,8 +107,8 @@ export class OrderChecks {
     const buyer = { userId, country: item.country };
 
     const isWhole = request.kind === 'purchase' && !request.allowPartial;
-    // For an order without partial delivery, the current stock decides, because it may exceed the stored
-    // copy.
+    // For an order without partial delivery, a shortage in the stored stock is no refusal yet: the current
+    // stock, read later, may be larger.
     const short =
       item.kind === 'purchase'
         ? await orRefusal(() =>
@@ -147,8 +147,8 @@ export class OrderChecks {
   }
 
   /**
-   * Chooses the priority of reading an unknown stock. Assesses the order by its last known price, so that an
-   * order that cannot be paid delays no others. The caller never sees the result.
+   * Chooses the priority of reading an unknown stock, so that an order that cannot be paid delays no others.
+   * Assesses the order at its last known price, for this purpose only.
    */
   private async firstRead(toOrder: (quote: Quote) => NewOrder, known?: Quote): Promise<FirstRead> {
     const { available, refusals } = await this.placement.assess(toOrder(known ?? UNKNOWN_QUOTE));
@@ -176,7 +176,7 @@ export class OrderChecks {
   }
 
   /**
-   * Checks the provider's stock, less the proxies of orders queued before, for an order without partial
+   * Checks the provider's stock, less the proxies of orders queued earlier, for an order without partial
    * delivery. Running orders may be subtracted twice: an unnecessary refusal is better than a short delivery.
    * @throws NotEnoughProxies, ServiceUnavailable
    */
@@ -187,7 +187,7 @@ export class OrderChecks {
     }
   }
 
-  /** Returns why the provider accepts no orders now, or not this one; `null` if it does. */
+  /** Returns why the provider accepts no orders now, or not this one; `null` if it accepts this one. */
   providerRefusal(quoted?: string): ServiceUnavailable | null {
     try {
       this.provider.assertTakesOrders(quoted);

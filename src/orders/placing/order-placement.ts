@@ -15,7 +15,7 @@ import { longestQueueSeconds } from '../longest-order';
 import { OrderQueries } from '../order-queries';
 import { limitingTokens, type NewOrder, toRow } from './new-order';
 
-/** Reason of `order_refusals.sql` not to place an order. */
+/** Reason why `order_refusals.sql` refuses an order. */
 export type OrderRefusal =
   | 'closed-for-maintenance'
   | 'key-in-use'
@@ -70,7 +70,7 @@ const SHARED_PATIENCE_MS = 100;
 /** Limits of a shared statement, low enough that no order waits long for the others. */
 const GROUP = { maxItems: 100, maxWaitMs: 500 };
 
-/** Places orders. One statement places the orders that come together, and returns each outcome. */
+/** Places orders. Orders that arrive together share one statement, which returns each outcome. */
 @Injectable()
 export class OrderPlacement {
   private readonly logger = new Logger(OrderPlacement.name);
@@ -124,8 +124,8 @@ export class OrderPlacement {
   }
 
   /**
-   * Places renewals' orders by one statement, in their order, and marks the renewals as placed. If the reply
-   * is lost, the rows of the renewals show the outcomes.
+   * Places renewals' orders with one statement, in their order, and marks the renewals as placed. If the
+   * reply is lost, the rows of the renewals show the outcomes.
    */
   placeRenewals(orders: readonly RenewalOrder[]): Promise<RenewalPlacement[]> {
     return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
@@ -179,9 +179,7 @@ export class OrderPlacement {
     GROUP,
   );
 
-  /**
-   * Places orders by one statement. @param patienceMs wait for each account; `null` for the session's timeout
-   */
+  /** Places orders with one statement. @param patienceMs wait for each account; default: session's timeout */
   private async insert(attempts: readonly Attempt[], patienceMs: number | null): Promise<Placement[]> {
     const rows = await preparedRows<PlacedRow>(
       this.dataSource,

@@ -41,7 +41,7 @@ export function readPurchase(
 ): OrderRequest {
   const { count, period, proxy_type: proxyType, max_price: maxPrice, allow_partial: allowPartial } = body;
   const version = toIpVersion(body.version);
-  // Guards and the label are omitted: a request with other values is still the same order.
+  // The request hash omits guards and the label: a request with other values is still the same order.
   const item = {
     kind: 'purchase',
     country: body.country.toLowerCase(),

@@ -30,7 +30,7 @@ export interface OrderResult {
 /** `descr` of a proxy in a replay after the replay window. */
 const CREDENTIALS_GONE = 'The login and the password are no longer kept';
 
-/** Whether an error, which the caller then gets, means that the order was certainly not placed. */
+/** Whether an error, as returned to the caller, means that the order was certainly not placed. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof DomainError && !(error instanceof OrderBeingConfirmed);
 
@@ -118,7 +118,7 @@ export class OrdersService {
       return await this.toResult(outcome ?? (await this.queries.getOutcome(orderId)));
     } catch (error) {
       if (error instanceof DomainError) throw error;
-      // Once the order is placed, any failure gives the caller the order's id, to read the outcome with.
+      // After placement, every error contains the order's id, so that the caller can read the outcome.
       this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
       throw new OrderBeingConfirmed({ orderId });
     }
@@ -226,8 +226,8 @@ export class OrdersService {
     const withdrawals = replayed
       ? await this.proxies.withdrawals(order.deliveredProxies.map(({ id }) => id))
       : null;
-    // Builds each object at once, because this runs a thousand times. Fields added to a spread object take
-    // ten times as long.
+    // Builds each object at once, because an order may contain a thousand proxies: adding fields to a spread
+    // object takes ten times as long.
     return order.deliveredProxies.map(
       ({ id, host, port, login, password, label, date_start: start, date_end: end }) =>
         toProxyOut(

@@ -208,8 +208,8 @@ interface Guards {
 }
 
 /**
- * Lists the parsed guards in a response header, so that a script notices a misspelt one: the specified bodies
- * ignore unknown fields.
+ * Lists the parsed guards in a response header, so that a script notices a misspelt one: by the fixed
+ * contract, this route ignores unknown fields.
  */
 function nameGuards(response: Response, guards: Guards): void {
   const named = [

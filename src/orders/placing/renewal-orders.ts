@@ -44,8 +44,8 @@ export interface WantedRenewal extends RenewalOffer {
  */
 const CALLS_QUEUED = 3;
 /**
- * Maximum number of queued purchases with unconfirmed expiries. Each requires a listing, which shows all its
- * proxies.
+ * Maximum number of queued purchases with unconfirmed expiries. Each purchase requires one listing, which
+ * shows all its proxies.
  */
 const PURCHASES_TO_LIST = 10;
 
@@ -67,7 +67,7 @@ export class RenewalCapacity {
   }
 
   /**
-   * Whether our balance at the provider covers a cost in addition to queued orders and taken capacity.
+   * Whether our balance at the provider also covers this cost, in addition to orders already queued or taken.
    */
   covers(cost: string): boolean {
     return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
@@ -132,8 +132,8 @@ export class RenewalOrders {
   }
 
   /**
-   * Places the orders by one statement, in their sequence, while the users' balances cover them. They wait in
-   * the queue as long as a renewal is useful. If the statement fails, or would wait for a locked account,
+   * Places the orders with one statement, in their sequence, while the users' balances cover them. They wait
+   * in the queue as long as a renewal is useful. If the statement fails, or would wait for a locked account,
    * each user's orders are placed separately, if possible.
    */
   async place(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
@@ -201,7 +201,7 @@ export class RenewalOrders {
 
 const NOT_NOW: RenewalPlacement = { id: null, obstacle: 'not-now' };
 
-/** Throws if the outcome is unknown, or if another statement would also fail because there is no database. */
+/** Rethrows an error, unless the database certainly refused the statement and others may succeed. */
 function throwUnlessRefused(error: unknown): void {
   if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
 }

@@ -21,8 +21,8 @@ const GREATEST_ID = '9223372036854775807';
 
 /**
  * Returns the statement for a page of a user's orders. A user's orders become visible in id order, so pages
- * neither skip nor duplicate orders while others are placed. Every state and kind is read separately, up to
- * the page's size, so a page with any filter costs some index look-ups and its own orders.
+ * neither skip nor duplicate orders while others are placed. Each state and kind is read separately, up to
+ * the page's size, so with any filter, a page costs only a few index look-ups and its own orders.
  */
 export function toListStatement(
   userId: number,
@@ -79,7 +79,7 @@ export function toListStatement(
    * keys of a bulk's orders contain the bulk's key.
    */
   function ofKey(text: string): string {
-    // The planner assumes that few orders match a value that it does not know.
+    // In a subquery, the value is unknown to the planner, which then assumes that few orders match.
     const sought = `(SELECT ${given(text)}::text)`;
     const keysOfBulk = `SELECT ${bulkOrderKeySql('bulk', 'proxy_id')}
       FROM bulk_prolongations bulk, unnest(proxy_ids) AS proxy_id

@@ -27,7 +27,7 @@ type EqualItem =
   | { readonly proxyIds: readonly number[] };
 
 const NO_PURCHASE = { country: null, version: null, period: null, count: null, proxyType: null };
-/** Maximum number of equal orders, enough to notice a second order. */
+/** Maximum number of equal orders to return. A few are enough to notice a duplicate order. */
 const MAX_EQUAL = 20;
 
 @Injectable()
@@ -52,7 +52,7 @@ export class OrderReadingService {
   }
 
   /**
-   * Checks a cursor from which readers follow new orders. @throws CursorUnknown if the cursor is above the
+   * Checks the cursor of a reader who follows new orders. @throws CursorUnknown if the cursor is above the
    * last assigned id
    */
   private async assertGiven(cursor: number): Promise<void> {

@@ -51,7 +51,7 @@ export class ReconciliationService {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Settles due batches, one after the other. @returns the number of batches and unsent orders */
+  /** Settles due batches and cancels due orders that were never sent. @returns the number of both */
   async settleDue(limit: number): Promise<number> {
     const { unsent, batches } = await this.searches.claimDueSearches(limit);
     for (const id of await this.cancellations.cancelOrders(unsent, 'not-sent', ['reserved'])) {
@@ -184,8 +184,8 @@ export class ReconciliationService {
   }
 
   /**
-   * Cancels a batch after the second complete search that finds nothing, once a request sent at the last
-   * moment would be visible.
+   * Cancels a batch if two complete searches have found nothing, and the last began when even a request sent
+   * at the last moment would have been visible.
    */
   private async cancelIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
     const since = await this.searches.recordSearch(memberIds(batch), startedAt, 'nothing');

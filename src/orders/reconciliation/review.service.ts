@@ -11,7 +11,7 @@ import { ProviderCallLog } from '../provider-call-log';
 import { OrderCancellations } from '../transitions/order-cancellations';
 import { Settlement } from '../transitions/settlement';
 
-/** Delivers an order in review as the provider shows it. */
+/** Delivers an order in review, as listed by the provider. */
 type Settle = (manager: EntityManager) => Promise<OrderOutcome[]>;
 
 /** Ends orders in review by staff's decision. */

@@ -20,7 +20,7 @@ export interface ForgottenOrder {
   readonly version: string;
   readonly period: number;
   readonly count: number;
-  /** Number of the order's proxies that were found. The order can have been for at most this many. */
+  /** Number of proxies found for the order. A retry for up to this many is taken for this order. */
   readonly foundCount: number;
   readonly proxyType: string;
   /** Prolonged proxy, and the previous expiry; both `null` for a purchase. */
@@ -105,8 +105,8 @@ export class ForgottenOrderRecords {
   }
 
   /**
-   * Makes `take_forgotten_key.sql` refuse a retry of the order. Writes nothing if an order with the reference
-   * exists, whose key is known. The account's lock delays a simultaneous retry.
+   * Makes `take_forgotten_key.sql` refuse a retry of the order. If an order with the reference exists, its
+   * key is known, and nothing is written. The account's lock delays a simultaneous retry.
    */
   async writeOff(request: WrittenOffRequest, manager: EntityManager): Promise<void> {
     const { userId, days, orderReference = null, country = null, version = null, proxyId = null } = request;

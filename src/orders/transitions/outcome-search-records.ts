@@ -11,7 +11,7 @@ import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
 /**
  * Times of the searches for an order's outcome, in seconds after the last moment at which its call can have
- * been sent. They apply to the ordinary settlement delay.
+ * been sent. Another settlement delay than the ordinary one scales them.
  */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
@@ -19,9 +19,7 @@ const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
 /** Seconds after which an order moves to review. */
 export const SEARCHES_END_AFTER_SECONDS = 24 * 3600;
 
-/**
- * Returns the longest pause between two searches, in seconds. It allows for a call that may still be sent.
- */
+/** Returns the longest pause between two searches, in seconds. A call may still be sent during this time. */
 const longestPauseSeconds = (settlementDelaySeconds: number): number =>
   Math.max(ORDINARY_SETTLEMENT_DELAY_SECONDS, settlementDelaySeconds) * 2;
 
@@ -32,15 +30,15 @@ function searchOffsetsSeconds(settlementDelaySeconds: number): number[] {
   );
 }
 
-/** Returns how many seconds apart two searches that find nothing must be to count as two. */
+/** Returns the minimum number of seconds between two empty searches for them to count as two. */
 export function spacingOfEmptySearchesSeconds(settlementDelaySeconds: number): number {
   return Math.min(60, settlementDelaySeconds / 10);
 }
 
 /**
- * Restarts reconciliation for every open order after a database restore, because the states are outdated. A
- * queued order may have been sent since. If it is a prolongation, the rental's stored expiry replaces the
- * expiry that is read before a call.
+ * Restarts reconciliation for every open order after a database restore, because the restored states are
+ * outdated: a queued order may have been sent since. For a queued prolongation, the rental's stored expiry
+ * replaces the expiry that is otherwise read before the call.
  */
 export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Promise<void> {
   await queryRows(

@@ -84,8 +84,8 @@ export class Settlement {
                    WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE batch_id = $1))))
           ORDER BY place
        ),
-       -- Before the proxies get their ids: a user's proxies become visible in id order, so paging by cursor
-       -- misses none.
+       -- Lock accounts before proxies get their ids, so that a user's proxies become visible in id order, and
+       -- paging by cursor misses none.
        locked AS MATERIALIZED (SELECT FROM lock_accounts(ARRAY(SELECT user_id FROM member))),
        delivered AS MATERIALIZED (
          SELECT nextval((SELECT pg_get_serial_sequence('proxies', 'id')::regclass)) AS id,
@@ -103,7 +103,7 @@ export class Settlement {
                   'id', delivered.id, 'host', host, 'port', port, 'login', login, 'password', password,
                   'date_start', date_start, 'date_end', date_end) ORDER BY position)
                   FILTER (WHERE has_key AND position IS NOT NULL) AS kept_proxies,
-                -- Rounded on the running total, so that the shares add up to the whole.
+                -- Rounds running totals, so that the shares add up to the whole.
                 round($3::numeric * least(last, total.size) / nullif(total.size, 0), 4)
                   - round($3::numeric * least(last - member.count, total.size) / nullif(total.size, 0), 4)
                   AS charge
@@ -194,7 +194,7 @@ export class Settlement {
        closed AS (
          UPDATE orders
             SET state = 'completed', captured = hold_amount, closed_at = now(), provider_order_id = $2,
-                -- Rounded on the running total, so that the shares add up to the whole.
+                -- Rounds running totals, so that the shares add up to the whole.
                 provider_charge = coalesce(
                   round($3::numeric * upto / nullif(total, 0), 4)
                     - round($3::numeric * (upto - member.provider_price) / nullif(total, 0), 4),
