@@ -1,6 +1,6 @@
 import type { PersonalData } from '../database';
 
-/** Fiscal receipts are stored by the cash register. */
+/** An erasure leaves the fiscal receipts, which the cash register stores. */
 export const PAYMENTS_DATA: PersonalData = {
   deposits: `
     UPDATE deposits

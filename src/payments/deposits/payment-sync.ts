@@ -19,7 +19,7 @@ export class PaymentSync {
     { payments: settings, server }: AppConfig,
   ) {
     this.returnUrl = settings.returnUrl ?? server.publicUrl ?? settings.baseUrl;
-    // A rate needs a zero before the first increment.
+    // Without a zero before the first increment, Prometheus would compute no rate.
     for (const outcome of ['created', 'credited']) metrics.count('payments_total', { outcome }, 0);
   }
 

@@ -93,8 +93,7 @@ export class DepositRefundsJob {
       else if (this.isListedByNow(refund)) await this.fail(refund.refundKey, 'not listed', refund.nextTry);
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
-      // Even a refusal does not end the refund: an earlier call may have been executed, and the list may be
-      // late.
+      // Even a refusal does not end the refund: an earlier call may have been executed, and the list may lag.
       const reason = reasonOf(error);
       if (reason !== null) await this.records.recordRefusal(refund, reason, false);
     }

@@ -4,14 +4,14 @@ import { PaymentSync } from '../deposits/payment-sync';
 import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
-/** Interval between readings. Notifications cannot shorten it, because they prove nothing. */
+/** Interval between readings. Notifications cannot shorten it, because anybody can send them. */
 const READ_EVERY_MS = 1000;
 /** Maximum number of payments that wait for a reading. The comparison with the provider finds the others. */
 const MOST_WAITING = 600;
 
 /**
  * Reads ended deposits' payments and refunds after a notification. A canceled payment may be paid after all,
- * and the merchant profile may have made a refund.
+ * and the shop may have refunded a payment in its merchant profile.
  */
 @Injectable()
 export class EndedPaymentsJob {

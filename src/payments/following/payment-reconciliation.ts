@@ -27,8 +27,8 @@ const OVERLAP = `interval '1 hour'`;
 const FIRST = `interval '1 day'`;
 
 /**
- * Returns SQL for the time from which lists show pending receipts. Receipts are registered within three days,
- * or never.
+ * Returns SQL for the time from which payments or refunds are listed again, because their receipts are
+ * pending. Receipts are registered within three days, or never.
  */
 const firstPendingReceipt = (table: string): string => `
   (SELECT min(created_at) - ${OVERLAP} FROM ${table}
@@ -90,7 +90,7 @@ export class PaymentReconciliation {
       if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
     };
     await apply('payments', this.paymentProvider.paymentsSince(since), takeOver);
-    // Older payments may have been paid since, even days after their creation or cancellation.
+    // Payments created earlier may have been paid since, even days after their creation or cancellation.
     await apply('payments', this.paymentProvider.paymentsSince(since, 'captured_at'), async (payment) => {
       if (payment.createdAt < since) await takeOver(payment);
     });

@@ -148,7 +148,7 @@ export abstract class PaymentProvider {
     by?: 'created_at' | 'captured_at',
   ): AsyncGenerator<ProviderPage<ProviderPayment>>;
 
-  /** Returns the body of a request that refunds a payment. The body is stored like that of a creation. */
+  /** Returns the body of a refund request. Like a creation's body, it is stored and resent by each retry. */
   abstract refundRequest(refund: NewRefund): string;
 
   /** @throws PaymentError */

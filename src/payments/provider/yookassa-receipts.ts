@@ -33,7 +33,7 @@ export const receiptOf = (
   ],
 });
 
-/** Returns a receipt of the same item for a partial amount. Adds the measure, which older receipts lack. */
+/** Returns a receipt for the same item with a partial amount. Adds the measure, which older receipts lack. */
 export const partOf = ({ items: [item], ...receipt }: Receipt, amount: PaidAmount): Receipt => ({
   ...receipt,
   items: [{ ...MEASURE, ...item, amount }],

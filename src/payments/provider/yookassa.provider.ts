@@ -34,13 +34,13 @@ import {
 
 /** Maximum duration of a call. A customer waits this long for a payment's URL. */
 const TIMEOUT_MS = 15_000;
-/** Pause of all calls after a 429. */
+/** Pause of all calls after a 429, in milliseconds. */
 const PAUSE_MS = 2000;
 const TIME_COUNTS_FOR_MS = 60_000;
 /** Documented statuses of refusals. Any other status may come from a gateway that forwarded the request. */
 const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
-/** Receipt settings of shops that have not configured their cash register. */
+/** Receipt settings for shops that have not configured their cash register. */
 const ADVANCE: CashRegister = { mode: 'advance', subject: 'payment' };
 /** Maximum number of attempts per page, with pauses. A single 429 must not cut a long list short. */
 const PAGE_ATTEMPTS = 5;
@@ -89,7 +89,7 @@ export class YooKassaProvider extends PaymentProvider {
     if (receipt && !register) {
       this.logger.log('receipts are sent as advance:payment: YOOKASSA_REGISTER is not set');
     }
-    // A rate needs a zero before the first increment.
+    // Without a zero before the first increment, Prometheus would compute no rate.
     for (const method of METHODS) metrics.count('payment_calls_total', { method, outcome: 'forbidden' }, 0);
   }
 
@@ -250,7 +250,7 @@ export class YooKassaProvider extends PaymentProvider {
       throw new PaymentsUnavailable(`${method} returned 429`);
     }
     const reason = errorResponse.safeParse(json).data;
-    // The first request with this key may have been executed.
+    // The key belongs to an earlier request, which may have been executed.
     if (reason?.parameter === 'Idempotence-Key') {
       throw new PaymentOutcomeUnknown(`${method} returned ${status}: its key was used by another request`);
     }

@@ -34,7 +34,7 @@ export interface NewDeposit {
   readonly hasReceipt: boolean;
 }
 
-/** Deposit of an idempotency key, and whether it was created for the same request. */
+/** Deposit under an idempotency key, and whether it was created for the same request. */
 interface PlacedDeposit {
   readonly id: number;
   readonly isNew: boolean;
@@ -76,7 +76,7 @@ const LONGEST_PAUSE_SECONDS = 600;
 const NOTIFIED_AGAIN_SECONDS = 1;
 /** Maximum time by which a notified payment's reading is backdated, to come before other due readings. */
 const NOTIFIED_BEFORE_SECONDS = 60;
-/** Time after which a comparison lists any payment that the last attempt may have created. */
+/** Minutes after which a comparison would list any payment that the last attempt created. */
 const EXPIRES_UNSEEN_MINUTES = 120;
 
 /** Runs the statements for deposits that do not move money. */
@@ -110,7 +110,7 @@ export class DepositRecords {
   ): Promise<PlacedDeposit | null> {
     const [earlier] = await queryRows<{ id: number; isSame: boolean }>(
       queryable,
-      // A deposit that was recreated after a restore has no hash.
+      // A deposit recreated after a restore has no hash, so its amount is compared instead.
       `SELECT id, coalesce(request_hash = $3, amount = $4) AS "isSame" FROM deposits
         WHERE user_id = $1 AND idempotency_key = $2`,
       [userId, key, requestHash, amount],
@@ -176,7 +176,7 @@ export class DepositRecords {
       this.dataSource,
       `SELECT ${WANTED_COLUMNS}, state = 'canceled' AS "isRefused" FROM deposits
         WHERE id = $1 AND provider_payment_id IS NULL
-          -- The provider forgets a key after a time.
+          -- A creation is retried only while the provider remembers its key.
           AND (state = 'canceled' OR (state = 'pending' AND created_at > now() - ${RETRY_WITHIN_SQL}))`,
       [id],
     );

@@ -129,8 +129,8 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Captures the held money of a refund listed as succeeded. If the refund is already stored as found,
-   * because its key was unreadable at first, releases the hold and lets staff decide the found refund.
+   * Captures the held money of a refund listed as succeeded. If its key was unreadable at first, the refund
+   * is already stored as one made elsewhere; then releases the hold, and staff decide about that refund.
    */
   async succeed(provider: string, refund: ProviderRefund & { readonly refundKey: string }): Promise<void> {
     try {

@@ -2,7 +2,7 @@ import { PAYMENT_OBSTACLES } from './payment.dto';
 
 export const UNDECIDED_REASONS = [...PAYMENT_OBSTACLES, 'found-refund', 'receipt'] as const;
 
-/** Time within which the provider registers a receipt, or never. */
+/** Time within which the provider registers a receipt. If it has not done so by then, it never will. */
 export const RECEIPT_WITHIN = `interval '3 days'`;
 /** Time for which operators see that a receipt was not registered. Operators cannot dismiss it earlier. */
 const RECEIPT_SHOWN_FOR = `interval '7 days'`;

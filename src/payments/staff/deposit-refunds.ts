@@ -205,7 +205,7 @@ export class DepositRefunds {
     return this.get(id, manager);
   }
 
-  /** Debits the balance for a found refund, or leaves the cost to the shop. @throws InsufficientBalance */
+  /** Debits the balance for a refund made elsewhere, or lets the shop pay. @throws InsufficientBalance */
   async decideFound(
     { id }: DepositRefundOut,
     isDebit: boolean,

@@ -58,7 +58,7 @@ export class UnmatchedPayments {
     try {
       await this.ended.read(paymentId);
     } catch (error) {
-      // A retry would be refused again.
+      // Not a 503, because a retry would be refused again.
       if (error instanceof PaymentRefused) throw new PaymentNotFound();
       throw error instanceof PaymentError ? new ServiceUnavailable() : error;
     }
