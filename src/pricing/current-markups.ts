@@ -7,8 +7,8 @@ import { type Markup, type PricedOffer, RuleBook } from './rule-book';
 const READ_EVERY_MS = 5000;
 
 /**
- * Keeps the rules in memory, so that a price needs no query. Rules are written a second before they take
- * effect, and checked twice a second: all replicas change prices at the same moment of the database's clock.
+ * Keeps the rules in memory, so that a price needs no query. Rules are written at least a second before they
+ * take effect, and read twice a second, so all replicas change prices at the same database time.
  */
 @Injectable()
 export class CurrentMarkups {

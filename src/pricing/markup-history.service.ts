@@ -9,7 +9,7 @@ import { type Markup, type MarkupRule, type PricedOffer, RuleBook } from './rule
 
 interface PriceComparison {
   readonly at: Date;
-  /** Rules that apply at that moment without the change. */
+  /** Rules that apply at `at` without the change. */
   readonly rules: readonly MarkupRule[];
   /** Rules that the change adds or ends. */
   readonly touched: readonly MarkupRule[];
@@ -80,7 +80,7 @@ export class MarkupHistoryService {
     );
   }
 
-  /** Returns the last default recorded before, else the first one recorded later, else this process's. */
+  /** Returns the default recorded last before a moment, else first after it, else this process's. */
   private async defaultAt(moment: Date): Promise<string> {
     const [recorded] = await queryRows<{ percent: string }>(
       this.dataSource,

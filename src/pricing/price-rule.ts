@@ -1,6 +1,6 @@
 import type { IpVersion } from '../common';
 
-/** Markup for some offers, for a time. Only the end may be set later. `null` in the scope matches all. */
+/** Markup for some offers, for a time. Only the end may change later. A `null` in the scope matches all. */
 export interface PriceRule {
   readonly id: number;
   readonly userId: number | null;

@@ -17,7 +17,7 @@ import type { MarkupRule } from './rule-book';
 const MAX_PRICE_RULES = 10_000;
 /** Minimum time from writing a change until it takes effect, so that all replicas know it in time. */
 export const LEAD_SECONDS = 1;
-/** Time for committing a change that should take effect as soon as possible. */
+/** Seconds allowed for committing a change that should take effect as soon as possible. */
 export const COMMIT_SECONDS = 0.5;
 /** Maximum lag of replicas. They need no rule that ended longer ago. */
 const REPLICA_LAG_SECONDS = 60;

@@ -80,7 +80,7 @@ export class RuleBook {
     return this.choose(offer, atMs).ruleId === rule.id ? null : rule.id;
   }
 
-  /** Finds the most specific rule. A rule for a country may not apply, because the quote may be cheaper. */
+  /** Finds the most specific rule. A rule for a country is not used if the quote turns out to be cheaper. */
   findMostSpecific(offer: PricedOffer, atMs: number): MarkupRule | undefined {
     for (const userId of orAll(offer.userId)) {
       for (const country of orAll(offer.country)) {
