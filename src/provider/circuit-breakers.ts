@@ -22,7 +22,7 @@ import type { BreakerStatus } from './proxy-provider';
 
 /** Number of consecutive failures that opens a breaker: fewer may be caused by the calls themselves. */
 const FAILURES_IN_A_ROW = 5;
-/** Time before an open breaker's first probe. Most disturbances are over by then. */
+/** Time before an open breaker's first probe. Most failures are over by then. */
 const PROBE_MS = 5000;
 const LONGEST_PROBE_INTERVAL_MS = 60_000;
 
@@ -63,7 +63,7 @@ class CircuitBreaker {
       breaker: new ConsecutiveBreaker(failures),
     });
     this.policy.onBreak((reason) => {
-      // A probe has failed, and the breaker was already open.
+      // After a failed probe, the breaker is still open.
       if (this.isOpen) return;
       this.isOpen = true;
       this.since = clock.now();
@@ -102,8 +102,8 @@ class CircuitBreaker {
  * Stops calls to a failing provider. `money` counts the calls that cost money, `reads` the others. While any
  * breaker is open, a read probes the provider at growing intervals, and its response can close each breaker.
  *
- * `funds` opens with the first refusal for lack of funds, until the balance covers the smallest refused cost.
- * It stops no calls: each call's cost is compared with the balance.
+ * `funds` opens with the first refusal for lack of funds, and closes once the balance covers the smallest
+ * refused cost. It stops no calls: each call's cost is compared with the balance.
  */
 export class CircuitBreakers {
   private readonly probeMs: number;
@@ -167,7 +167,7 @@ export class CircuitBreakers {
     return this.count(this.reads, call);
   }
 
-  /** Probes at once if a breaker is open, after a change that may close it. */
+  /** If a breaker is open, probes at once. Called after a change that may close the breaker. */
   probeNow(): void {
     if (!this.areClosed()) this.probeFirstIn(0);
   }
@@ -193,7 +193,7 @@ export class CircuitBreakers {
       await breaker.count(undefined);
       return result;
     } catch (error) {
-      // Purchases count unreadable responses as failures, because confirming such a purchase takes long.
+      // For purchases, unreadable responses count as failures, because confirming such a purchase takes long.
       const isNothing = error instanceof ProviderUnreadable && breaker === this.reads;
       if (!isIrrelevant(error) && !isNothing) await breaker.count(isFailure(error) ? error : undefined);
       throw error;

@@ -4,7 +4,7 @@ import { compareDecimals, messageOf } from '../common';
 import { queryRows } from '../database';
 
 const STORED_AT_MOST_EVERY_MS = 1000;
-/** Time after which an unchanged balance is stored again: another replica may have stored an older one. */
+/** Time after which an unchanged balance is stored again, to replace an older one of another replica. */
 const STORED_AGAIN_AFTER_MS = 60_000;
 
 /**
@@ -16,7 +16,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   /** Roubles as a decimal string, like all amounts in this class; `null` before the first response. */
   private known: string | null = null;
   private knownSinceMs = -Infinity;
-  /** The smallest cost refused since the last known balance. The balance is lower. */
+  /** The smallest cost refused since the last known balance. The balance is below this cost. */
   private refusedCost: string | null = null;
   private storedAmount: string | undefined;
   private storedAtMs = -Infinity;

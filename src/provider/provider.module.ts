@@ -55,7 +55,7 @@ export class ProviderModule {
     provider: ProxyProvider,
     config: AppConfig,
   ) {
-    // Removes the demand of replicas that were killed while their calls waited for a permit.
+    // Removes the rows of replicas that were killed while their calls waited for a permit.
     retention.add('demands', async () => {
       const gone = await queryRows(
         dataSource,

@@ -29,8 +29,8 @@ export abstract class ProxyProvider {
   ): Promise<string>;
 
   /**
-   * Lists all proxies bought under an order reference, including expired ones.
-   * @throws ListingIncomplete if the list is neither proven complete nor satisfies `isEnough`
+   * Lists all proxies bought under an order reference, including expired ones. @throws ListingIncomplete if
+   * the list is not proven complete and does not satisfy `isEnough`
    */
   abstract proxiesByReference(orderReference: string, options?: ListingOptions): Promise<ListedProxy[]>;
 
@@ -55,9 +55,8 @@ export abstract class ProxyProvider {
   abstract affords(cost: string): Promise<boolean>;
 
   /**
-   * Waits for a permit for one call. Calls that cost money do not wait themselves: a waiting order must not
-   * count as possibly bought.
-   * @throws ProviderUnavailable if there is no permit in time
+   * Waits for a permit for one call. Calls that cost money need a permit beforehand, because an order that
+   * waits must not count as possibly bought. @throws ProviderUnavailable if there is no permit in time
    */
   abstract waitForPermit(priority: CallPriority, maxWaitMs: number): Promise<RatePermit>;
 
@@ -84,7 +83,7 @@ export abstract class ProxyProvider {
 
   /**
    * Deletes a proxy permanently, without a refund. It may be retried: a refusal `not-found` confirms the
-   * deletion. Only refunded proxies are deleted: `src/proxy-refunds/proxy-deletions.ts`.
+   * deletion. Only `src/proxy-refunds/proxy-deletions.ts` calls it, for refunded proxies.
    */
   abstract deleteProxy(proxyId: string, options?: ReadOptions): Promise<void>;
 
@@ -191,7 +190,7 @@ export interface ProviderProxy {
   readonly port: string;
   readonly login: string;
   readonly password: string;
-  /** A `ProxyType`; `auto` for both protocols on one port; another word changes no stored type. */
+  /** `ProxyType`; `auto` for both protocols on one port; other words leave the stored type unchanged. */
   readonly type: string;
   readonly dateStart: Date;
   readonly dateEnd: Date;
@@ -204,7 +203,7 @@ export interface ListedProxy extends ProviderProxy {
   readonly version: IpVersion | null;
 }
 
-/** An unreadable row: unrelated to us, or malformed. */
+/** A row that cannot be read. It may be malformed, or unrelated to this service. */
 export interface UnreadRow {
   /** `null` if unreadable. */
   readonly id: string | null;

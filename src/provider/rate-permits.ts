@@ -10,8 +10,8 @@ import { NoPermitInTime } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
 
 /**
- * A call is sent within PERMIT_MS of its permit. Our window is longer than the provider's by MARGIN_MS; the
- * excess over PERMIT_MS allows for varying network delays.
+ * A call is sent within PERMIT_MS of its permit. Our window is longer than the provider's by MARGIN_MS:
+ * PERMIT_MS for calls that are sent late, and the remainder for varying network delays.
  */
 const PERMIT_MS = 60;
 const MARGIN_MS = 150;
@@ -164,7 +164,7 @@ export class RatePermits {
     this.announced = this.highest();
     const runner = this.dataSource.createQueryRunner();
     try {
-      // The permit's time starts after the wait for a connection, which may be long.
+      // Connect first: waiting for a connection may take long, and must not use up the permit's time.
       await runner.connect();
       const demand = this.demand();
       if (demand.length === 0) return undefined;
@@ -200,7 +200,7 @@ export class RatePermits {
     const giveBack = async () => {
       if (isGivenBack) return;
       isGivenBack = true;
-      // Undo the counts as well, as if the permit had never been granted. This priority goes next.
+      // Undo the counts of overtaken calls, too, as if nothing had been granted. This priority goes next.
       await this.tryToUpdate(
         `UPDATE rate_permits
             SET granted = array_remove(granted, $2::timestamptz),

@@ -35,7 +35,7 @@ export class GuardedTransport {
     onResponse: (response: http.IncomingMessage) => void,
   ): http.ClientRequest => {
     const call = (options.protocol === 'https:' ? https : http).request(options, onResponse);
-    // Without a body, end() writes the whole request. Postpone it until there are a socket and a permit.
+    // Without a body, end() writes the whole request. Postpone it until a socket and a permit are available.
     const write = call.end.bind(call);
     call.end = () => call;
     call.once('socket', () => void this.writeWithPermit(call, write));

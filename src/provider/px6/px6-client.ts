@@ -49,7 +49,7 @@ function isTooLong(json: unknown, { limit, count, ids }: Readonly<Record<string,
   return Object.keys(Object(list)).length > requested;
 }
 
-/** Removes the customer's secrets in place, which is faster than a copy. JSON omits undefined fields. */
+/** Sets the customer's secrets to undefined, which JSON omits. This is faster than a copy. */
 function withoutSecrets(json: unknown): unknown {
   if (typeof json !== 'object' || json === null) return json;
   if ('user' in json) json.user = undefined;

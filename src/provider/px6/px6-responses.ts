@@ -65,7 +65,7 @@ const isObject = (value: unknown): value is object =>
 
 const integer = field(readInteger);
 
-/** Roubles. Orders have lower limits than this maximum. */
+/** An amount in roubles. Orders have lower limits than this maximum. */
 const amount = field((value) => readDecimal(value, /^\d{1,9}(\.\d{1,12})?$/));
 
 /** The balance of our account, possibly negative. Unreadable balances are omitted. */

@@ -60,7 +60,7 @@ const PAGE_WAIT_MS = 60_000;
 /** Maximum number of unreadable rows and unknown proxy types that are logged, each once. */
 const MOST_NAMED = 1000;
 
-/** Time by which the balance has been read again. */
+/** `Retry-After` while funds are short, in seconds. The balance is read again within this time. */
 const SHORT_OF_FUNDS_RETRY_SECONDS = 5;
 
 const toProviderProxy = (proxy: Px6Proxy): ProviderProxy => ({
@@ -188,9 +188,9 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   /**
-   * Lists the proxies of an order reference. An empty first page proves that there are none, because no
-   * filter finds less than requested. Two kinds of rows show that the list may be incomplete: a row with
-   * another order reference (the filter finds more), and a row that appears twice (rows move between pages).
+   * Lists the proxies of an order reference. An empty first page proves that there are none: the provider's
+   * filter omits no match. Two kinds of rows show that the list may be incomplete: a row with another order
+   * reference (the filter is too wide), and a row that appears twice (rows move between pages).
    */
   async proxiesByReference(
     orderReference: string,
@@ -263,7 +263,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     }
   }
 
-  /** Calls a method, and retries once after too many calls. Reconciliation retries by itself. */
+  /** Calls a method, and retries once if there were too many calls. Reconciliation retries by itself. */
   private async read<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
