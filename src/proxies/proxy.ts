@@ -22,7 +22,7 @@ export interface Proxy extends ProxyFields {
   readonly userId: number;
   /** Purchase that delivered the proxy. */
   readonly orderId: number;
-  /** Time of the refund because the proxy did not work. The proxy stays withdrawn. */
+  /** Time when the proxy was refunded because it did not work. The proxy stays withdrawn. */
   readonly refundedAt: Date | null;
   /** Customer's own tags, as `normalTags()` returns them. */
   readonly tags: readonly string[];

@@ -43,7 +43,7 @@ export class EchoEndpoint {
     return { url: new URL(`?nonce=${nonce}`, url), nonce };
   }
 
-  /** Reads a response; null unless it is the echo endpoint's, with this nonce. */
+  /** Parses a response; null unless it comes from the echo endpoint and contains this nonce. */
   read(text: string, nonce: string): z.output<typeof verdict> | null {
     const { data } = verdict.safeParse(jsonOrUndefined(text));
     return data?.nonce === nonce ? data : null;

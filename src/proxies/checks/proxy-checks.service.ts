@@ -17,8 +17,8 @@ export type { ProxyToCheck };
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, checked_at`;
 
 /**
- * Maximum duration of a request through a proxy. Clients give up after ten seconds, and the echo endpoint is
- * checked before and after.
+ * Maximum duration of a request through a proxy. Clients give up after ten seconds, and checking the echo
+ * endpoint before and after also takes time.
  */
 const CHECK_TIMEOUT_MS = 7000;
 
@@ -89,8 +89,8 @@ export class ProxyChecksService {
   }
 
   /**
-   * Checks a proxy without storing the result or proving that the echo endpoint works: the caller compares
-   * other proxies. Does not count as a customer's request. Never rejects.
+   * Checks a proxy without storing the result or proving that the echo endpoint works: for that, the caller
+   * checks other proxies. Does not count as a customer's request. Never rejects.
    */
   async probe(proxy: ProxyToCheck): Promise<ProxyProbe> {
     const { url } = this.echo;

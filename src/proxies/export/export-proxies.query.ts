@@ -32,7 +32,7 @@ class ExportFilterQuery extends ProxyFilterFields {
   readonly active_only!: boolean;
 }
 
-/** Query of the specified export: two formats; unknown parameters are ignored. */
+/** Query of the export with the fixed contract: two formats; unknown parameters are ignored. */
 export class ExportProxiesQuery extends ExportFilterQuery {
   @StringField({
     description: '`json`, or `txt` for a line `host:port:login:password` per proxy',

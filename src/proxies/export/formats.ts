@@ -15,7 +15,7 @@ export interface ExportFormat {
   readonly end: string;
   /** Text of an export without proxies. Default: `start` and `end`. */
   readonly empty?: string;
-  /** Writes one proxy. PostgreSQL writes `json` and `lines`, several times as fast. */
+  /** Writes one proxy. PostgreSQL writes `json` and `lines`, because it is several times as fast. */
   readonly write: 'json' | 'lines' | ((proxy: ProxyOut) => string);
 }
 

@@ -33,7 +33,7 @@ const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter):
 /** Whether PostgreSQL writes a format. The thread that serves all requests writes other formats. */
 const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
 
-/** Whether the specification contains an export. Such exports are never refused. */
+/** Whether the fixed contract includes an export. Such exports are never refused. */
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
 /** Size of the cache, enough for the lists of 100,000 proxies. */
@@ -57,10 +57,10 @@ const MIN_BATCH = 100;
 const WRITTEN_AT_ONCE = 250;
 const READS_AT_ONCE = 8;
 const READS_OF_A_USER = 2;
-/** Number of proxies read at a time for all clients together. Clients that stop reading occupy memory. */
+/** Number of proxies read at a time for all clients together, to limit the memory of stalled clients. */
 const PROXIES_TOGETHER = 5000;
 
-/** Returns SQL for a time in UTC, to the second like the provider's. */
+/** Returns SQL for a time in UTC, with whole seconds as at the provider. */
 const isoSeconds = (column: string): string =>
   `replace(left(${column}::text, 19), ' ', 'T') || 'Z' AS ${column}`;
 

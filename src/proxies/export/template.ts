@@ -45,7 +45,7 @@ const CONTROL = /\p{Cc}/u;
 
 type Part = string | Value;
 
-/** Reason why a text is not a template. */
+/** Thrown for an invalid template. The message is the reason. */
 export class TemplateMistake extends Error {}
 
 const isPlaceholder = (name: string): name is keyof typeof VALUES => Object.hasOwn(VALUES, name);
@@ -76,7 +76,7 @@ function readTemplate(template: string): readonly Part[] {
   return parts;
 }
 
-/** Returns why a text is not a template; undefined if it is one. */
+/** Returns why a template is invalid; undefined if it is valid. */
 export function findTemplateMistake(template: string): string | undefined {
   try {
     readTemplate(template);

@@ -6,7 +6,7 @@ export interface ProxyFilter {
   readonly country: string | null;
   readonly version: IpVersion | null;
   readonly proxyType: ProxyType | null;
-  /** Whether the rental lasts and the provider has not withdrawn the proxy. */
+  /** Whether the rental is running and the provider has not withdrawn the proxy. */
   readonly active: boolean | null;
   /** Customer's own label (`descr` in JSON), matched as a whole. */
   readonly label: string | null;

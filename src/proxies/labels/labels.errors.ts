@@ -8,8 +8,8 @@ export class TooManyTags extends domainError(
 ) {}
 
 /**
- * Refuses a token with a daily limit. Renewal rules select proxies by labels and tags, and a token's limit
- * does not count renewals by rules.
+ * Refuses a token with a daily limit. Labels and tags decide which renewal rule applies to a proxy, and
+ * renewals by rules do not count towards the token's limit.
  */
 export class LimitedTokenCannotMoveRules extends domainError(
   'forbidden',

@@ -18,7 +18,7 @@ export class TooManyLinks extends domainError(
   (most: number) => `There are ${most} links already: delete some first`,
 ) {}
 
-/** Refuses a format together with a template. Clients may send the default of `format` with a template. */
+/** Refuses a template together with a format other than the default. */
 export class FormatBesideTemplate extends RequestInvalid {
   constructor(template: string) {
     const error = 'send either format or template, not both';
@@ -30,7 +30,7 @@ export class FormatBesideTemplate extends RequestInvalid {
 
 export class LinkExpiryInPast extends domainError('bad-request', 'expires_at must lie in the future') {}
 
-/** A link inherits the restrictions of the token that creates it. */
+/** Refuses a link that would allow more than the token that creates it. */
 export class LinkWiderThanToken extends domainError(
   'forbidden',
   /** @param fields the request's wider fields */
