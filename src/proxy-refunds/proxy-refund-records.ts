@@ -62,7 +62,7 @@ export type ProxyRefundObstacle =
   | 'withdrawn'
   | 'prolonged';
 
-/** Minutes after delivery during which a failing proxy may not be set up yet. */
+/** Minutes after delivery during which a proxy may fail only because it is not set up yet. */
 const MINUTES_AFTER_DELIVERY = 10;
 /** SQL for the longest pause between two checks. */
 const LONGEST_PAUSE = `(SELECT make_interval(mins => greatest(${MINUTES_AFTER_DELIVERY}, 2 * minutes_between))
@@ -78,7 +78,7 @@ export class ProxyRefundRecords {
     notifier: Notifier,
     retries: Retries,
   ) {
-    // Checks that are rescheduled stay apart from earlier ones: simultaneous failures prove nothing.
+    // Keep rescheduled checks apart from earlier ones: several failures at the same time prove nothing.
     retries.add({
       table: 'proxy_refunds',
       column: 'next_check_at',
@@ -105,8 +105,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Reads the facts of a proxy's refund. After a refusal as `prolonged`, a new request counts as made at the
-   * time of the first request.
+   * Reads the facts of a proxy's refund. If earlier requests were refused as `prolonged`, a new request
+   * counts as made at the time of the first of them.
    */
   facts({ id, userId }: Proxy): Promise<ProxyRefundFacts> {
     return queryRow(
@@ -200,8 +200,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Refunds what the rule allows. Locks the rule, so that the decision counts all earlier ones and follows
-   * each confirmed change of the rule. @returns the obstacle that prevented the refund
+   * Refunds what the rule allows. Locks the rule, so that the decision takes account of all earlier decisions
+   * and confirmed changes of the rule. @returns the obstacle that prevented the refund
    */
   async refundByRule(id: number): Promise<ProxyRefundObstacle | null> {
     const obstacle = await inTransaction(this.dataSource, async (manager) => {
@@ -231,7 +231,7 @@ export class ProxyRefundRecords {
     return limit;
   }
 
-  /** Locks a refund until the transaction ends. @returns whether it is in the state */
+  /** Locks a refund until the transaction ends. @returns whether the refund is in `state` */
   async lock(id: number, state: ProxyRefundState, manager: EntityManager): Promise<boolean> {
     const locked = await queryRows(
       manager,

@@ -86,7 +86,7 @@ export class ProxyRefundsJob {
     }
   }
 
-  /** Advances a refund. @returns whether as many checks have failed as the rule requires */
+  /** Leaves a refund to staff, postpones it or checks it. @returns whether enough checks have failed */
   private async isProven(refund: DueProxyRefund, rule: RefundRule): Promise<boolean> {
     const { id, isWithdrawn, isLate, isConfirmed, failures } = refund;
     if (!rule.enabled) await this.leaveToStaff(id, 'rule-disabled');

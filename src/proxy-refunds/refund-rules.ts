@@ -51,7 +51,7 @@ export class RefundRules {
   }
 }
 
-/** Describes how a missing condition can be fulfilled. */
+/** Explains to the customer which condition is not met, and how to meet it. */
 export function fulfilmentOf(refusal: ProxyRefundRefusal, rule: RefundRuleOut): string {
   switch (refusal) {
     case 'proxy-works':
