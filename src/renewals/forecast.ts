@@ -33,7 +33,7 @@ export interface ForecastFunds extends Omit<RenewalFunds, 'budgetLeft'> {
 export interface ForecastHour {
   /** Start of the hour; the current time for the first hour. */
   readonly at: Date;
-  /** Decisions in the announced order. */
+  /** Decisions, ordered by expiry. */
   readonly decisions: readonly RenewalDecision<Rental>[];
   /** Available balance after these decisions. */
   readonly available: Money;
@@ -102,7 +102,7 @@ export async function runForecast(
     }
     const nextMonth = nextMonthOf(at);
     const decisions: RenewalDecision<Rental>[] = [];
-    // Slices of the announced order, decided in sequence, give the same decisions as one pass.
+    // Sorted by expiry, the rentals can be decided slice by slice with the same results as in one pass.
     for await (const some of inSlices(dueNow.sort(inAnnouncedOrder), ITEMS_AT_ONCE)) {
       for (const decision of decideRenewals({ now: at, available, budgetLeft, obstacle }, some)) {
         const { candidate } = decision;

@@ -74,7 +74,7 @@ export type RenewalDecision<One extends RenewalCandidate = RenewalCandidate> =
 
 /**
  * Returns when a rental's renewal becomes due, rounded down to a full hour. Renewals of the same hour are
- * decided together, in the announced order.
+ * decided together, ordered by expiry.
  */
 export function renewalDueAt(dateEnd: Date, hoursBefore: number): Date {
   return new Date(Math.floor(dateEnd.getTime() / HOUR_MS - hoursBefore) * HOUR_MS);
@@ -93,16 +93,16 @@ export const lastTryAt = (dateEnd: Date): Date => new Date(dateEnd.getTime() - L
 export const monthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth(), 1));
 
-/** Compares by expiry, then by id: the announced order. */
+/** Compares by expiry, then by id: the order announced to customers. */
 export const inAnnouncedOrder = (one: RenewalCandidate, other: RenewalCandidate): number =>
   one.dateEnd.getTime() - other.dateEnd.getTime() || one.proxyId - other.proxyId;
 
 /**
- * Decides which of a user's due renewals are executed now, in the job and in the forecast. Money is spent in
- * the announced order. A renewal that the money does not cover is skipped, so that an expensive proxy does
- * not block the next ones.
+ * Decides which of a user's due renewals are executed now, in the job and in the forecast. Money is spent
+ * first on the rentals that expire first. A renewal that the money does not cover is skipped, so that an
+ * expensive proxy does not block the next ones.
  * @param candidates all of one user, in any order
- * @returns a decision for each candidate, in the announced order
+ * @returns a decision for each candidate, ordered by expiry
  */
 export function decideRenewals<One extends RenewalCandidate>(
   means: RenewalFunds,

@@ -66,8 +66,7 @@ export const eventData = (row: string, more: string): string =>
 
 /**
  * Returns SQL for the next attempt of a skipped renewal. The delay grows with the attempts for the same
- * reason. Retry times coincide, so that renewals waiting for money are decided together, in the announced
- * order.
+ * reason. Retry times coincide, so that renewals waiting for money are decided together, ordered by expiry.
  * @param tries SQL for the number of skips for this reason
  */
 const nextTry = (tries: string): string => `
@@ -183,8 +182,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Finds due renewals whose customers were reminded, by due time and then in the announced order. If a newer
-   * rule makes a renewal due later, it is removed and planned again.
+   * Finds due renewals whose customers were reminded, by due time and then by expiry. If a newer rule makes a
+   * renewal due later, it is removed and planned again.
    */
   findDue(limit: number): Promise<DueRenewal[]> {
     return queryRows(
