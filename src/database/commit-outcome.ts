@@ -13,7 +13,7 @@ const LONGEST_PAUSE_MS = 500;
 const sessionsByClient = new WeakMap<object, Session>();
 const sessionsByError = new WeakMap<Error, Session>();
 
-/** Thrown if the service cannot find out whether a statement was committed or still will be. */
+/** Thrown if the service cannot find out whether a statement was, or still will be, committed. */
 export class StatementOutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super(`the statement's outcome is unknown: ${messageOf(cause)}`, { cause });
@@ -21,7 +21,7 @@ export class StatementOutcomeUnknown extends Error {
   }
 }
 
-/** Reads and stores a new connection's session. @throws Error if the connection must not be used */
+/** Records the server session of a new connection. @throws Error if the connection must not be used */
 export async function identifySession(client: Client, settings: SessionSettings): Promise<void> {
   const session = await prepareSession(client, settings);
   if (session) sessionsByClient.set(client, session);
@@ -66,7 +66,7 @@ export async function resolveCommitOutcome<Found>(
   }
 }
 
-/** Limits a wait for a database that may not respond. The work continues, but its result is ignored. */
+/** Limits the wait for a database that may not respond. The work continues, but its result is dropped. */
 async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): Promise<Result> {
   const result = work();
   const isInTime = await isOverWithin(Math.max(giveUpAtMs - performance.now(), 0), result);
@@ -74,7 +74,7 @@ async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): 
   return result;
 }
 
-/** Terminates a statement's session. Returns whether the session had already ended. */
+/** Terminates the session of a failed statement. Returns whether the session had already ended. */
 async function isSessionOver(dataSource: DataSource, error: unknown): Promise<boolean> {
   const session = error instanceof Error ? sessionsByError.get(error) : undefined;
   if (!session) throw new Error('the session of the statement is not known');

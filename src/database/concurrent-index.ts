@@ -12,7 +12,7 @@ export async function createIndexConcurrently(
   definition: string,
   { unique = false } = {},
 ): Promise<void> {
-  // The build waits for every open transaction, but blocks no statement meanwhile.
+  // The build waits for every open transaction, but blocks no other statement while it waits.
   await runner.query('SET lock_timeout = 0');
   const [existing] = await queryRows<{ valid: boolean }>(
     runner,

@@ -7,13 +7,13 @@ import { ServiceClient } from './service-client';
 export const connectionPool = (dataSource: DataSource): Pool =>
   (dataSource.driver as PostgresDriver).master as Pool;
 
-/** Creates an unconnected client outside the pool, with the options of the pool's clients. */
+/** Creates an unconnected client outside the pool, with the same options as the pool's clients. */
 export function clientOutsideThePool(dataSource: DataSource, changes: ClientConfig = {}): Client {
   const { options } = connectionPool(dataSource);
   return new Client({ ...options, password: options.password, keepAlive: true, ...changes });
 }
 
-/** Calls a function after each commit of this process that has written events. */
+/** Calls a function after each commit by this process of a transaction that wrote events. */
 export function onEventsWritten(dataSource: DataSource, call: () => void): void {
   connectionPool(dataSource).on('release', (_error, client) => {
     if (!(client instanceof ServiceClient) || !client.hasWrittenEvents) return;

@@ -9,14 +9,14 @@ export const migrations: readonly (new () => object)[] = [Baseline1768000000000]
 const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
 const DEFAULT_LOCK_TIMEOUT_SECONDS = 10;
-/** Additional seconds to wait for a response after the statement timeout. A commit waits for the standby. */
+/** Seconds to wait for a response beyond the statement timeout, because a commit waits for the standby. */
 const RESPONSE_GRACE_SECONDS = 5;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Session settings in the form in which the server shows them, or a prefix of that form. The server enforces
- * the limits: pg's own `query_timeout` would return a connection with an open transaction to the pool, and
- * the next user would commit the failed transaction's changes.
+ * Session settings as the server displays them, or a prefix of that. The server enforces the time limits:
+ * pg's own `query_timeout` would return a connection with an open transaction to the pool, and the next user
+ * would commit the failed transaction's changes.
  */
 const SETTINGS = {
   idle_in_transaction_session_timeout: '30s',
@@ -25,7 +25,7 @@ const SETTINGS = {
   DateStyle: 'ISO',
 };
 
-/** Gives keys PostgreSQL's default names, for the migrations table, which TypeORM creates itself. */
+/** Names primary keys as PostgreSQL does. Needed for the migrations table, which TypeORM creates itself. */
 class NamingStrategy extends DefaultNamingStrategy {
   override primaryKeyName(table: Table | string): string {
     return `${typeof table === 'string' ? table : table.name}_pkey`;

@@ -26,7 +26,7 @@ const STATEMENT = `
   SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS "isReadOnly",
          ${SCHEMA_STATE}`;
 
-/** Queries the state of the database at most twice a second, on a connection outside the busy pool. */
+/** Reads the state of the database at most twice a second, outside the pool, which may be busy. */
 export class DatabaseProbe {
   private connection: { readonly client: Client; readonly socket: Socket } | undefined;
   private latest: { readonly queriedAtMs: number; readonly state: Promise<DatabaseState> } | undefined;
@@ -47,7 +47,7 @@ export class DatabaseProbe {
   close(): void {
     const { client } = this.connection ?? {};
     this.connection = undefined;
-    // Not awaited: pg never reports the end of a lost connection.
+    // Not awaited, because pg never reports the end of a lost connection.
     client?.end().catch(() => undefined);
   }
 
@@ -80,7 +80,7 @@ export class DatabaseProbe {
     });
     const connection = { client, socket };
     this.connection = connection;
-    // An error between two queries means that the connection was lost: the last state is no longer true.
+    // An error between queries means that the connection was lost, so the last state may be wrong.
     client.on('error', () => {
       if (!this.isQuerying) this.latest = undefined;
       this.drop(connection);

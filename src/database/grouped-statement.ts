@@ -45,10 +45,10 @@ export function groupedStatement<Item, Result>(
   return (item) => loader.load({ item }).then((result) => result);
 }
 
-/** Maximum number of keys in a lookup, more than the requests that start in one turn of the event loop. */
+/** Maximum number of keys in a lookup, more than requests start in one turn of the event loop. */
 const MAX_KEYS = 200;
 
-/** Maximum wait for the previous lookup. Lookups are faster, unless the database is busy. */
+/** Maximum wait for the previous lookup. A lookup takes longer only if the database is busy. */
 const MAX_WAIT_MS = 5;
 
 /**

@@ -3,7 +3,7 @@ import { type Checksums, checksumsOf, type Release } from './release';
 import type { SchemaState } from './schema-version';
 import { hasSqlState, queryRows } from './sql';
 
-/** SQLSTATE of a CREATE OR REPLACE FUNCTION that would change the result type; it requires a DROP. */
+/** SQLSTATE if CREATE OR REPLACE FUNCTION would change the result type, which requires a DROP. */
 const INVALID_FUNCTION_DEFINITION = '42P13';
 
 /**
@@ -19,7 +19,7 @@ export async function installFunctions(
   const changed = changedNames(checksums, installed.checksums);
   if (changed.length === 0 && release.number === installed.release) return;
   const before = new Set((await findObjects(runner, changed)).map(({ version }) => version));
-  // A function may call a function that is installed after it; a trigger may not.
+  // A function may call a function that is installed later; a trigger's function must exist.
   await runner.query('SET LOCAL check_function_bodies = off');
   const hasTrigger = (name: string): boolean => /EXECUTE FUNCTION/.test(release.functions[name] ?? '');
   for (const name of [...changed].sort((a, b) => Number(hasTrigger(a)) - Number(hasTrigger(b)))) {
@@ -51,12 +51,12 @@ async function install(runner: QueryRunner, name: string, text: string): Promise
 }
 
 interface Installed {
-  /** A text that changes with each CREATE OR REPLACE. */
+  /** Changes with each CREATE OR REPLACE. */
   readonly version: string;
   readonly drop: string;
 }
 
-/** Finds the triggers, and then the functions, of these function names. */
+/** Finds the functions with these names, preceded by the triggers that execute them. */
 const findObjects = (runner: QueryRunner, names: readonly string[]): Promise<Installed[]> =>
   queryRows(
     runner,

@@ -8,17 +8,17 @@ import { differenceOf, MISSING_FUNCTIONS, readSchemaState, type SchemaState } fr
 import { createRoleStatement, grantServiceRole } from './service-role';
 import { hasSqlState, type Queryable, queryRow, queryRows } from './sql';
 
-/** The key of the advisory lock under which migrations run, an arbitrary constant. */
+/** Key of the advisory lock for migrations, an arbitrary constant. */
 const MIGRATION_LOCK = 7_283_001;
 const OLDEST_SERVER_VERSION = 150_000;
 
 const POLL_MS = 200;
 /** Pause between two checks whether another process has migrated. */
 const WAIT_MS = 500;
-/** Maximum wait for a table's lock. Other statements on the table queue behind the wait. */
+/** Maximum wait for a table's lock, during which other statements on the table queue up. */
 const LOCK_TIMEOUT_SECONDS = 1;
 const LOCK_RETRY_MS = 3000;
-/** Maximum total time of attempts to get a table's lock, longer than the reads of an export or an audit. */
+/** Maximum total time of attempts to lock a table, longer than an export or an audit reads it. */
 const LOCK_PATIENCE_MS = 10 * 60_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -28,7 +28,7 @@ const PENDING =
 
 export interface DatabaseAddress {
   readonly url: string;
-  /** The owner's URL; undefined if the service's role owns the tables. */
+  /** URL of the tables' owner; undefined if the service's role owns them. */
   readonly ownerUrl?: string | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function migrate(
   release: Release = thisRelease(),
 ): Promise<string[]> {
   const dataSource = new DataSource({
-    // No statement timeout: building an index of a large table may exceed it.
+    // Without a statement timeout, because building an index on a large table may exceed it.
     ...dataSourceOptions({
       url: ownerUrl ?? url,
       poolSize: 2,
@@ -146,8 +146,8 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
 }
 
 /**
- * Takes the advisory lock by polling. A waiting statement would be an open transaction, for which the lock
- * holder's CREATE INDEX CONCURRENTLY would wait: a deadlock.
+ * Takes the advisory lock by polling. A statement waiting for the lock would be an open transaction, for
+ * which the holder's CREATE INDEX CONCURRENTLY would wait: a deadlock.
  */
 async function takeLock(holder: Queryable): Promise<void> {
   const take = () =>
@@ -157,7 +157,7 @@ async function takeLock(holder: Queryable): Promise<void> {
 
 /**
  * Runs the pending migrations in the session that holds the lock. If a failover ends the session, another
- * process may get the lock at the new primary, and this process stops migrating.
+ * process may get the lock at the new primary, and this process must stop migrating.
  */
 async function runMigrations(dataSource: DataSource, holder: QueryRunner): Promise<void> {
   const executor = new MigrationExecutor(dataSource, holder);
@@ -165,7 +165,7 @@ async function runMigrations(dataSource: DataSource, holder: QueryRunner): Promi
   await executor.executePendingMigrations();
 }
 
-/** Runs work and retries it if it does not get a table's lock in time. Failed work is rolled back. */
+/** Runs work, and retries it if it cannot lock a table in time. Failed work is rolled back. */
 async function runPatiently(holder: Queryable, work: () => Promise<void>): Promise<void> {
   const patientUntilMs = performance.now() + LOCK_PATIENCE_MS;
   for (;;) {

@@ -5,20 +5,20 @@ import { messageOf } from '../common';
 import { clientOutsideThePool } from './connection-pool';
 import { queryRows } from './sql';
 
-/** Maximum number of ids, of up to 17 bytes each, in a payload of less than 8000 bytes. */
+/** Maximum number of ids in a notification. An id takes up to 17 bytes, and a payload must be below 8000. */
 const IDS_PER_PAYLOAD = 400;
 const CHANNEL = 'changed_rows';
 const POLL_INTERVAL_MS = 1000;
-/** Maximum wait at a replica that is about to stop. The caller should move to another replica. */
+/** Maximum wait while the replica is preparing to stop. The caller should move to another replica. */
 const LONGEST_WAIT_DRAINING_MS = 1000;
 
-/** Receives the ids of changed rows. Receives `undefined` each second, because notifications may be lost. */
+/** Receives the ids of changed rows and, each second, `undefined`, because notifications may be lost. */
 export type NotificationListener = (ids: ReadonlySet<number> | undefined) => void;
 
 /**
- * Notifies all processes of changed rows of any kind, by LISTEN and NOTIFY, on one connection outside the
- * pool. All listeners also poll: notifications are lost without that connection, and behind a pooler that
- * does not keep sessions. It also ends the waits of readers when the replica stops.
+ * Notifies all processes of changed rows, by LISTEN and NOTIFY, on one connection outside the pool. All
+ * listeners also poll, because notifications are lost while that connection is down, and behind a pooler that
+ * does not keep sessions. Also ends the waits of readers when the replica stops.
  */
 @Injectable()
 export class Notifier implements OnModuleDestroy {
@@ -37,7 +37,7 @@ export class Notifier implements OnModuleDestroy {
     if (this.client) this.drop(this.client, 'closed');
   }
 
-  /** Subscribes a listener to changes of one kind of rows, whose name is a single word. */
+  /** Subscribes a listener to changes of a kind of rows. `kind` is a single word. */
   listen(kind: string, listener: NotificationListener): void {
     this.listeners.push({ kind, listener });
     if (this.polling || this.state === 'closed') return;
@@ -45,7 +45,7 @@ export class Notifier implements OnModuleDestroy {
     this.polling = setInterval(() => this.poll(), POLL_INTERVAL_MS);
   }
 
-  /** Sends a notification in the background, in its own transaction: PostgreSQL serializes such commits. */
+  /** Sends a notification in the background, in its own transaction, because such commits are serialized. */
   send(kind: string, ids: readonly number[]): void {
     const payloads = Array.from({ length: Math.ceil(ids.length / IDS_PER_PAYLOAD) }, (_, at) =>
       [kind, ...ids.slice(at * IDS_PER_PAYLOAD, (at + 1) * IDS_PER_PAYLOAD)].join(','),
@@ -57,7 +57,9 @@ export class Notifier implements OnModuleDestroy {
     ]).catch((error: unknown) => this.logger.debug(`a notification was not sent: ${messageOf(error)}`));
   }
 
-  /** Resolves when the wait ends, time is over, the client hangs up, or the replica stops. Never rejects. */
+  /**
+   * Resolves on a call of `end`, after the time, on disconnection, or when the replica stops. Never rejects.
+   */
   async untilEnded(timeoutMs: number, hungUp: AbortSignal, begin: (end: () => void) => void): Promise<void> {
     if (this.state === 'ended' || this.state === 'closed') return;
     const longestMs = this.state === 'draining' ? LONGEST_WAIT_DRAINING_MS : Infinity;
@@ -76,18 +78,18 @@ export class Notifier implements OnModuleDestroy {
     this.waits.delete(end);
   }
 
-  /** Whether the replica is stopping, so that readers should move to another one. */
+  /** Whether the replica is stopping. If so, readers should move to another one. */
   get isEnding(): boolean {
     return this.state !== 'open';
   }
 
-  /** Ends all waits of readers and shortens new ones, because the replica is about to stop. */
+  /** Prepares to stop: ends all waits of readers, and shortens new ones. */
   drain(): void {
     if (this.state === 'open') this.state = 'draining';
     for (const end of this.waits) end();
   }
 
-  /** Ends all waits of readers and refuses new ones. */
+  /** Ends all waits of readers, and refuses new ones. */
   end(): void {
     this.state = 'ended';
     for (const end of this.waits) end();
@@ -120,7 +122,7 @@ export class Notifier implements OnModuleDestroy {
     if (client !== this.client) return;
     this.client = undefined;
     if (this.state !== 'closed') this.logger.debug(`no connection for notifications: ${messageOf(why)}`);
-    // Not awaited: pg never reports the end of a lost connection.
+    // Not awaited, because pg never reports the end of a lost connection.
     client.end().catch(() => undefined);
   }
 }

@@ -4,7 +4,7 @@ import { connectionPool } from './connection-pool';
 import { isPlanOutdated, retryUndone } from './retry-undone';
 import { isSessionLost, type Queryable, queryRows, requireRow } from './sql';
 
-/** Names of prepared statements by their text, the same on every connection. */
+/** Names of prepared statements, by statement text. All connections use the same names. */
 const names = new Map<string, string>();
 let latestName = 0;
 
@@ -14,12 +14,12 @@ function nameOf(statement: string): string {
   return name;
 }
 
-/** Ignores the client's error event, which would end the process. The query reports a lost connection. */
+/** Ignores the client's error event, which would end the process. The query reports the error anyway. */
 const ignore = (): void => undefined;
 
 /**
  * Runs a frequent statement, which each connection parses only once. The text must be constant: every
- * connection keeps all texts. In a transaction, the statement is not prepared. @throws QueryFailedError
+ * connection keeps all texts. Inside a transaction, the statement is not prepared. @throws QueryFailedError
  */
 export async function preparedRows<Row>(
   queryable: Queryable,
@@ -53,7 +53,7 @@ async function runPrepared<Row>(
     return rows as Row[];
   } catch (error) {
     dataSource.logger.logQueryError(String(error), statement, values);
-    // Under a new name, every connection parses the statement again.
+    // Drop the name: under a new name, every connection parses the statement again.
     if (isPlanOutdated(error) && names.get(statement) === name) names.delete(statement);
     isLost = isSessionLost(error);
     const failure = new QueryFailedError(statement, values, error as Error);

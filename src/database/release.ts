@@ -5,15 +5,15 @@ import { SERVICE_VERSION } from '../common';
 import { migrations } from './data-source-options';
 
 const FUNCTIONS = join(__dirname, 'functions');
-/** Exclusive upper limit of each number in a version. */
+/** Exclusive upper bound of each number in a version. */
 const NUMBERS = 1000;
 
-/** Contents of a version that are installed in the database. */
+/** The contents of a version of the service that the database stores. */
 export interface Release {
-  /** A number that grows with each version: 1.2.3 becomes 1002003. */
+  /** The version as a number, which grows with each version: 1.2.3 becomes 1002003. */
   readonly number: number;
   readonly migrations: readonly (new () => object)[];
-  /** The texts of functions and their triggers, by function name. */
+  /** The texts of the functions, including their triggers, by function name. */
   readonly functions: Readonly<Record<string, string>>;
 }
 

@@ -2,21 +2,21 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
 
-/** SQLSTATEs of errors that roll back a whole transaction because of a concurrent transaction. */
+/** SQLSTATEs of errors that roll back a whole transaction because of a concurrent one. */
 const DEADLOCK = '40P01';
 const SERIALIZATION_FAILURE = '40001';
 
 const FEATURE_NOT_SUPPORTED = '0A000';
 
 const MOST_TRIES = 3;
-/** Maximum pause before a retry, long enough for the other transaction to finish. */
+/** Maximum pause before a retry, long enough for the concurrent transaction to finish. */
 const LONGEST_PAUSE_MS = 100;
 
 const logger = new Logger('Database');
 
 /**
- * Whether a column's new type has outdated a prepared statement. Error texts are translated, `routine` is
- * not.
+ * Whether a prepared statement failed because a column's type has changed. `routine` identifies the error,
+ * because its text may be translated.
  */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, routine } = error as { code?: string; routine?: string };
@@ -24,7 +24,7 @@ export function isPlanOutdated(error: unknown): boolean {
 }
 
 /**
- * Retries work that was rolled back by a deadlock, a serialization failure or an outdated plan.
+ * Retries work that was rolled back because of a deadlock, a serialization failure or an outdated plan.
  * @param run a single statement or a whole transaction, never a part of a transaction
  */
 export async function retryUndone<Result>(run: () => Promise<Result>): Promise<Result> {

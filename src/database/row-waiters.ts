@@ -6,8 +6,8 @@ import type { Notifier } from './notifier';
 export type WaitsByRow<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
 
 /**
- * Lets requests wait for changes of one kind of rows. Waits see this process's changes at once, other
- * replicas' changes after a notification, and missed changes by one statement each second.
+ * Lets requests wait for changes of one kind of rows. A wait sees changes by this process at once, and other
+ * replicas' changes after a notification. A statement each second finds missed changes.
  */
 export class RowWaiters<Row extends { readonly id: number }> {
   private readonly logger = new Logger(RowWaiters.name);
@@ -29,7 +29,9 @@ export class RowWaiters<Row extends { readonly id: number }> {
     return [...this.waits.values()].reduce((count, { size }) => count + size, 0);
   }
 
-  /** Begins to wait for changes of a row. The caller must close the wait. `see` receives each read row. */
+  /**
+   * Begins to wait for changes of a row. The caller must close the wait. `see` receives each read of the row.
+   */
   open(id: number, see?: (row: Row) => void): RowWait<Row> {
     if (!this.isListening) this.listen();
     const wait = new RowWait<Row>(this.notifier, see, () => {
@@ -41,7 +43,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     return wait;
   }
 
-  /** Waits once for a row. See {@link RowWait.until}. */
+  /** Waits for one change of a row. See {@link RowWait.until}. */
   async until(
     id: number,
     isOver: (row: Row) => boolean,
@@ -66,7 +68,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     await this.look(ids.filter((id) => !shown.has(id)));
   }
 
-  /** Reads the given rows if this process awaits them. Never rejects. */
+  /** Reads those of the given rows that this process is waiting for. Never rejects. */
   async look(ids: Iterable<number>): Promise<void> {
     const awaited = new Map<number, ReadonlySet<RowWait<Row>>>();
     for (const id of ids) {
@@ -98,7 +100,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 }
 
-/** One or several consecutive waits for a row. A change between two waits ends the next one at once. */
+/** One wait for a row, or several in succession. A change between two waits ends the next one at once. */
 export class RowWait<Row> {
   row: Row | undefined;
   private check: (() => void) | undefined;
@@ -115,7 +117,7 @@ export class RowWait<Row> {
     this.check?.();
   }
 
-  /** Returns whether the awaited row appeared in time, while the client was connected. Never rejects. */
+  /** Returns whether the expected row appeared in time, while the client was connected. Never rejects. */
   async until(isOver: (row: Row) => boolean, timeoutMs: number, hungUp: AbortSignal): Promise<boolean> {
     const isOverNow = (): boolean => this.row !== undefined && isOver(this.row);
     if (isOverNow()) return true;

@@ -3,7 +3,7 @@ import { migrations } from './data-source-options';
 import { type Checksums, RELEASE_NUMBER } from './release';
 import { type Queryable, queryRow } from './sql';
 
-/** The state of a database's schema. */
+/** The content of a database's schema. */
 export interface SchemaState {
   /** The names of the applied migrations. */
   readonly applied: readonly string[];
@@ -12,22 +12,22 @@ export interface SchemaState {
   readonly checksums: Checksums;
 }
 
-/** The columns and the table of a {@link SchemaState}, for a SELECT. */
+/** Select list and FROM clause that return a {@link SchemaState}. */
 export const SCHEMA_STATE = `
   ARRAY(SELECT name::text FROM migrations ORDER BY id) AS applied, release, checksums
     FROM installed_functions`;
 
 export const EMPTY_STATE: SchemaState = { applied: [], release: 0, checksums: {} };
 
-/** The differences between a database's schema and this version's schema. */
+/** How a database's schema differs from the schema of this version. */
 export interface SchemaDifference {
-  /** Pending migrations and functions. If there are any, the schema is older than this version needs. */
+  /** Pending migrations and functions. If there are any, this version cannot use the schema. */
   readonly missing: readonly string[];
-  /** Applied migrations of a later version, which runs concurrently or ran before. */
+  /** Applied migrations that belong to a later version, which runs concurrently or ran before. */
   readonly unknown: readonly string[];
 }
 
-/** The entry for missing functions among the pending migrations. */
+/** Entry in the list of pending migrations for missing functions. */
 export const MISSING_FUNCTIONS = `functions of ${SERVICE_VERSION}`;
 
 export function differenceOf({ applied, release }: SchemaState): SchemaDifference {

@@ -1,24 +1,24 @@
 import { Client, type ClientConfig } from 'pg';
 
-/** PostgreSQL function that reports a cancelled wait for a commit. The warning's text is translated. */
+/** PostgreSQL function that warns of a canceled wait for a commit. The warning's text may be translated. */
 const WAIT_OF_A_COMMIT = 'SyncRepWaitForLSN';
-/** SQLSTATE of the notice that a statement has written events. */
+/** SQLSTATE of the notice by which a statement reports that it has written events. */
 const EVENTS_WRITTEN = 'PRX01';
 const READ_ONLY = '25006';
 const CANNOT_CONNECT = '57P03';
 
-/** Maximum wait for a new connection's first response. A server that takes longer hangs. */
+/** Maximum wait for the first response on a new connection. A server that takes longer hangs. */
 const GREETING_MS = 5000;
 
 /** Options for the service's connections, in addition to pg's. */
 export interface ServiceClientConfig extends ClientConfig {
-  /** Maximum wait for a response; 0 for no limit. It must exceed the server's statement timeout. */
+  /** Maximum wait for a response; 0 for no limit. It must be longer than the server's statement timeout. */
   readonly responseTimeoutMs?: number;
 }
 
 /**
- * Thrown for a commit whose wait for the standby was cancelled. The commit is visible, but a failover may
- * undo it. The error has no SQLSTATE, so that it counts as a statement without a response.
+ * Thrown for a commit whose wait for the standby was canceled. The commit is visible, but a failover may undo
+ * it. The error has no SQLSTATE, so that it is treated like a statement without a response.
  */
 export class CommitNotOnStandby extends Error {
   constructor() {
@@ -27,7 +27,7 @@ export class CommitNotOnStandby extends Error {
   }
 }
 
-/** Thrown if the connection leads to a standby, or to a primary that refuses writes. */
+/** Thrown if the server is a standby, or a primary that refuses writes. */
 class DatabaseReadOnly extends Error {
   readonly code = READ_ONLY;
 
@@ -52,14 +52,14 @@ class SessionSettingsLost extends Error {
 }
 
 /**
- * A connection of the service to a database that may fail over. It closes itself, so that the pool opens
- * another one, if a commit may not be on the standby, the server refuses writes because it is no longer the
- * primary, or no response arrives: a machine that hangs or is gone closes no connection.
+ * A connection to a database that may fail over. It closes itself, so that the pool opens another one, if a
+ * commit may not be on the standby, if the server refuses writes because it is no longer the primary, or if
+ * no response arrives, because a machine that hangs or is gone closes no connection.
  */
 export class ServiceClient extends Client {
   private readonly responseTimeoutMs: number;
   private isCommitUncertain = false;
-  /** Whether the code that currently uses the connection has written events. */
+  /** Whether the connection's current user has written events. */
   hasWrittenEvents = false;
 
   constructor(config: ServiceClientConfig = {}) {
@@ -70,7 +70,7 @@ export class ServiceClient extends Client {
       if (code === EVENTS_WRITTEN) this.hasWrittenEvents = true;
     });
     const query = this.query.bind(this) as (...parameters: unknown[]) => unknown;
-    // Overriding the method would require copying all of pg's signatures.
+    // A property, because overriding the method would require copying all of pg's signatures.
     this.query = ((...parameters: unknown[]) => {
       const response = query(...parameters);
       return response instanceof Promise ? this.watch(response) : response;
@@ -92,20 +92,20 @@ export class ServiceClient extends Client {
     }
   }
 
-  /** Closes the connection instead of reusing it. A running statement loses its response. */
+  /** Closes the connection instead of reusing it. A running statement gets no response. */
   drop(): void {
     this.end().catch(() => undefined);
   }
 }
 
-/** A session of the server. A later session may reuse the process id. */
+/** A server session. A later session may have the same process id. */
 export interface Session {
   readonly pid: number;
   readonly startedAt: string;
 }
 
 /**
- * Reads a new connection's session. The process id is queried, because a pooler reports a different one.
+ * Reads the session of a new connection. Queries the process id, because a pooler reports a different one.
  * @throws DatabaseReadOnly if the server is a standby, whose rows may be old
  * @throws SessionSettingsLost if a pooler or the URL has changed the settings
  */

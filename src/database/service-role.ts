@@ -4,7 +4,7 @@ import { type Queryable, queryRow, queryRows } from './sql';
 
 const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
 
-/** Rights of the service's role on tables for which they are not simply to read and write rows. */
+/** The service role's rights on tables where it may not simply read and write all rows. */
 const RIGHTS: Readonly<Record<string, string>> = {
   accounts: 'SELECT, UPDATE (low_balance)',
   audit_runs: 'SELECT, INSERT, DELETE',
@@ -37,7 +37,7 @@ const FUNCTIONS = [
   'erase_audit_lines(bigint, boolean)',
 ];
 
-/** Returns a statement that creates a database URL's role, with its password, if the role is missing. */
+/** Returns a statement that creates a database URL's role, with its password, unless the role exists. */
 export function createRoleStatement(url: string): string {
   const { username, password } = new URL(url);
   const name = escapeLiteral(decodeURIComponent(username));
@@ -52,7 +52,7 @@ export function createRoleStatement(url: string): string {
     END $create_role$`;
 }
 
-/** Returns the stored form of a password (RFC 5803), which keeps the password out of the server's logs. */
+/** Returns the stored form of a password (RFC 5803), so that the server's logs never contain the password. */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16);
   const salted = pbkdf2Sync(password, salt, SCRAM_ITERATIONS, 32, 'sha256');
@@ -63,9 +63,9 @@ function scramVerifier(password: string): string {
 }
 
 /**
- * Grants the service's role the rights that the service needs, and revokes all others. On tables of new
- * migrations, the role may read and write rows. Must run in the transaction that installs the functions:
- * replicas of the earlier version may use new tables through those functions.
+ * Grants the service's role exactly the rights that the service needs. On tables of new migrations, the role
+ * may read and write rows. Must run in the transaction that installs the functions: through those functions,
+ * replicas of the earlier version may use new tables.
  */
 export async function grantServiceRole(owner: Queryable, roleName: string): Promise<void> {
   const role = escapeIdentifier(roleName);
@@ -99,7 +99,7 @@ export async function grantServiceRole(owner: Queryable, roleName: string): Prom
   );
 }
 
-/** Returns rights that this role has but never needs: with them, a thief could change balances. */
+/** Returns the rights that this role has but never needs, and with which a thief could change balances. */
 export async function findExcessiveRights(dataSource: Queryable): Promise<string[]> {
   const rights = await queryRows<{ name: string }>(
     dataSource,

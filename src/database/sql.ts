@@ -1,10 +1,10 @@
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { retryUndone } from './retry-undone';
 
-/** Runs statements: a data source runs each on its own, a manager runs them in its transaction. */
+/** Runs statements: a data source runs each in a transaction of its own, a manager in its transaction. */
 export type Queryable = Pick<DataSource | EntityManager, 'query'>;
 
-/** Runs a statement and returns its rows. A single statement that deadlocks is retried. */
+/** Runs a statement and returns its rows. Retries it after a deadlock, unless it is part of a transaction. */
 export async function queryRows<Row>(
   dataSource: Queryable,
   statement: string,
@@ -15,7 +15,7 @@ export async function queryRows<Row>(
   return Array.isArray(response[0]) ? response[0] : (response as Row[]);
 }
 
-/** Runs a statement that always returns one row, such as an aggregate or an INSERT, and returns the row. */
+/** Runs a statement that always returns exactly one row, such as an aggregate or an INSERT. */
 export const queryRow = async <Row>(
   queryable: Queryable,
   statement: string,
@@ -40,7 +40,7 @@ export const snakeCase = (name: string): string =>
 export const selectList = (properties: readonly string[]): string =>
   properties.map((name) => (snakeCase(name) === name ? name : `${snakeCase(name)} AS "${name}"`)).join(', ');
 
-/** Returns the database's time, for comparisons between replicas, whose own clocks differ. */
+/** Returns the database's time, for comparisons across replicas, whose own clocks differ. */
 export async function databaseTime(dataSource: Queryable): Promise<Date> {
   const row = await queryRow<{ now: Date }>(dataSource, 'SELECT clock_timestamp() AS now');
   return row.now;
@@ -49,27 +49,27 @@ export async function databaseTime(dataSource: Queryable): Promise<Date> {
 export const hasSqlState = (error: unknown, code: string): boolean =>
   error instanceof QueryFailedError && (error.driverError as { code?: string }).code === code;
 
-/** Returns the name of the constraint that refused a statement; undefined after another failure. */
+/** Returns the name of the constraint that refused a statement; undefined for any other failure. */
 export function violatedConstraint(error: unknown): string | undefined {
   if (!(error instanceof QueryFailedError)) return undefined;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };
   return code?.startsWith('23') ? constraint : undefined;
 }
 
-/** Whether a constraint or the database refused a statement's values. A retry would fail as well. */
+/** Whether a constraint or the database refused a statement's values, so that a retry would fail as well. */
 export const isRefusedData = (error: unknown): boolean => /^2[23]/.test(sqlStateOf(error));
 
 /** Returns the SQLSTATE of a refused statement; empty if the database did not refuse it. */
 export const sqlStateOf = (error: unknown): string =>
   (error instanceof QueryFailedError && (error.driverError as { code?: string }).code) || '';
 
-/** SQLSTATE for a number or a sum that is too large for its column; for `refusedBy`. */
+/** SQLSTATE for a number or a sum that is too large for its column. For {@link refusedBy}. */
 export const OUT_OF_RANGE = '22003';
 
-/** SQLSTATE of refuse_erased_user(); for `refusedBy`. */
+/** SQLSTATE that refuse_erased_user() raises. For {@link refusedBy}. */
 export const USER_ERASED = '57000';
 
-/** Runs a statement. Throws the error that `refusals` lists for the refusing constraint or SQLSTATE. */
+/** Runs a statement. If a constraint or SQLSTATE in `refusals` refuses it, throws the error listed there. */
 export async function refusedBy<Result>(
   refusals: Readonly<Record<string, new () => Error>>,
   statement: () => Promise<Result>,
@@ -82,12 +82,12 @@ export async function refusedBy<Result>(
   }
 }
 
-/** SQLSTATEs of a lost session: connection lost, server shutdown or crash, and idle or long transaction. */
+/** SQLSTATEs of a lost session: lost connection, server shutdown or crash, idle or long transaction. */
 const SESSION_LOST = /^(08|57P|25P0[34])/;
 
 /**
  * Whether a failed statement may have been, or may still be, committed, because its connection ended before
- * the response. Use `resolveCommitOutcome` before reporting it as refused.
+ * the response. Call `resolveCommitOutcome` before reporting such a statement as refused.
  */
 export function mayHaveCommitted(error: unknown): boolean {
   return error instanceof QueryFailedError && isSessionLost(error.driverError);
@@ -99,7 +99,7 @@ export function isSessionLost(error: unknown): boolean {
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || SESSION_LOST.test(code);
 }
 
-/** COMMIT was sent but got no response. Read the database to find out whether the work is done. */
+/** COMMIT was sent, but got no response. Only the database can show whether the work was committed. */
 export class TransactionOutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('it is not known whether a transaction was committed', { cause });
@@ -107,10 +107,10 @@ export class TransactionOutcomeUnknown extends Error {
   }
 }
 
-/** Codes of a server that refuses connections, is full, is stopping, is too slow, or is not the primary. */
+/** Error codes of a server that refuses connections, is full, stopping or too slow, or is not the primary. */
 const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|EHOST|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08|25006|53|57|55P03)/;
 
-/** Whether the state of the database caused an error, rather than the request or the code. */
+/** Whether an error is due to the state of the database, rather than to the request or the code. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (mayHaveCommitted(error) || error instanceof TransactionOutcomeUnknown) return true;
   const cause = error instanceof QueryFailedError ? (error.driverError as unknown) : error;

@@ -2,12 +2,14 @@ import type { DataSource } from 'typeorm';
 import { groupedStatement } from './grouped-statement';
 import { queryRows } from './sql';
 
-/** Commits a message. The commit waits until the standby has the message and everything before it. */
+/** Commits a WAL message, and waits until the standby has it and everything before it. */
 const STATEMENT = `
   SELECT pg_logical_emit_message(true, 'proxy-rental', '')
    WHERE current_setting('synchronous_standby_names') <> ''`;
 
-/** Limits for grouping callers into one statement. A statement that hangs does not block the next ones. */
+/**
+ * Limits for sharing a statement among callers. A hanging statement delays the next one by at most a second.
+ */
 const GROUP = { maxItems: 1000, maxWaitMs: 1000 };
 
 const waits = new WeakMap<DataSource, () => Promise<void>>();

@@ -4,21 +4,21 @@ import { recordSession, resolveCommitOutcome } from './commit-outcome';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
-/** The methods of a pg client that we use directly. TypeORM does not return the response to a COMMIT. */
+/** The methods of a pg client that we call directly. TypeORM does not return the response to COMMIT. */
 interface Client {
   query(statement: string): Promise<{ readonly command: string }>;
 }
 
-/** An unpublished method of TypeORM's query runner. It closes the connection if it receives an error. */
+/** An unpublished method of TypeORM's query runner. If given an error, it closes the connection. */
 interface Releasing {
   releasePostgresConnection(error?: Error): Promise<void>;
 }
 
 /**
- * Runs several statements in one transaction (read committed), all through the work's manager. Resolves only
- * after the database has confirmed the commit: if the work swallowed an error, the database responds to
- * COMMIT with ROLLBACK. On any error, the connection is closed, which ends the transaction. If COMMIT got no
- * response, the session is terminated, so that later reads show the outcome.
+ * Runs several statements in one transaction (read committed), all through the given manager. Resolves only
+ * after the database has confirmed the commit: if the work ignored an error, the database responds to COMMIT
+ * with ROLLBACK. On any error, closes the connection, which ends the transaction. If COMMIT got no response,
+ * terminates the session, so that later reads show the outcome.
  * @param work restarts from the beginning if the transaction deadlocks
  * @throws TransactionOutcomeUnknown
  */

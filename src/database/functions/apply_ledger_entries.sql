@@ -1,8 +1,8 @@
--- Applies a statement's ledger entries to their accounts, each account once. No other code writes balances.
--- New entries must continue each account's sequence: their numbers have no gaps, and each contains the
--- balances after it. The checks of `accounts` refuse an overdraft. The function has the owner's rights,
--- because the service's role may insert entries but not write accounts. Its fixed `search_path` prevents
--- callers from shadowing tables with their own.
+-- Applies the ledger entries that a statement inserted to their accounts, writing each account once. No other
+-- code writes balances. New entries must continue each account's sequence: their numbers have no gaps, and
+-- each contains the balances after it. Check constraints on `accounts` refuse an overdraft. The function has
+-- the owner's rights, because the service's role may insert entries but not write accounts. Its fixed
+-- `search_path` prevents callers from shadowing tables with their own.
 CREATE OR REPLACE FUNCTION apply_ledger_entries() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
@@ -15,7 +15,7 @@ BEGIN
       FROM arrived WINDOW earlier AS (PARTITION BY user_id ORDER BY seq)
   ),
   posted AS (
-    -- Consecutive entries all yield the same values for the account before the first of them.
+    -- Consecutive entries of a user all yield the same values for the account before the first of them.
     SELECT user_id, seq_before, available_before, held_before, max(seq) AS last_seq,
            sum(available_delta) AS available_delta, sum(held_delta) AS held_delta,
            sum(CASE kind WHEN 'capture' THEN -held_delta

@@ -1,5 +1,5 @@
--- Restarts the reminders of a new or prolonged proxy. Only stages with fewer hours than `reminded_hours` are
--- still to come, so setting it to the remaining hours skips the longer stages.
+-- Restarts the reminders of a new or prolonged proxy. `reminded_hours` is set to the remaining hours, because
+-- only stages with fewer hours are still to come: longer stages are skipped.
 CREATE OR REPLACE FUNCTION begin_stages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.reminded_hours := least(32767, greatest(0, round(extract(epoch FROM NEW.date_end - now()) / 3600)));

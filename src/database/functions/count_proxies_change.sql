@@ -1,6 +1,6 @@
--- Counts the changes of a user's proxies that the user can see, in `users.proxies_revision`. Lists and their
--- entity tags stay valid while the number is the same. Also replaces the foreign key to `users`, which would
--- be checked once per row. Columns that the user does not see, such as `active`, do not count.
+-- Counts the changes of a user's proxies that the user can see, in `users.proxies_revision`. While the number
+-- is the same, cached lists and entity tags are valid. Also replaces the foreign key to `users`, which would
+-- be checked once per row. Changes of columns that the user cannot see, such as `active`, are not counted.
 CREATE OR REPLACE FUNCTION count_proxies_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   concerned bigint[];
@@ -17,9 +17,9 @@ BEGIN
   ELSE
     SELECT array_agg(DISTINCT user_id) INTO concerned FROM is_now;
   END IF;
-  -- Lock the users in id order, so that two statements never deadlock. A separate statement takes the locks.
-  -- After a wait, an UPDATE would have to lock the new row versions again, behind statements that by then
-  -- wait for this transaction.
+  -- Lock the users in id order, so that two statements never deadlock, and in a separate statement: after a
+  -- wait, an UPDATE would have to lock the new row versions, queueing behind statements that by then wait for
+  -- this transaction.
   PERFORM FROM users WHERE id = ANY (concerned) ORDER BY id FOR NO KEY UPDATE;
   UPDATE users SET proxies_revision = proxies_revision + 1 WHERE id = ANY (concerned);
   GET DIAGNOSTICS counted = ROW_COUNT;

@@ -1,7 +1,7 @@
--- Returns the start of the last complete sweep if it confirmed a rental's stored expiry: no listing is then
--- needed. Returns null if no sweep of the last hour confirmed it, or an order of the proxy was sent since.
--- Also returns null if an order that would have moved this expiry was canceled without proof: its call may
--- still take effect.
+-- Returns when the last complete sweep began, if it confirmed a rental's stored expiry, which then need not
+-- be read again. Returns null if no sweep of the last hour confirmed it, or an order of the proxy was sent
+-- since. Also returns null if an order that would have moved this expiry was canceled without proof: its call
+-- may still take effect.
 CREATE OR REPLACE FUNCTION end_confirmed_at(of_proxy bigint) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 DECLARE
   swept_from CONSTANT timestamptz := (

@@ -1,5 +1,5 @@
--- Writes an event when a credit or a refund of an order adds money to a balance. Released holds are reported
--- by the order's event.
+-- Writes an event when a credit, or the refund of an order, adds money to a balance. The order's own event
+-- reports released holds.
 CREATE OR REPLACE FUNCTION log_balance_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

@@ -4,17 +4,16 @@
 -- the users, the global pause and the renewals. No other statement prolongs these users' proxies meanwhile.
 -- Every change that forbids a renewal locks the user or the global pause before it is confirmed. This applies
 -- to rules, budgets, pauses and blocks, and, through count_proxies_change(), to labels and expiries. Once
--- such a change is confirmed, no order of the renewal is placed.
--- The reason of an earlier attempt stays until the renewal is done, so that customers get one event for it.
--- `asked`: as in `place_orders`, with `renewal_id`, and with `rule_id`, the rule that decided the renewal.
--- `of_users`: all users in `asked`.
+-- such a change is confirmed, no order of the renewal is placed. An earlier attempt's reason stays until the
+-- renewal is done, so that customers get only one event for it. `asked`: as in `place_orders`, with
+-- `renewal_id`, and with `rule_id`, the rule that decided the renewal. `of_users`: all users in `asked`.
 CREATE OR REPLACE FUNCTION place_renewals(asked jsonb, of_users bigint[])
 RETURNS TABLE ("position" bigint, id bigint, obstacle text) LANGUAGE plpgsql AS $$
 DECLARE
   wanted record;
   placed record;
   last_user bigint;
-  -- The user's remaining balance and budget for the next renewals. The budget is null if there is none.
+  -- What is left of the user's balance and budget for the next renewals. The budget is null if there is none.
   available_left numeric;
   budget_left numeric;
   -- Positions of renewals that may be placed.

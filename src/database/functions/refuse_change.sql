@@ -8,7 +8,7 @@ END $$;
 CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the ledger is append-only');
 
--- Only apply_ledger_entries() changes a balance. This trigger stops the owner's manual writes, outside
+-- Only apply_ledger_entries() may change a balance. This trigger stops manual writes by the owner, outside
 -- triggers. The service's role has no right to write accounts. check_account_follows_ledger() refuses writes
 -- that get past both.
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
@@ -23,7 +23,7 @@ CREATE OR REPLACE TRIGGER accounts_start_empty BEFORE INSERT ON accounts
 CREATE OR REPLACE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON accounts
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('an account stays with its ledger');
 
--- The audit log cannot be rewritten by the people it records. Only erase_audit_lines() clears texts of lines.
+-- The people whom the audit log records cannot rewrite it. Only erase_audit_lines() clears texts of lines.
 CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE ON audit_log
   FOR EACH ROW WHEN (
     OLD.idempotency_key IS NOT NULL OR NEW.idempotency_key IS NOT NULL
@@ -36,14 +36,14 @@ CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE ON audit_log
   EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 CREATE OR REPLACE TRIGGER audit_log_not_emptied BEFORE TRUNCATE ON audit_log
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
--- Lines without a change may be deleted after a year: forget_staff_reads().
+-- After a year, forget_staff_reads() may delete lines that recorded no change.
 CREATE OR REPLACE TRIGGER audit_log_stay BEFORE DELETE ON audit_log
   FOR EACH ROW WHEN (
     OLD.at >= now() - interval '365 days' OR OLD.after IS NOT NULL OR OLD.idempotency_key IS NOT NULL)
   EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 
--- A price rule changes once, when its end is set, and the end is never in the past: customers have received
--- quotes based on it, and orders refer to it.
+-- A price rule changes only once, when its end is set. The end is never in the past: customers have received
+-- quotes based on the rule, and orders refer to it.
 CREATE OR REPLACE TRIGGER price_rules_end_once BEFORE UPDATE ON price_rules
   FOR EACH ROW WHEN (
     OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.valid_to <= now()
@@ -59,12 +59,11 @@ CREATE OR REPLACE TRIGGER price_rules_stay BEFORE DELETE OR TRUNCATE ON price_ru
 CREATE OR REPLACE TRIGGER default_markups_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON default_markups
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');
 
--- check_proxy_references() checks a proxy's references only at the insert, because these columns never
--- change.
+-- check_proxy_references() runs only on inserts, because a proxy's references never change.
 CREATE OR REPLACE TRIGGER proxies_keep_references
   BEFORE UPDATE OF user_id, order_id, assigned_action_id ON proxies
   FOR EACH ROW EXECUTE FUNCTION refuse_change('a proxy stays with its order');
 
--- Customers see a proxy's history, which stays as recorded.
+-- Customers see their proxies' history, so recorded lines never change.
 CREATE OR REPLACE TRIGGER proxy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON proxy_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');

@@ -12,7 +12,7 @@ RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   found record;
   of_all text[];
-  -- Refusals that apply to any order of the proxy.
+  -- Refusals that would also apply to any other order of the proxy.
   of_order text[];
 BEGIN
   SELECT renewal.user_id, renewal.proxy_id, proxy.withdrawn_at, rule.id AS rule_id, rule.max_price,

@@ -1,5 +1,5 @@
--- Reports to the client that its statement has written events, so that its process publishes them after the
--- commit. Uses a notice, because transactions that call NOTIFY commit one after the other.
+-- Reports to the client that its statement has written events, so that the client publishes them after the
+-- commit. Sends a notice, because PostgreSQL serializes the commits of transactions that call NOTIFY.
 CREATE OR REPLACE FUNCTION report_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE NOTICE USING ERRCODE = 'PRX01', MESSAGE = 'events were written';

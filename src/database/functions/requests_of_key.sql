@@ -1,6 +1,6 @@
--- Returns the request that used a customer's idempotency key: an order that holds or has spent money; or,
--- without an order id, an accepted bulk request, or a forgotten request that staff have written off. There is
--- at most one, because the account's lock serialises their acceptance.
+-- Returns the request that has used a customer's idempotency key: an order that holds or has spent money; or,
+-- without an order id, an accepted bulk request, or a forgotten request that staff have written off. Returns
+-- at most one, because requests are accepted under the account's lock.
 CREATE OR REPLACE FUNCTION requests_of_key(of_user bigint, key text)
 RETURNS TABLE (order_id bigint, request_hash bytea) LANGUAGE sql STABLE AS $$
   SELECT id, request_hash FROM orders

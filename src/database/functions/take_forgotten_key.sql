@@ -1,13 +1,13 @@
 -- Assigns an unknown key to a matching request that a database restore lost. Prefers a recreated order, with
 -- the nearest count and the same type if possible, to a written-off request. From then on, the key belongs to
 -- that request. Keys of renewals are never assigned, because they contain the expiry that the renewal moves.
--- `place_orders` calls the function under the account's lock, while `is_after_restore()`.
--- A recreated order may have another type than the request, because the provider may list another. The
--- request's count may lie between the order's count and the number of found proxies, because staff may have
--- assigned fewer than were found. An order that another transaction has locked is left to the next retry.
--- During maintenance, written-off requests are not taken, because staff are still deciding. Several
--- prolongations of a rental are written off as one request: each key takes the days of its own period, and
--- the remaining days stay available for the next key.
+-- `place_orders` calls the function under the account's lock, while `is_after_restore()`. A recreated order's
+-- type may differ from the request's, because the provider may list a different type. The request's count may
+-- lie between the order's count and the number of found proxies, because staff may have assigned fewer than
+-- were found. An order that another transaction has locked is left to the next retry. During maintenance,
+-- written-off requests are not taken, because staff are still deciding. Several prolongations of a rental are
+-- written off as one request: each key takes the days of its own period, and the remaining days stay
+-- available for the next key.
 CREATE OR REPLACE FUNCTION take_forgotten_key(wanted orders) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   key CONSTANT text := wanted.idempotency_key;

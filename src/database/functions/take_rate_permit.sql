@@ -1,12 +1,11 @@
 -- Grants one rate permit, for one call to a provider. All replicas together get at most `calls` permits in
 -- any window of `window_ms`. The row lock on `rate_permits` serves replicas one at a time, by the database's
--- clock.
--- Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices and 6 spare calls, which
--- leave the last permit of a window to others. `wanted` lists the priorities of the calling replica's waiting
--- calls, a priority twice if several of its calls wait. The result is the permit's priority, or null with the
--- milliseconds until the next poll.
--- Waiting calls age: `passed_over` counts for each priority how many permits went to others while it waited.
--- A confirmation goes next after two such permits, any other call after eight.
+-- clock. Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices and 6 spare calls,
+-- which leave the last permit of a window to others. `wanted` lists the priorities of the calling replica's
+-- waiting calls, a priority twice if several of its calls wait. Returns the priority of the permit, or null
+-- and the milliseconds after which to poll again. Waiting calls age: `passed_over` counts, for each priority,
+-- the permits that went to others while a call of this priority waited. A confirmation goes next after two
+-- such permits, any other call after eight.
 CREATE OR REPLACE FUNCTION take_rate_permit(
   of_provider text, asker uuid, wanted smallint[], calls integer, window_ms double precision)
 RETURNS TABLE (priority smallint, wait_ms double precision, granted_at text) LANGUAGE plpgsql AS $$
@@ -17,7 +16,7 @@ DECLARE
   waiting smallint[];
   best smallint;
 BEGIN
-  -- A permit is valid for 60 ms and cannot wait for a slow disk.
+  -- A permit is valid for just 60 ms, so the commit does not wait for the disk.
   PERFORM set_config('synchronous_commit', 'off', true);
   SELECT * INTO permits FROM rate_permits WHERE provider = of_provider FOR UPDATE;
   IF NOT FOUND THEN
@@ -27,7 +26,7 @@ BEGIN
   moment := clock_timestamp();
   IF permits.granted[cardinality(permits.granted)] > moment
      OR permits.paused_until > moment + interval '1 minute' THEN
-    -- The clock was set back, so the recorded permits are useless. A pause of a full window replaces them.
+    -- The clock was set back, so the recorded times are useless. Instead of them, pause for a full window.
     permits.granted := '{}';
     permits.paused_until := moment + make_interval(secs => window_ms / 1000);
     UPDATE rate_permits SET granted = permits.granted, paused_until = permits.paused_until
@@ -39,7 +38,7 @@ BEGIN
       permits.granted[cardinality(permits.granted) - calls + 1] + make_interval(secs => window_ms / 1000));
   END IF;
 
-  -- The demand of a replica that does not poll in time expires: the replica is gone.
+  -- A replica's demand expires if the replica, presumably dead, does not poll in time.
   INSERT INTO permit_demand VALUES (of_provider, asker, wanted, greatest(free_at, moment) + interval '500 ms')
   ON CONFLICT (provider, holder)
   DO UPDATE SET priorities = excluded.priorities, expires_at = excluded.expires_at;
@@ -55,13 +54,13 @@ BEGIN
   SELECT kind INTO best FROM unnest(waiting) AS kind
    ORDER BY coalesce(permits.passed_over[kind], 0) < CASE kind WHEN 2 THEN 2 ELSE 8 END, kind LIMIT 1;
   IF best <> ALL (wanted) THEN
-    -- Another replica has the more urgent call.
+    -- Another replica has a more urgent call.
     RETURN QUERY SELECT NULL::smallint, 25::double precision, NULL::text;
     RETURN;
   END IF;
   free_at := permits.granted[cardinality(permits.granted) - calls + 2] + make_interval(secs => window_ms / 1000);
   IF best = 6 AND calls > 1 AND free_at > moment AND coalesce(permits.passed_over[best], 0) < 8 THEN
-    -- Only the last permit of the window is free.
+    -- Only the last permit of the window is left, and spare calls do not take it.
     RETURN QUERY SELECT NULL::smallint, 100::double precision, NULL::text;
     RETURN;
   END IF;
@@ -73,7 +72,7 @@ BEGIN
                        THEN coalesce(permits.passed_over[kind], 0) + 1 ELSE 0 END
              FROM generate_series(1, 6) AS kind ORDER BY kind)
    WHERE provider = of_provider;
-  -- The replica's other calls keep their demand until the replica polls again, in moments.
+  -- The replica's other calls keep their demand until its next poll, a moment later.
   wanted := wanted[:array_position(wanted, best) - 1] || wanted[array_position(wanted, best) + 1:];
   UPDATE permit_demand demand SET priorities = wanted
    WHERE demand.provider = of_provider AND demand.holder = asker;

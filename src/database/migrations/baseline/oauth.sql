@@ -1,15 +1,15 @@
--- Clients that registered themselves (RFC 7591). Clients whose id is the URL of a document are not stored.
+-- Clients that registered themselves (RFC 7591). Clients whose id is a document's URL are not stored.
 CREATE TABLE oauth_clients (
   id text PRIMARY KEY,
   name text,
   redirect_uris text[] NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
-  -- Time of the last consent; null if no customer has allowed the client anything.
+  -- Time of the last consent; null if no customer has ever given the client consent.
   used_at timestamptz
 );
 CREATE INDEX oauth_clients_unused_idx ON oauth_clients (created_at) WHERE used_at IS NULL;
 
--- Authorization codes. Exchanged codes are kept for a day, because a second exchange revokes the token.
+-- Authorization codes, kept for a day after the exchange, because a second exchange revokes the token.
 CREATE TABLE oauth_codes (
   code_hash bytea PRIMARY KEY,
   client_id text NOT NULL,
@@ -24,13 +24,13 @@ CREATE TABLE oauth_codes (
   daily_limit numeric(14,2),
   token_expires_at timestamptz NOT NULL,
   expires_at timestamptz NOT NULL,
-  -- The token for which the code was exchanged.
+  -- The token that was issued for the code.
   token_id bigint
 );
 CREATE INDEX oauth_codes_expires_at_idx ON oauth_codes (expires_at);
 CREATE INDEX oauth_codes_user_id_idx ON oauth_codes (user_id);
 
--- The client and the refresh token of each OAuth token.
+-- For each OAuth token, its client and its refresh token.
 CREATE TABLE oauth_grants (
   token_id bigint PRIMARY KEY REFERENCES api_tokens ON DELETE CASCADE,
   client_id text NOT NULL,
