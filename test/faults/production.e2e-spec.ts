@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
@@ -16,6 +17,7 @@ import { MAX_BODY_BYTES } from '../../src/http/request-body';
 import { connectAgent } from '../support/agent';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
 import { inLongForm } from '../support/long-form';
+import { CLIENT_METADATA, placeOrderByOAuth } from '../support/oauth-purchase';
 import { describeWith, findProgram } from '../support/programs';
 import { type Customer, Replicas } from '../support/replicas';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
@@ -68,14 +70,22 @@ interface SendOptions {
   readonly headers?: Record<string, string>;
 }
 
-/** Sends a GET, or with a body or key a POST, to a balancer with TLS. */
-async function sendByTls(
-  { port, authority, token }: { port: number; authority: string; token: string },
+interface Balancer {
+  readonly port: number;
+  /** Certificate of the balancer's authority. Without one, the balancer is reached without TLS. */
+  readonly authority?: string;
+  readonly token?: string;
+}
+
+/** Sends a GET, or with a body or key a POST, to a balancer. */
+async function sendTo(
+  { port, authority, token }: Balancer,
   path: string,
   { from = OUTSIDE, key, body, headers = {} }: SendOptions = {},
 ): Promise<ServiceResponse> {
   const sent = body ?? (key === undefined ? undefined : '{"country":"ru","period":30}');
-  const request = requestHttps({
+  const send = authority === undefined ? requestHttp : requestHttps;
+  const request = send({
     host: LOOPBACK,
     servername: 'localhost',
     port,
@@ -86,7 +96,7 @@ async function sendByTls(
     method: sent === undefined ? 'GET' : 'POST',
     headers: {
       Host: `localhost:${port}`,
-      Authorization: `Bearer ${token}`,
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
       ...(sent !== undefined && { 'Content-Type': 'application/json' }),
       ...(key !== undefined && { 'Idempotency-Key': key }),
       ...headers,
@@ -170,6 +180,26 @@ async function expectSafeRetry(
   ]);
 }
 
+/**
+ * Connects an agent by OAuth, up to an order. Registrations count against the address of the agent: not
+ * against the balancer's, nor against one that the agent names.
+ */
+async function expectAgentConnects(replicas: Replicas, publicUrl: string, balancer: Balancer): Promise<void> {
+  const { token } = await replicas.createCustomer();
+  const send = (path: string, options?: SendOptions) => sendTo(balancer, path, options);
+  expect(await placeOrderByOAuth(publicUrl, token, send)).toMatchObject({ price_charged: '25.08' });
+  const register = async (from: string): Promise<number> => {
+    const headers = { 'X-Forwarded-For': `198.51.100.${randomInt(250)}` };
+    return (await send('/register', { from, headers, body: CLIENT_METADATA })).status;
+  };
+  // More than two replicas accept at the turn of a minute.
+  const statuses = await Promise.all(Array.from({ length: 90 }, () => register('127.0.0.5')));
+  expect(statuses).toContain(429);
+  expect(await register('127.0.0.6')).toBe(201);
+}
+
+const WITH_OAUTH = { MCP_OAUTH: 'on', TRUSTED_PROXIES: LOOPBACK };
+
 /** For requests by PROXY6's wire. */
 const WIRE = {
   PX6_COMPATIBLE: 'on',
@@ -199,7 +229,7 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
   let httpsPort = 0;
 
   const send = (path: string, options: SendOptions = {}): Promise<ServiceResponse> =>
-    sendByTls({ port: httpsPort, authority, token: customer.token }, path, options);
+    sendTo({ port: httpsPort, authority, token: customer.token }, path, options);
 
   /** Reads until the work is done, and counts the statuses of the responses. */
   async function useDuring(work: () => Promise<unknown>): Promise<Record<string, number>> {
@@ -224,7 +254,7 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     const publicUrl = `https://localhost:${https}`;
     replicas = await Replicas.open({
       environment: {
-        TRUSTED_PROXIES: LOOPBACK,
+        ...WITH_OAUTH,
         PUBLIC_URL: publicUrl,
         ECHO_URL: `${publicUrl}/echo`,
         DRAIN_SECONDS: '3',
@@ -315,6 +345,9 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     const forged = await send('/echo?nonce=ab', { headers: { 'X-Forwarded-For': '198.51.100.7' } });
     expect(JSON.parse(forged.body)).toMatchObject({ address: OUTSIDE });
   });
+
+  it('connects an agent by OAuth, and counts registrations against its address', () =>
+    expectAgentConnects(replicas, `https://localhost:${httpsPort}`, { port: httpsPort, authority }));
 
   const open = (): Socket =>
     connectTls({
@@ -423,7 +456,7 @@ describeWith(missingPackages('nginx'), 'The configuration of nginx', () => {
   let httpsPort = 0;
 
   const sendAs = (token: string, path: string, options: SendOptions = {}): Promise<ServiceResponse> =>
-    sendByTls({ port: httpsPort, authority, token }, path, options);
+    sendTo({ port: httpsPort, authority, token }, path, options);
   const send = (path: string, options?: SendOptions): Promise<ServiceResponse> =>
     sendAs(customer.token, path, options);
 
@@ -431,7 +464,8 @@ describeWith(missingPackages('nginx'), 'The configuration of nginx', () => {
     [httpPort = 0, httpsPort = 0] = await freePorts(2);
     replicas = await Replicas.open({
       environment: {
-        TRUSTED_PROXIES: LOOPBACK,
+        ...WITH_OAUTH,
+        PUBLIC_URL: `https://localhost:${httpsPort}`,
         ECHO_URL: `https://localhost:${httpsPort}/echo`,
         MAX_CONNECTIONS,
         ...WIRE,
@@ -509,6 +543,9 @@ describeWith(missingPackages('nginx'), 'The configuration of nginx', () => {
     expect(JSON.parse((await send('/echo?nonce=ab')).body)).toMatchObject({ forwarded_for: false });
   });
 
+  it('connects an agent by OAuth, and counts registrations against its address', () =>
+    expectAgentConnects(replicas, `https://localhost:${httpsPort}`, { port: httpsPort, authority }));
+
   it('accepts bodies up to the size that the service does', async () => {
     const bodyOf = (length: number): string => '{"country":"ru","period":0}'.padEnd(length);
     expect(await send('/proxies/buy', { body: bodyOf(MAX_BODY_BYTES) })).toMatchObject({ status: 422 });
@@ -582,18 +619,19 @@ describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
   let directory: string;
   let servicePort = 0;
 
-  const call = (path: string, body?: string): Promise<Response> =>
-    fetch(`http://${LOOPBACK}:${servicePort}${path}`, {
-      ...(body !== undefined && { method: 'POST', body }),
-      headers: {
-        Authorization: `Bearer ${customer.token}`,
-        ...(body !== undefined && { 'Content-Type': 'application/json', Accept: MCP_TYPES }),
-      },
-    });
+  const send = (path: string, options?: SendOptions): Promise<ServiceResponse> =>
+    sendTo({ port: servicePort, token: customer.token }, path, options);
 
   beforeAll(async () => {
+    const [service = 0, databasePort = 0, statePort = 0, unused = 0] = await freePorts(4);
+    servicePort = service;
     replicas = await Replicas.open({
-      environment: { TRUSTED_PROXIES: LOOPBACK, MAX_CONNECTIONS, ...WIRE },
+      environment: {
+        ...WITH_OAUTH,
+        PUBLIC_URL: `http://localhost:${servicePort}`,
+        MAX_CONNECTIONS,
+        ...WIRE,
+      },
       tuning: { px6CallsPerSecond: 1000 },
     });
     running = await Promise.all([replicas.start(), replicas.start()]);
@@ -603,8 +641,6 @@ describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
     const file = join(directory, 'haproxy.cfg');
     // With a line for each request.
     await writeFile(file, (await readFile(file, 'utf8')).replace('local0 notice', 'local0 info'));
-    const [service = 0, databasePort = 0, statePort = 0, unused = 0] = await freePorts(4);
-    servicePort = service;
     balancer = await startBalancer({
       servicePort,
       databasePort,
@@ -614,7 +650,7 @@ describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
       files: directory,
     });
     await eventually(() =>
-      call('/health/ready').then(
+      send('/health/ready').then(
         ({ status }) => status === 200,
         () => false,
       ),
@@ -628,27 +664,29 @@ describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
     await removeTestDirectory(directory);
   });
 
+  it('connects an agent by OAuth, and counts registrations against its address', () =>
+    expectAgentConnects(replicas, `http://localhost:${servicePort}`, { port: servicePort }));
+
   it('serves others while the bodies of one address do not arrive, and responds to those', async () => {
-    const open = (): Socket => connect({ host: LOOPBACK, port: servicePort, localAddress: OUTSIDE });
+    const open = (): Socket => connect({ host: LOOPBACK, port: servicePort, localAddress: '127.0.0.4' });
     const slow = sendSlowly(open, SLOW_REQUESTS, customer.token);
     const isOver = slow.then(() => true);
     const statuses: number[] = [];
     while (!(await Promise.race([isOver, pause(20)]))) {
-      statuses.push((await call('/me')).status, (await call('/health/ready')).status);
+      statuses.push((await send('/me')).status, (await send('/health/ready')).status);
     }
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect(new Set(await slow)).toEqual(new Set(['408']));
   });
 
   it("sends no call of PROXY6's wire again when a replica is killed, and logs no path", async () => {
-    await expectNoneTwice(replicas, running[0], (path) => call(path));
+    await expectNoneTwice(replicas, running[0], (path) => send(path));
     await eventually(() => balancer.output().includes('service px6/replica-2'));
     expect(balancer.output()).not.toMatch(/\/api\/|prx_/);
   });
 
   it('says how to send an order again whose outcome is unknown', () =>
-    expectSafeRetry(replicas, running[1], customer, async (path, body) => {
-      const response = await call(path, body);
-      return { status: response.status, body: await response.text() };
-    }));
+    expectSafeRetry(replicas, running[1], customer, (path, body) =>
+      send(path, body === undefined ? {} : { body, headers: { Accept: MCP_TYPES } }),
+    ));
 });

@@ -1,0 +1,83 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+const REDIRECT = 'https://agent.example/callback';
+export const CLIENT_METADATA = JSON.stringify({ client_name: 'Assistant', redirect_uris: [REDIRECT] });
+
+interface Response {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+/** Sends a GET, or with a body a POST. */
+type Send = (
+  path: string,
+  options?: { readonly body?: string; readonly headers?: Record<string, string> },
+) => Promise<Response>;
+
+const formOf = (fields: Record<string, string>) => ({
+  body: new URLSearchParams(fields).toString(),
+  headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+});
+
+/**
+ * Takes an agent from nothing but the address of `/mcp` to an order: discovery, registration, the customer's
+ * consent, a token, and a refresh. Each address that the service names begins with its public URL.
+ *
+ * @returns the result of `place_order`
+ */
+export async function placeOrderByOAuth(
+  publicUrl: string,
+  customerToken: string,
+  send: Send,
+): Promise<object> {
+  const pathOf = (url: unknown): string => {
+    expect(url).toEqual(expect.stringMatching(`^${publicUrl}/`));
+    return String(url).slice(publicUrl.length);
+  };
+  const read = async (path: string, options?: Parameters<Send>[1]) =>
+    JSON.parse((await send(path, options)).body) as Record<string, unknown>;
+
+  const { headers } = await send('/mcp', { body: '{}' });
+  const [, metadata] = /resource_metadata="([^"]+)"/.exec(String(headers['www-authenticate'])) ?? [];
+  const { resource, authorization_servers } = await read(pathOf(metadata));
+  expect([resource, authorization_servers]).toEqual([`${publicUrl}/mcp`, [publicUrl]]);
+  const server = await read('/.well-known/oauth-authorization-server');
+  const { client_id } = await read(pathOf(server.registration_endpoint), { body: CLIENT_METADATA });
+
+  const client = { client_id: String(client_id), redirect_uri: REDIRECT };
+  const verifier = randomBytes(32).toString('base64url');
+  const request = {
+    ...client,
+    response_type: 'code',
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    resource: String(resource),
+  };
+  const page = pathOf(server.authorization_endpoint);
+  expect((await send(`${page}?${formOf(request).body}`)).body).toContain('Connect “Assistant”');
+  const choices = { token: customerToken, access: 'buy', daily_limit: '100', days: '1', decision: 'allow' };
+  const consent = await send(page, formOf({ ...request, ...choices }));
+  const response = new URL(String(consent.headers.location)).searchParams;
+  expect(response.get('iss')).toBe(publicUrl);
+
+  const tokens = pathOf(server.token_endpoint);
+  const code = { code: response.get('code') ?? '', code_verifier: verifier };
+  const issued = await read(tokens, formOf({ ...client, ...code, grant_type: 'authorization_code' }));
+  const refresh = { refresh_token: String(issued.refresh_token), grant_type: 'refresh_token' };
+  const { access_token } = await read(tokens, formOf({ ...client, ...refresh }));
+
+  const callTool = async (name: string, given: object) => {
+    const params = { name, arguments: given };
+    const { result } = await read('/mcp', {
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      headers: {
+        Authorization: `Bearer ${String(access_token)}`,
+        Accept: 'application/json, text/event-stream',
+      },
+    });
+    return (result as { structuredContent: Record<string, unknown> }).structuredContent;
+  };
+  const { order_ref } = await callTool('prepare_purchase', { country: 'ru', period: 30 });
+  return callTool('place_order', { order_ref });
+}
