@@ -1,4 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { sign } from '@telegram-apps/init-data-node';
+import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';
 import { forAllTests } from './support/fixtures';
 import { startReplica } from './support/replica';
@@ -8,10 +10,13 @@ import { startTestService, type TestUser } from './support/test-service';
 const PUBLIC_URL = 'https://proxies.example';
 const RESOURCE = `${PUBLIC_URL}/mcp`;
 const REDIRECT = 'https://agent.example/callback?from=shop';
+const BOT_TOKEN = '123456789:AAExampleExampleExampleExampleExample';
 const LOOK = 'profile:read countries:read price:read proxies:read';
 const BUY = `${LOOK} proxies:write`;
 const ALL = `${LOOK} proxies:write proxies:export`;
-const service = forAllTests(() => startTestService({ environment: { PUBLIC_URL, MCP_OAUTH: 'on' } }));
+const service = forAllTests(() =>
+  startTestService({ environment: { PUBLIC_URL, MCP_OAUTH: 'on', TELEGRAM_BOT_TOKEN: BOT_TOKEN } }),
+);
 const replica = forAllTests(() => startReplica(service));
 let user: TestUser;
 let clientId: string;
@@ -331,21 +336,21 @@ describe('The page', () => {
     expect(response.text).not.toContain(user.token);
   });
 
-  it('counts wrong tokens against their address', async () => {
-    const strict = await startReplica(service, { limits: { addressFailuresPerMinute: 3 } });
+  it('counts wrong tokens against their address, and consents against their token', async () => {
+    const limits = { addressFailuresPerMinute: 3, tokenRequestsPerMinute: 2 };
+    const strict = await startReplica(service, { limits });
     try {
-      const wrong = {
-        ...authorization(newVerifier()),
-        token: 'prx_wrong',
-        access: 'look',
-        days: '1',
-        decision: 'allow',
+      const statusesOf = async (token: string) => {
+        const statuses = [];
+        for (let count = 0; count < 4; count += 1) {
+          const choices = { token, access: 'look', days: '1', decision: 'allow' };
+          const given = { ...authorization(newVerifier()), ...choices };
+          statuses.push((await post('/authorize', given, {}, strict.baseUrl)).status);
+        }
+        return statuses;
       };
-      const statuses = [];
-      for (let count = 0; count < 4; count += 1) {
-        statuses.push((await post('/authorize', wrong, {}, strict.baseUrl)).status);
-      }
-      expect(statuses).toEqual([401, 401, 401, 429]);
+      expect(await statusesOf(user.token)).toEqual([303, 303, 429, 429]);
+      expect(await statusesOf('prx_wrong')).toEqual([401, 401, 401, 429]);
     } finally {
       await strict.close();
     }
@@ -420,6 +425,23 @@ describe('The token of an agent', () => {
     const listed = data?.items.find(({ name }) => name === 'Assistant');
     expect(listed).toMatchObject({ daily_limit: '10.00', issued_by: narrow.data?.id });
     expect(new Date(listed?.expires_at ?? 0).toISOString()).toBe(expires_at);
+  });
+
+  it('ends within an hour, as the page says, if the customer pasted a token of the Mini App', async () => {
+    const tgId = 5_800_000_000 + user.id;
+    await service.app.get(UsersService).create({ username: 'Anna', tgId });
+    const initData = sign({ user: { id: tgId, first_name: 'Anna' } }, BOT_TOKEN, service.clock.now());
+    const signedIn = await createApiClient(service.baseUrl, '').POST('/auth/telegram', {
+      body: { initData },
+    });
+    const page = await request(`/authorize?${queryOf(authorization(newVerifier()))}`);
+    expect(page.text).toMatch(/works no longer than the token\s+that you paste/);
+    const issued = await connect({ token: signedIn.data?.token, days: '30' });
+    expect(issued.scope).toBe(LOOK);
+    expect((await callTool(issued.access_token, 'get_balance')).status).toBe(200);
+    service.clock.advanceSeconds(3600);
+    expect((await callTool(issued.access_token, 'get_balance')).status).toBe(401);
+    expect((await refresh(issued.refresh_token)).body.error).toBe('invalid_grant');
   });
 
   it('has only the scopes that the client requests', async () => {
@@ -582,7 +604,7 @@ it('removes unused clients and old codes after a day', async () => {
   await connect();
   const unused = (await register()).body.client_id;
   await service.owner.query(`UPDATE oauth_clients SET created_at = created_at - interval '25 hours'`);
-  await service.owner.query(`UPDATE oauth_codes SET expires_at = expires_at - interval '25 hours'`);
+  await service.owner.query(`UPDATE oauth_codes SET expires_at = now() - interval '25 hours'`);
   await service.runJob('retention');
   const clients = await service.owner.query<{ id: string }[]>('SELECT id FROM oauth_clients');
   const codes = await service.owner.query<object[]>('SELECT FROM oauth_codes WHERE expires_at < now()');

@@ -50,7 +50,7 @@ export class AccessRecheck {
   async assertStillAllowed(request: Request, scope: Scope): Promise<void> {
     const text = tokenOf(request);
     if (text === undefined) throw new NotAuthenticated();
-    await this.callerOf(text, request, scope);
+    await this.findAllowed(text, request, scope);
   }
 
   /**
@@ -58,7 +58,7 @@ export class AccessRecheck {
    *
    * @throws InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions
    */
-  async callerOf(text: string, request: Request, scope: Scope | null): Promise<Caller> {
+  async findAllowed(text: string, request: Request, scope: Scope | null): Promise<Caller> {
     const caller = await this.tokens.findCaller(text);
     if (!caller) throw new InvalidToken();
     assertAllowed(caller, scope, request);

@@ -3,7 +3,7 @@ import type { CustomerScope } from '../auth';
 import { AppConfig } from '../config';
 import { grantableScopes } from './agent-scopes';
 import { OAuthClients, type OAuthClient } from './clients.service';
-import { OAuthError } from './oauth-error';
+import { OAuthError, type RequestParameters } from './oauth-error';
 import { isRegistered, withParameters } from './redirect-uri';
 import { oauthUrls } from './urls';
 
@@ -20,8 +20,6 @@ export const PARAMETERS = [
   'code_challenge_method',
   'resource',
 ] as const;
-
-export type Parameters = ReadonlyMap<string, string>;
 
 /** Where the responses to an authorization request go. The client registered the redirect URI. */
 export interface Destination {
@@ -51,7 +49,7 @@ export class AuthorizationRequests {
    *
    * @throws NoDestination
    */
-  async destinationOf(parameters: Parameters): Promise<Destination> {
+  async destinationOf(parameters: RequestParameters): Promise<Destination> {
     const client = await this.clients.find(parameters.get('client_id') ?? '');
     if (!client) throw new NoDestination('This agent is not registered here. Start again in the agent.');
     const redirectUri = parameters.get('redirect_uri') ?? '';
@@ -62,7 +60,7 @@ export class AuthorizationRequests {
   }
 
   /** Reads the other parameters. @throws OAuthError */
-  read(destination: Destination, parameters: Parameters): AuthorizationRequest {
+  read(destination: Destination, parameters: RequestParameters): AuthorizationRequest {
     if (parameters.get('response_type') !== 'code') {
       throw new OAuthError('unsupported_response_type', 'response_type must be code');
     }
@@ -89,7 +87,7 @@ export class AuthorizationRequests {
   /** Returns the URL of a response, which names this server so that clients notice a mix-up (RFC 9207). */
   responseUrl(
     { redirectUri }: Destination,
-    parameters: Parameters,
+    parameters: RequestParameters,
     response: Record<string, string>,
   ): string {
     const issuer = oauthUrls(this.config)?.issuer;
@@ -98,7 +96,7 @@ export class AuthorizationRequests {
 }
 
 /** Checks the resource that a request names, if it names one (RFC 8707). @throws OAuthError */
-export function assertResource(parameters: Parameters, config: AppConfig): void {
+export function assertResource(parameters: RequestParameters, config: AppConfig): void {
   const resource = parameters.get('resource');
   if (resource !== undefined && resource !== oauthUrls(config)?.resource) {
     throw new OAuthError('invalid_target', 'resource must be the URL of this MCP server');

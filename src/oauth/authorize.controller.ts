@@ -10,11 +10,10 @@ import {
   AuthorizationRequests,
   type Destination,
   NoDestination,
-  type Parameters,
 } from './authorization-request';
 import { consentPage, DAYS, messagePage, sendPage } from './consent-page';
 import { type Consent, OAuthGrants } from './grants.service';
-import { OAuthError, readParameters } from './oauth-error';
+import { OAuthError, readParameters, type RequestParameters } from './oauth-error';
 
 const MAX_BODY_BYTES = 32 * 1024;
 
@@ -66,6 +65,7 @@ export class AuthorizeController {
       }
       try {
         const consent = await this.readConsent(read, parameters, request);
+        this.limits.admit(consent.issuer, response);
         this.redirect(response, read, parameters, { code: await this.grants.createCode(read, consent) });
       } catch (error) {
         if (!(error instanceof Mistake)) throw error;
@@ -78,10 +78,10 @@ export class AuthorizeController {
   private async serve(
     text: string,
     response: Response,
-    respond: (request: AuthorizationRequest, parameters: Parameters) => Promise<void> | void,
+    respond: (request: AuthorizationRequest, parameters: RequestParameters) => Promise<void> | void,
   ): Promise<void> {
     let destination: Destination | undefined;
-    let parameters: Parameters = new Map();
+    let parameters: RequestParameters = new Map();
     try {
       parameters = readParameters(text);
       destination = await this.requests.destinationOf(parameters);
@@ -101,7 +101,7 @@ export class AuthorizeController {
   private redirect(
     response: Response,
     destination: Destination,
-    parameters: Parameters,
+    parameters: RequestParameters,
     given: Record<string, string>,
   ): void {
     const url = this.requests.responseUrl(destination, parameters, given);
@@ -111,11 +111,11 @@ export class AuthorizeController {
   /** @throws Mistake */
   private async readConsent(
     { scopes: requested }: AuthorizationRequest,
-    form: Parameters,
+    form: RequestParameters,
     request: Request,
   ): Promise<Consent> {
     const issuer = await this.access
-      .callerOf((form.get('token') ?? '').trim(), request, null)
+      .findAllowed((form.get('token') ?? '').trim(), request, null)
       .catch((error) => {
         if (!(error instanceof DomainError) || error.kind === 'unavailable') throw error;
         throw new Mistake(`The token does not work: ${error.detail}.`, 401);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Response } from 'express';
-import { type AuthorizationRequest, PARAMETERS, type Parameters } from './authorization-request';
+import { type AuthorizationRequest, PARAMETERS } from './authorization-request';
+import type { RequestParameters } from './oauth-error';
 import { isOnLoopback } from './redirect-uri';
 
 /** Choices of how long a client's access lasts, in days. */
@@ -64,7 +65,11 @@ const page = (title: string, body: Html): string =>
     </html> `.text;
 
 /** Returns the page on which a customer gives or refuses consent. */
-export function consentPage(request: AuthorizationRequest, parameters: Parameters, mistake = ''): string {
+export function consentPage(
+  request: AuthorizationRequest,
+  parameters: RequestParameters,
+  mistake = '',
+): string {
   const { client, redirectUri, scopes } = request;
   const place = isOnLoopback(redirectUri) ? 'a program on this computer' : new URL(redirectUri).host;
   const hidden = PARAMETERS.flatMap((name) => {
@@ -128,8 +133,8 @@ export function consentPage(request: AuthorizationRequest, parameters: Parameter
         </p>
       </form>
       <p>
-        The agent gets a token of its own, which you can revoke at any time. It never sees the one that you
-        paste.
+        The agent gets a token of its own, which you can revoke at any time. It works no longer than the token
+        that you paste, which the agent never sees.
       </p>`,
   );
 }

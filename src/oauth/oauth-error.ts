@@ -37,12 +37,14 @@ export class OAuthErrorFilter implements ExceptionFilter<OAuthError> {
   }
 }
 
+export type RequestParameters = ReadonlyMap<string, string>;
+
 /**
  * Returns the parameters of a query or a form.
  *
  * @throws OAuthError if a parameter occurs twice, because programs could read different values
  */
-export function readParameters(text: string): ReadonlyMap<string, string> {
+export function readParameters(text: string): RequestParameters {
   const parameters = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
     if (parameters.has(name)) throw new OAuthError('invalid_request', 'a parameter occurs twice');

@@ -9,7 +9,7 @@ import { grantableScopes } from './agent-scopes';
 import { assertResource } from './authorization-request';
 import { OAuthClients } from './clients.service';
 import { type IssuedTokens, OAuthGrants } from './grants.service';
-import { OAuthError, OAuthErrorFilter, readParameters } from './oauth-error';
+import { OAuthError, OAuthErrorFilter, readParameters, type RequestParameters } from './oauth-error';
 import { oauthUrls, type OAuthUrls, RESOURCE_METADATA } from './urls';
 
 const MAX_BODY_BYTES = 16 * 1024;
@@ -126,7 +126,7 @@ export class OAuthController {
 }
 
 /** Reads a form of a client. @throws OAuthError */
-function readForm(request: Request): ReadonlyMap<string, string> {
+function readForm(request: Request): RequestParameters {
   if (request.headers.authorization !== undefined) {
     throw new OAuthError('invalid_client', 'clients have no secret: send client_id in the body');
   }
@@ -136,7 +136,7 @@ function readForm(request: Request): ReadonlyMap<string, string> {
   return readParameters(receivedBytes(request).toString());
 }
 
-function required(form: ReadonlyMap<string, string>, name: string): string {
+function required(form: RequestParameters, name: string): string {
   const value = form.get(name);
   if (value === undefined || value === '' || value.includes('\0')) {
     throw new OAuthError('invalid_request', `${name} is missing`);

@@ -42,8 +42,10 @@ export async function placeOrderByOAuth(
   const [, metadata] = /resource_metadata="([^"]+)"/.exec(String(headers['www-authenticate'])) ?? [];
   const { resource, authorization_servers } = await read(pathOf(metadata));
   expect([resource, authorization_servers]).toEqual([`${publicUrl}/mcp`, [publicUrl]]);
-  const server = await read('/.well-known/oauth-authorization-server');
-  const { client_id } = await read(pathOf(server.registration_endpoint), { body: CLIENT_METADATA });
+  const { registration_endpoint, authorization_endpoint, token_endpoint } = await read(
+    '/.well-known/oauth-authorization-server',
+  );
+  const { client_id } = await read(pathOf(registration_endpoint), { body: CLIENT_METADATA });
 
   const client = { client_id: String(client_id), redirect_uri: REDIRECT };
   const verifier = randomBytes(32).toString('base64url');
@@ -54,17 +56,20 @@ export async function placeOrderByOAuth(
     code_challenge_method: 'S256',
     resource: String(resource),
   };
-  const page = pathOf(server.authorization_endpoint);
+  const page = pathOf(authorization_endpoint);
   expect((await send(`${page}?${formOf(request).body}`)).body).toContain('Connect “Assistant”');
   const choices = { token: customerToken, access: 'buy', daily_limit: '100', days: '1', decision: 'allow' };
   const consent = await send(page, formOf({ ...request, ...choices }));
-  const response = new URL(String(consent.headers.location)).searchParams;
+  const response = new URL(String(consent.headers['location'])).searchParams;
   expect(response.get('iss')).toBe(publicUrl);
 
-  const tokens = pathOf(server.token_endpoint);
+  const tokens = pathOf(token_endpoint);
   const code = { code: response.get('code') ?? '', code_verifier: verifier };
-  const issued = await read(tokens, formOf({ ...client, ...code, grant_type: 'authorization_code' }));
-  const refresh = { refresh_token: String(issued.refresh_token), grant_type: 'refresh_token' };
+  const { refresh_token } = await read(
+    tokens,
+    formOf({ ...client, ...code, grant_type: 'authorization_code' }),
+  );
+  const refresh = { refresh_token: String(refresh_token), grant_type: 'refresh_token' };
   const { access_token } = await read(tokens, formOf({ ...client, ...refresh }));
 
   const callTool = async (name: string, given: object) => {
