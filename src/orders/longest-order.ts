@@ -33,6 +33,6 @@ export const longestQueueSeconds = ({ purchases }: OrderTimes): number =>
 /** Maximum seconds until a renewal's order is claimed. No customer waits for it. */
 export const RENEWAL_QUEUE_SECONDS = 2 * 3600;
 
-/** Returns how many seconds a replica may read a rental's expiry before another one takes over. */
+/** Returns how many seconds a replica may take to read a rental's expiry before another one takes over. */
 export const longestReadingSeconds = ({ provider }: OrderTimes): number =>
   (provider.timeoutMs + QUEUE_SLACK_MS) / 1000;

@@ -71,7 +71,7 @@ export function chooseInTurn(
     turns.set(member.userId, turn);
     return { member, turn };
   });
-  // The sort is stable, so within a turn the order of arrival remains.
+  // The sort is stable, so the order of arrival is kept within a turn.
   queue.sort((one, other) => one.turn - other.turn);
   let left = capacity;
   return queue.flatMap(({ member }) => {

@@ -39,7 +39,7 @@ export function requireIdempotency(...given: Parameters<typeof readIdempotency>)
  */
 export const bulkOrderKey = (key: string, proxyId: number | string): string => `${key} ${proxyId}`;
 
-/** Returns SQL for a {@link bulkOrderKey} over `bulk_prolongations`. @param proxyId SQL expression */
+/** Returns the {@link bulkOrderKey} in SQL. @param bulk table alias @param proxyId SQL expression */
 export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
   `${bulk}.idempotency_key || ' ' || ${proxyId}`;
 

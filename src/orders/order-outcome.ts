@@ -58,7 +58,7 @@ export type OrderProgress = OrderOutcome & {
 /** Order that was closed or went to review. */
 export type EndedOrder = Pick<OrderOutcome, 'kind' | 'state'>;
 
-/** Counts ended orders. Staff's decisions are counted before their transaction ends. */
+/** Counts ended orders in the metrics. Staff's decisions are counted before their transaction ends. */
 export function countOutcomes(metrics: Metrics, orders: readonly EndedOrder[]): void {
   for (const { kind, state } of orders) metrics.count('orders_total', { kind, outcome: state });
 }

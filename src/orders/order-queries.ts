@@ -70,8 +70,8 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
 }
 
 /**
- * Reads orders for processing. The lists for customers and staff, sales and the invariants query the table
- * themselves.
+ * Reads orders for processing. The lists for customers and staff, the sales report and the invariants query
+ * the table themselves.
  */
 @Injectable()
 export class OrderQueries {

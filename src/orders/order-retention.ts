@@ -6,7 +6,7 @@ import { Retention, type RetentionStep, STEP_ROWS } from '../jobs';
 import { BulkRecords } from './bulk/bulk-records';
 import { OPEN_STATES } from './order-states';
 
-/** Days after which an order with an unknown outcome is closed or in review. */
+/** Days within which an order with an unknown outcome is closed or goes to review. */
 const DAYS_TO_CLOSE = 2;
 
 /** Number of orders in one step. One order may have delivered a thousand proxies. */

@@ -82,7 +82,7 @@ export const ALL_PUBLIC_STATES: readonly PublicState[] = [...new Set(Object.valu
 
 export const publicState = (state: OrderState): PublicState => PUBLIC_STATES[state];
 
-/** Returns the states that customers see as a public state. */
+/** Returns the states that customers see as this public state. */
 export const statesShownAs = (shown: PublicState): readonly OrderState[] =>
   ORDER_STATES.filter((state) => publicState(state) === shown);
 

@@ -78,7 +78,7 @@ export class BulkProlongations {
     return this.orders.track(this.executeAndSumUp(read(caller, body, idempotencyKey)));
   }
 
-  /** Checks each proxy and the sum of the prices for a dry run. Places nothing. */
+  /** For a dry run, checks each proxy and the total price. Places nothing. */
   async rehearse(caller: Caller, ids: readonly string[], period: number): Promise<DryRunResponse> {
     const refusals = new Map<string, DryRunRefusal>();
     const refuse = (error: DomainError, proxyId?: string): void => {

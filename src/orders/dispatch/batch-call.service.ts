@@ -60,7 +60,7 @@ type OnCall = (record: ProviderCallRecord) => void;
 /** Maximum time that callers wait for the search after a lost response, in milliseconds. */
 const SEARCH_TIMEOUT_MS = 5000;
 
-/** Makes a claimed batch's one call, and settles the batch by the response. */
+/** Makes the one call for a claimed batch, and settles the batch according to the response. */
 @Injectable()
 export class BatchCallService {
   private readonly logger = new Logger(BatchCallService.name);
@@ -247,15 +247,15 @@ export class BatchCallService {
     }
   }
 
-  /** Cancels orders that bought nothing, even those that reconciliation already searches for. */
+  /** Cancels orders that bought nothing, even if reconciliation is already searching for them. */
   private async cancelUnbought(orderIds: readonly number[], reason: OrderFailure): Promise<void> {
     await this.cancellations.cancelOrders(orderIds, reason, ['submitting', 'confirming']);
   }
 }
 
 /**
- * Splits refused prolongations into calls, because any of them may have caused the refusal. Sorts them by
- * expiry, so that rentals that were bought together, or have expired, mostly share a call.
+ * Splits refused prolongations into several calls, because any of them may have caused the refusal. Sorts
+ * them by expiry, so that rentals that were bought together, or have expired, mostly share a call.
  */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;

@@ -48,7 +48,7 @@ export class OrderWaiters {
     return [...this.requests.values()].some(({ kind, isQueued }) => isQueued && kind === ofKind);
   }
 
-  /** Returns the origins of this process's requests for these orders. */
+  /** Returns the tracing origins of this process's requests for these orders. */
   origins(orderIds: readonly number[]): Origin[] {
     return orderIds.flatMap((id) => this.requests.get(id)?.origin ?? []);
   }
@@ -166,7 +166,7 @@ export class OrderWaiters {
       if (await this.cancellations.leaveQueue({ orderId, reason })) this.requests.get(orderId)?.end();
       else await this.queries.awaited.look([orderId]);
     } catch (error) {
-      // Reconciliation cancels the order, because it was never sent.
+      // Reconciliation will cancel the order, because it was never sent.
       this.logger.error(`order ${orderId}: it could not leave the queue: ${messageOf(error)}`);
       this.requests.get(orderId)?.end();
     }

@@ -42,7 +42,7 @@ export const newOrder = (
   request: Pick<NewOrder, 'provider' | 'idempotency' | 'requestId'>,
 ): NewOrder => ({ userId, tokenId, dailyLimit, limitedBy, ...request, ...quote, ...item });
 
-/** Returns the tokens whose daily limits apply to an order; `null` without limits. */
+/** Returns the tokens whose daily limits apply to an order; `null` if there are none. */
 export const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): number[] | null =>
   dailyLimit === null || tokenId === null ? null : [tokenId, ...limitedBy];
 

@@ -59,7 +59,7 @@ const UNKNOWN_QUOTE: Quote = {
   markup: { percent: '0', ruleId: null },
 };
 
-/** Returns the result of work, or the error that refuses it. */
+/** Returns the work's result, or the domain error that it throws. */
 async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | DomainError> {
   try {
     return await work();
@@ -156,7 +156,7 @@ export class OrderChecks {
     return known ? { priority: 'order' } : { priority: 'order', line: 'unpriced' };
   }
 
-  /** Finds the ordered item with the checks that need no price. @throws DomainError */
+  /** Runs the checks that need no price, and returns the ordered item. @throws DomainError */
   private async findItem(request: OrderRequest): Promise<OrderedItem> {
     const { kind, period, maxPrice } = request;
     if (kind === 'purchase') {

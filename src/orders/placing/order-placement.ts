@@ -55,7 +55,7 @@ export interface RenewalPlacement {
   readonly obstacle: string | null;
 }
 
-/** Order with a client-generated id, which finds the order after its statement's reply was lost. */
+/** Order with a client-generated id, by which the order can be found if its statement's reply is lost. */
 interface Attempt {
   readonly order: NewOrder;
   readonly id: string;
@@ -82,7 +82,7 @@ export class OrderPlacement {
   ) {}
 
   /**
-   * Places one user's orders in their sequence and holds their money, so that a low balance pays for the
+   * Places one user's orders in the given sequence and holds their money, so that a low balance covers the
    * first ones. An order that is not claimed in time is canceled. Placed orders remain placed if others fail.
    * Never rejects.
    */
@@ -158,7 +158,7 @@ export class OrderPlacement {
     }
   }
 
-  /** Places orders. A single order shares its statement with all that come at the same time. */
+  /** Places orders. A single order shares its statement with all orders that arrive at the same time. */
   private async insertSharing(attempts: readonly Attempt[]): Promise<Placement[]> {
     const [attempt, ...others] = attempts;
     if (attempt && others.length === 0) {

@@ -9,19 +9,19 @@ const DAY_MS = 24 * 3_600_000;
  */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
 
-/** Evidence of a complete listing about purchases with an unknown outcome. */
+/** Evidence that a complete listing gives about purchases with an unknown outcome. */
 export type PurchaseEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'contradictory'; readonly why: string }
   | { readonly kind: 'bought'; readonly whole: boolean };
 
-/** Evidence of a listing about a prolongation with an unknown outcome. */
+/** Evidence that a listing gives about a prolongation with an unknown outcome. */
 export type ProlongationEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'inconclusive' | 'contradictory'; readonly why: string }
   | { readonly kind: 'prolonged'; readonly dateEnd: Date; readonly times: 1 | 2 };
 
-/** Judges purchases. @param listed everything under the batch's order reference */
+/** Finds the evidence about a batch's purchases. @param listed everything under its order reference */
 export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy[]): PurchaseEvidence {
   const size = batchSize(batch);
   if (listed.length === 0) return { kind: 'nothing' };

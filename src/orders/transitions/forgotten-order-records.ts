@@ -50,8 +50,8 @@ export interface WrittenOffRequest {
 export class ForgottenOrderRecords {
   /**
    * Recreates a forgotten order and holds its money. The order was sent, and its delivery is known, but not
-   * its idempotency key. @throws QueryFailedError by `accounts_available_check` if the user's balance is
-   * below its price
+   * its idempotency key. @throws QueryFailedError (`accounts_available_check`) if the user's balance is below
+   * its price
    */
   async putBackForgotten(order: ForgottenOrder, manager: EntityManager): Promise<number> {
     const placed = await queryRow<{ id: number }>(

@@ -98,8 +98,8 @@ export class OrderCancellations {
   );
 
   /**
-   * Refunds part of a closed order's charge. @throws BalanceTooLarge, and QueryFailedError by
-   * `orders_refunded_check` if the remaining charge is less than the amount
+   * Refunds part of a closed order's charge. @throws BalanceTooLarge, and QueryFailedError
+   * (`orders_refunded_check`) if the remaining charge is less than the amount
    */
   async refundCharge(
     orderId: number,

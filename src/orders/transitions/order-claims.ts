@@ -183,7 +183,7 @@ export class OrderClaims {
     if (calls.length === 0) return [];
     const queued = await queryRows<{ id: number }>(
       this.dataSource,
-      // Orders of the same claim may join each other.
+      // Orders with the same new claim may share their next call.
       `UPDATE orders
           SET state = 'reserved', resent = true, batch_id = NULL, claim = next_call,
               sent_before = NULL, queued_until = given_up, next_search_at = given_up
