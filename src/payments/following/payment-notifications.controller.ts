@@ -8,7 +8,7 @@ import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
 import { PaymentNotifications } from './payment-notifications';
 
-/** Maximum body size. A larger body cannot come from the provider and gets 200 unread. */
+/** Maximum body size. A larger body cannot come from the provider. It gets a 200 without being read. */
 const MAX_BODY_BYTES = 16 * 1024;
 
 /**

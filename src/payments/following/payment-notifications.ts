@@ -10,8 +10,8 @@ import { EndedPaymentsJob } from './ended-payments.job';
 /** Maximum number of ids that wait for the next lookup. Scheduled readings find the other payments. */
 const MOST_WAITING = 100;
 /**
- * Maximum readings of a payment per minute that notifications cause. The provider sends one or two. A
- * customer's forged notifications must not use up the provider's limit, which all customers share.
+ * Maximum number of readings of one payment per minute that notifications may cause. The provider sends one
+ * or two. A customer's forged notifications must not use up the provider's limit, which all share.
  */
 const READS_PER_MINUTE = 5;
 /** Maximum number of payments that are counted: more than can be read in a minute. */

@@ -29,8 +29,8 @@ interface Report {
 const COLUMNS = `id, payment_id AS reference, state, paid_amount::numeric(14,2) AS amount`;
 
 /**
- * Accepts payments that arrive elsewhere, such as through a bot or a bank import. Each is signed with its
- * source's secret and credited once per reference.
+ * Accepts payments that arrive through other channels, such as a bot or a bank import. Each is signed with
+ * its source's secret and credited once per reference.
  */
 @Injectable()
 export class IntakeService {

@@ -23,7 +23,7 @@ export interface NewPayment extends PaymentMark {
   readonly receiptEmail: string | null;
 }
 
-/** State of a fiscal receipt; null without one. */
+/** State of a fiscal receipt; null if there is none. */
 export type ReceiptState = 'pending' | 'succeeded' | 'canceled' | null;
 
 /** State of a receipt as read from the provider; `unknown` if this version does not know it. */
@@ -115,8 +115,8 @@ export const KEY_MEMORY_SQL = "interval '24 hours'";
 export const RETRY_WITHIN_SQL = "interval '23 hours'";
 
 /**
- * Port to a payment provider, never called inside a transaction. Creations and refunds have a key. The
- * provider executes each key once while it remembers the key.
+ * Port to a payment provider, never called inside a transaction. Creations and refunds have a key. While the
+ * provider remembers a key, it executes the call only once.
  */
 export abstract class PaymentProvider {
   /** Name stored with all data from the provider. */

@@ -164,7 +164,7 @@ export class YooKassaProvider extends PaymentProvider {
     yield* this.list('refunds', 'refunds', { payment_id: paymentId }, refundResponse);
   }
 
-  /** Returns the receipt for the customer's address, or else the operator's. */
+  /** Returns the receipt for the customer's address, or else for the operator's. */
   private receipt(amount: PaidAmount, email: string | null): Receipt | undefined {
     const { receipt, receiptItem, register = ADVANCE } = this.config.payments;
     return receipt && receiptOf(email ?? receipt.email, amount, receiptItem, receipt.vatCode, register);

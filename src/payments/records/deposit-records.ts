@@ -62,14 +62,14 @@ export interface DueDeposit extends WantedPayment {
 
 /** Maximum number of a customer's pending deposits. */
 export const MAX_PENDING_DEPOSITS = 20;
-/** Usual lifetime of a card payment's page. The provider's state decides. */
+/** Usual lifetime of a card payment's page. Only the provider's state is decisive. */
 const PAYABLE_MINUTES = 60;
 /**
  * Time until a new deposit's first reading. Short, because a notification may arrive before the payment is
  * known.
  */
 const FIRST_CHECK_SECONDS = 3;
-/** Shortest pause between readings. A pause is a quarter of the deposit's age, within these bounds. */
+/** Minimum pause between readings. Between minimum and maximum, it is a quarter of the deposit's age. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** Minimum time between two calls for a payment, however many notifications arrive. */
@@ -79,7 +79,7 @@ const NOTIFIED_BEFORE_SECONDS = 60;
 /** Minutes after which a comparison would list any payment that the last attempt created. */
 const EXPIRES_UNSEEN_MINUTES = 120;
 
-/** Runs the statements for deposits that do not move money. */
+/** Runs the statements about deposits, except those that move money. */
 @Injectable()
 export class DepositRecords {
   /** Deposits that this process's requests wait for. */

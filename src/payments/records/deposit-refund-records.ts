@@ -13,7 +13,7 @@ import { roublesOf } from './payment-records';
 
 /** Refund whose request to the provider, or lookup there, is due. */
 export interface DueDepositRefund extends NewRefund {
-  /** Whether a call may have had an effect. */
+  /** Whether an earlier call may have made the refund. */
   readonly mayBeMade: boolean;
   /** Whether the refund may be sent: staff have not ended it, and the provider remembers its key. */
   readonly isSendable: boolean;
@@ -28,8 +28,8 @@ export interface DueDepositRefund extends NewRefund {
 }
 
 /**
- * Shortest pause between attempts. A pause is a quarter of the time since the first call, within these
- * bounds.
+ * Minimum pause between attempts. Between minimum and maximum, it is a quarter of the time since the first
+ * call.
  */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
@@ -88,9 +88,9 @@ export class DepositRefundRecords {
 
   /**
    * Stores a refund's request before the call. The request is sent again only while the provider remembers
-   * its key by both clocks, because the database's clock may have been set.
-   * @param at the provider's time; null if unknown
-   * @returns the request stored first; null if the refund must not be sent, or was claimed again
+   * its key by both clocks, because the database's clock may have been changed. @param at the provider's
+   * time; null if unknown @returns the request stored first; null if the refund must not be sent, or was
+   * claimed again
    */
   async recordSending(
     { refundKey, nextTry }: DueDepositRefund,
