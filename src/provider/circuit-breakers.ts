@@ -37,13 +37,13 @@ const STATE_NAMES = {
 const isIrrelevant = (error: unknown): boolean =>
   error instanceof NoPermitInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
 
-/** Whether an error shows that the provider fails. Among refusals, only `misconfigured` does. */
+/** Whether an error shows that the provider is failing. Among refusals, only `misconfigured` does. */
 const isFailure = (error: unknown): error is ProviderError =>
   error instanceof ProviderUnavailable ||
   error instanceof ProviderOutcomeUnknown ||
   (error instanceof ProviderRefused && error.reason === 'misconfigured');
 
-/** A breaker that opens after consecutive failures. Only a probe closes it, never an earlier call. */
+/** A breaker that opens after consecutive failures. Only a probe closes it, never the end of another call. */
 class CircuitBreaker {
   private readonly logger = new Logger(CircuitBreaker.name);
   private readonly policy: CircuitBreakerPolicy;

@@ -70,15 +70,15 @@ export abstract class ProxyProvider {
   ): Promise<ProviderProlongation>;
 
   /**
-   * Changes the protocol of a proxy, free of charge. It may be retried. Setting the current protocol changes
-   * nothing, although the outcome may be unknown.
+   * Changes the protocol of a proxy, free of charge. It may be retried. If the proxy already has this
+   * protocol, nothing changes, but the outcome may be unknown.
    */
   abstract setType(
     change: { proxyId: string; proxyType: ProxyType },
     options?: Pick<ReadOptions, 'priority' | 'deadline'>,
   ): Promise<void>;
 
-  /** Returns whether a proxy works, by the provider's own check. */
+  /** Returns whether a proxy works, according to the provider's own check. */
   abstract checkProxy(proxyId: string, options?: ReadOptions): Promise<boolean>;
 
   /**

@@ -21,7 +21,7 @@ const SHORTEST_WAIT_MS = 100;
 
 const RETRY_AFTER_FAILURE_MS = 100;
 
-/** Number of overtaking calls after which a call goes next. `take_rate_permit` uses the same number. */
+/** Number of times that a call may be overtaken before it goes next. `take_rate_permit` uses it, too. */
 export const MAX_PASSED_OVER = 8;
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
@@ -178,7 +178,7 @@ export class RatePermits {
         this.windowMs + MARGIN_MS,
       ]);
       if (!row) throw new Error('no response');
-      // The database deletes our row of `permit_demand` with the last permit that we wait for.
+      // With the last permit that we wait for, the database also deletes our row of `permit_demand`.
       if (row.priority !== null && demand.length === 1) this.announced = Infinity;
       return { row, until };
     } finally {

@@ -129,7 +129,7 @@ export class Px6Client {
     const { baseUrl } = this.config.provider;
     const path = method === 'account' ? '' : `/${method}/?${new URLSearchParams(parameters).toString()}`;
     try {
-      // Use axios directly: HttpService's observable cancels each call after its end, which doubles its time.
+      // Use axios directly: HttpService's observable cancels each finished call, which doubles its duration.
       const response = await this.http.axiosRef.get<string>(`${baseUrl}/api/${key}${path}`, {
         transport,
         signal: AbortSignal.timeout(Math.ceil(deadline.remainingMs())),

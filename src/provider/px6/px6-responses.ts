@@ -4,9 +4,9 @@ import type { ProviderRefusal } from '../provider-errors';
 import type { UnreadRow } from '../proxy-provider';
 
 /*
- * The responses of the PROXY6 API. Numbers may be JSON numbers or strings. A list is an object keyed by id or
- * an array, and `[]` if empty. Unknown fields are ignored. Any other difference makes the response unusable,
- * except in rows of lists, which may be unrelated to us.
+ * The responses of the PROXY6 API. Numbers may be JSON numbers or strings. A list is an array, or an object
+ * keyed by id; an empty list is `[]`. Unknown fields are ignored. Any other difference makes the response
+ * unusable, except in rows of lists, which may be unrelated to us.
  */
 
 /** Creates a field; `read` returns undefined for invalid values. Zod's unions take five times as long. */
