@@ -36,7 +36,7 @@ export function entityTag({ userId, revision, untilMs }: ListRevision, variant: 
 
 const MAX_USERS = 20_000;
 
-/** Finds callers' list revisions, usually from the token's lookup alone. */
+/** Finds callers' list revisions, usually without a query after the token's lookup. */
 @Injectable()
 export class ListRevisionService {
   private readonly revisions = new LRUCache<number, ListRevision>({ max: MAX_USERS });

@@ -9,8 +9,8 @@ const BATCH_SIZE = 1000;
 
 /**
  * Reminds customers in stages that their proxies will expire. One statement marks the stage in the proxy's
- * row and writes the event, so crashes and concurrent runs send one reminder per stage and expiry. The
- * shortest stage comes first, so that missed longer stages are skipped.
+ * row and writes the event, so that despite crashes and concurrent runs, one reminder is sent per stage and
+ * expiry. The shortest stage comes first, so that missed longer stages are skipped.
  */
 @Injectable()
 export class ExpiringService {

@@ -1,6 +1,6 @@
 import type { IpVersion, ProxyType } from '../../common';
 
-/** Filter of a user's proxies. Null fields do not restrict them. */
+/** Filter of a user's proxies. A null field restricts nothing. */
 export interface ProxyFilter {
   /** Country code in lower case, as stored. */
   readonly country: string | null;
