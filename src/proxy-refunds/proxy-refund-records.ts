@@ -25,7 +25,7 @@ export interface ProxyRefundRow {
   readonly stands: boolean;
 }
 
-/** Facts for a proxy's refund, in addition to the rule. */
+/** Facts that decide about a proxy's refund, in addition to the rule. */
 export interface ProxyRefundFacts {
   readonly is_in_period: boolean;
   readonly amount: string;

@@ -98,7 +98,7 @@ export class ProxyRefundsJob {
     return false;
   }
 
-  /** Checks the proxy and, if it fails, others to compare with. */
+  /** Checks the proxy and, if it fails, other proxies for comparison. */
   private async check(refund: DueProxyRefund, rule: RefundRule): Promise<void> {
     const { id, failures } = refund;
     const found = await this.probe(refund);
