@@ -2,7 +2,7 @@ import type { Money } from '../common';
 
 const HOUR_MS = 3_600_000;
 
-/** Minimum time before expiry at which a rental's renewal is still tried. */
+/** Renewals are no longer tried when less than this remains until the rental's expiry. */
 export const LAST_TRY_MS = HOUR_MS;
 /** {@link LAST_TRY_MS} as an SQL interval. */
 export const LAST_TRY_BEFORE_END = `interval '${LAST_TRY_MS} milliseconds'`;

@@ -25,7 +25,6 @@ import {
 import { RulesService } from './rules.service';
 import { RenewalRecords } from './running/renewal-records';
 
-/** The service requires more than `proxies:read` for a change that could cost more. */
 @ApiTags('Renewals')
 @Controller('renewals')
 export class RenewalsController {

@@ -98,8 +98,8 @@ export class RulesService {
     await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
-        // Without a rule for a proxy, any filter or `all` may apply; without a filter, an older filter or
-        // `all`.
+        // Instead of a proxy's own rule, any filter rule or the rule for all may apply; instead of a filter
+        // rule, an older one or the rule for all.
         `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
                 OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
                      SELECT FROM renewal_rules AS wider
@@ -204,7 +204,7 @@ async function assertFewFilters(manager: EntityManager, userId: number): Promise
   if (count >= MAX_FILTERS) throw new TooManyRenewalRules(MAX_FILTERS);
 }
 
-/** Reads a user's budget. Nothing remains of a budget lowered below the spent amount. */
+/** Reads a user's budget. If it was lowered below the spent amount, nothing remains. */
 const readBudget = (queryable: Queryable, userId: number, now: Date): Promise<BudgetOut> =>
   queryRow(
     queryable,

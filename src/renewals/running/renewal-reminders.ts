@@ -8,7 +8,7 @@ import type { RenewalObstacle } from '../renewal-decision';
 import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
 const REMINDED_AT_ONCE = 1000;
-/** Maximum number of users forecast in one step, at some queries each. */
+/** Maximum number of users whose renewals are forecast in one step, with a few queries each. */
 const FORECASTS_AT_ONCE = 100;
 
 /** Length of a forecast, in days. Renewals with a reminder become due within a week. */
