@@ -10,7 +10,7 @@ const PROBE_TIMEOUT_MS = 2000;
 const ownerSchema = z.object({
   pid: z.int(),
   controlUrl: z.string(),
-  /** Random text per start. It distinguishes the owner from another program on a reused port. */
+  /** Random text, new at each start. It distinguishes the owner from another program on a reused port. */
   instance: z.string(),
 });
 type Owner = z.infer<typeof ownerSchema>;

@@ -56,7 +56,7 @@ export async function listenOnFirstFree(
   throw new RangeError('No port to listen on was given');
 }
 
-/** Stops listening. Also resolves when the server does not listen. */
+/** Stops listening. Also resolves if the server is not listening. */
 export function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());

@@ -18,12 +18,12 @@ const COUNTRIES: Record<Version, readonly string[]> = {
   '5': [],
 };
 
-/** Kopecks for one proxy, by version and days. */
+/** Price of one proxy in kopecks, by version and number of days. */
 const PRICES: Record<Version, Readonly<Record<number, number>>> = {
   '6': { 3: 295, 7: 551, 14: 1041, 30: 2090, 60: 4063, 90: 5940, 180: 11500, 365: 22500 },
   '4': { 7: 2800, 14: 5600, 30: 12000, 60: 23400, 90: 34200, 180: 66000, 365: 129000 },
   '3': { 7: 1150, 14: 2240, 30: 4500, 60: 8730, 90: 12690, 180: 24300, 365: 47400 },
-  // Known but not sold, because the proxy servers do not support MTProto.
+  // Version 5 is known but not sold, because the proxy servers do not support MTProto.
   '5': {},
 };
 
@@ -44,7 +44,7 @@ export const CATALOG = {
     return COUNTRIES[version].includes(country);
   },
 
-  /** Returns the kopecks for one proxy, keyed by days. */
+  /** Returns the price of one proxy in kopecks, by number of days. */
   pricesOf(version: Version): Map<number, number> {
     return new Map(Object.entries(PRICES[version]).map(([days, kopecks]) => [Number(days), kopecks]));
   },

@@ -81,7 +81,7 @@ function refuseForeign({ headers, socket }: IncomingMessage): void {
   if (headers.origin !== undefined) throw new ControlError(403, 'Pages may not use the control interface');
 }
 
-/** Refuses clients that cannot read the sandbox's private files. */
+/** Refuses clients without the secret, which is in one of the sandbox's private files. */
 function refuseStranger({ headers }: IncomingMessage, secret: string): void {
   if (timingSafeEqual(digest(headers.authorization ?? ''), digest(`Bearer ${secret}`))) return;
   throw new ControlError(401, 'Authorization must be "Bearer" and controlSecret of address.json');

@@ -25,7 +25,7 @@ export class PaymentNotifier {
   private readonly end = new AbortController();
 
   constructor() {
-    // Each notification in progress listens to this signal.
+    // Allow any number of listeners: each notification in progress adds one.
     setMaxListeners(0, this.end.signal);
   }
 

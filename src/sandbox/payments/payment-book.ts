@@ -141,9 +141,7 @@ export class PaymentBook {
     return payment;
   }
 
-  /**
-   * Returns the result of the first request with this key, which must be identical. Keys are kept for a day.
-   */
+  /** Returns the result of the first request with this key, which must be identical. Keys last a day. */
   private known<Item>(results: ReadonlyMap<string, Item>, key: string, wanted: object): Item | undefined {
     const used = this.keys.get(key);
     if (!used || used.usedAtMs < Date.now() - KEY_MEMORY_MS) return undefined;

@@ -7,8 +7,8 @@ const LOGIN_BASE = 36;
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /**
- * Derives logins, passwords and exit addresses from the proxy's id and the account's secret, so none is
- * stored. A login encodes the proxy's id.
+ * Derives logins, passwords and exit addresses from the proxy's id and the account's secret, so that they
+ * need not be stored. A login encodes the proxy's id.
  */
 export class Credentials {
   constructor(private readonly secret: string) {}

@@ -50,8 +50,8 @@ class ProxyResponse extends Error {
 
 /**
  * Creates an HTTP proxy (CONNECT and plain requests) for the logins that `findRefusal` allows. Responds 502
- * for an unreachable target and 504 for one that does not accept in time. proxy-chain uses its own codes (590
- * to 599) and forwards Proxy-Connection.
+ * for an unreachable target and 504 for one that does not accept in time. The library proxy-chain would use
+ * its own codes (590 to 599) and forward Proxy-Connection.
  */
 export function createHttpEndpoint(
   findRefusal: FindRefusal,
@@ -145,7 +145,7 @@ export function createHttpEndpoint(
         source.pipe(target).pipe(source);
       });
       source.once('close', () => target.destroy());
-      // The socket notices the client's end only if its data is read.
+      // The socket notices that the client has disconnected only if its data is read.
       target.once('close', () => source.resume());
     } catch (error) {
       fail(error);

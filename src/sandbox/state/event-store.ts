@@ -22,7 +22,7 @@ export class EventStore {
     return new EventStore(state, await Journal.openAt(path));
   }
 
-  /** Applies an event at once. It is durable after {@link durable}. */
+  /** Applies an event at once. The event is stored once {@link durable} resolves. */
   record(event: StateEvent): void {
     this.state.apply(event);
     this.journal?.append(JSON.stringify(event));

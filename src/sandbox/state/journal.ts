@@ -19,7 +19,7 @@ export class Journal {
   append(line: string): void {
     this.lines.push(line);
     this.pendingWrite ??= this.writeAfter(this.currentWrite);
-    // written() and every later write reject with the failure.
+    // Ignored here, because written() and every later write reject with the same failure.
     this.pendingWrite.catch(() => undefined);
   }
 

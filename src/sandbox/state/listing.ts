@@ -19,7 +19,7 @@ export interface ListingQuery {
   limit: number;
 }
 
-/** Where the `moving` order starts on each page, in the same sequence in every run. */
+/** Random start of each page in the `moving` order. Every run generates the same sequence. */
 const randomStart = seededRandom(1);
 
 const IS_IN: Record<ListingState, (remainingS: number) => boolean> = {
@@ -38,7 +38,7 @@ export function isActive(proxy: SoldProxy, nowMs: number): boolean {
   return proxy.goneAtMs === null && proxy.endsAtS > nowMs / 1000;
 }
 
-/** Returns the expiry that getproxy shows. A late-listing fault delays the expiry of a prolongation. */
+/** Returns the expiry that getproxy shows: under a late-listing fault, the one before a prolongation. */
 export function shownEndS({ shownEarlier, endsAtS }: SoldProxy, nowMs: number): number {
   return shownEarlier && shownEarlier.untilMs > nowMs ? shownEarlier.endsAtS : endsAtS;
 }

@@ -26,7 +26,7 @@ export class ProviderState {
   readonly prices = new Map(VERSIONS.map((version) => [version, CATALOG.pricesOf(version)]));
   /** Sales in ascending order of proxy ids. */
   private readonly records: SaleRecord[] = [];
-  /** Sales by comment. A sale stays listed when its proxies lose the comment. */
+  /** Sales by their proxies' comments. A sale stays in this map even if its proxies lose the comment. */
   private readonly recordsByDescr = new Map<string, Set<SaleRecord>>();
   private lastOrderId = FIRST_ORDER_ID - 1;
   private lastProxyId = FIRST_PROXY_ID - 1;
@@ -56,7 +56,7 @@ export class ProviderState {
     return this.stock.get(version)?.get(country) ?? 0;
   }
 
-  /** Returns the kopecks for one proxy; `null` for a period that is not sold. */
+  /** Returns the price of one proxy in kopecks; `null` for a period that is not sold. */
   findPrice(version: Version, periodDays: number): number | null {
     return this.prices.get(version)?.get(periodDays) ?? null;
   }

@@ -7,7 +7,7 @@ export function moscowTime(unixS: number): string {
   return new Date((unixS + MOSCOW_OFFSET_S) * 1000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Returns an amount in roubles. Balances are strings with two decimals, except in responses to a charge. */
+/** Returns an amount in roubles. Balances are strings with two decimals, except after `buy` and `prolong`. */
 export function roubles(kopecks: number): number {
   return kopecks / 100;
 }
@@ -16,7 +16,7 @@ export function balanceText(kopecks: number): string {
   return roubles(kopecks).toFixed(2);
 }
 
-/** Returns the roubles for one proxy and day, rounded as in the documented examples. */
+/** Returns the price of one proxy for one day in roubles, rounded as in the documented examples. */
 export function priceSingle(kopecks: number, periodDays: number): number {
   return Number((roubles(kopecks) / periodDays).toFixed(4));
 }

@@ -56,7 +56,7 @@ export class WireServer {
   private readonly underWay = new Set<Promise<void>>();
 
   constructor(private readonly parts: WireServerParts) {
-    // Every waiting request adds a listener.
+    // Allow any number of listeners: each waiting request adds one.
     setMaxListeners(0, this.closing.signal);
     this.server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
       const served = this.serve(request, response).finally(() => this.underWay.delete(served));

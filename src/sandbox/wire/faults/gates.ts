@@ -2,9 +2,7 @@ import { z } from 'zod';
 import type { WireMethodName } from '../methods/wire-methods';
 import { appliesTo, filterSchema } from './fault';
 
-/**
- * Stages at which a gate holds a request: before the effect, before the response, and after half of its body.
- */
+/** Stages at which a gate holds a request: before its effect, before its response, or halfway through it. */
 export const GATE_STAGES = ['received', 'executed', 'half-sent'] as const;
 export type GateStage = (typeof GATE_STAGES)[number];
 
