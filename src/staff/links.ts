@@ -42,7 +42,7 @@ export const withUserLinks = <Found extends { readonly user_id: number }>(found:
 const ApiRefundLink = (example: string): PropertyDecorator =>
   ApiNullable('string', 'In the page, it opens the form of the refund with this amount', example);
 
-/** Null if nothing can be refunded. */
+/** Returns the link to the refund form; null if nothing can be refunded. */
 export const refundLink = (
   things: 'orders' | 'deposits',
   { id, refundable }: { readonly id: number; readonly refundable: string },

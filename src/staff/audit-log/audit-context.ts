@@ -42,7 +42,7 @@ export class AuditContext {
     readonly caller: Caller | null,
     readonly ip: string | null,
     readonly requestId: string | null,
-    /** Author of a command-line change that stores its author. */
+    /** Author named on the command line, for changes that store their author. */
     readonly by?: string,
   ) {}
 

@@ -2,7 +2,7 @@
 export class CommandRequest {
   readonly ip = undefined;
 
-  /** @param by author, for a change that stores its author */
+  /** @param by author named on the command line, for changes that store their author */
   constructor(
     readonly params: Readonly<Record<string, string>>,
     readonly query: object,

@@ -255,8 +255,8 @@ export class StaffOrdersController {
   }
 
   /**
-   * Finds a batch's latest calls. They are stored under the leader; calls before the batch was sent, under
-   * any member.
+   * Finds a batch's latest calls. They are stored under the batch's leader; calls before the batch was sent,
+   * under any of its members.
    */
   private findCalls(orderIds: readonly number[]): Promise<ProviderCallOut[]> {
     return queryRows(

@@ -61,7 +61,7 @@ const OPEN = {
 
 type Preview = Pick<ErasureOut, 'open' | 'running_proxies'>;
 
-/** Erases customers' data, except for the books. */
+/** Erases customers' data, except accounting data. */
 @Injectable()
 export class ErasureService {
   constructor(
