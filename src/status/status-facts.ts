@@ -24,7 +24,7 @@ interface Count {
 }
 
 interface Overview {
-  /** Time of the database, from which ages are measured: all times are the database's. */
+  /** Current time of the database, from which ages are computed. */
   readonly at: Date;
   readonly openUnmatchedProxies: number;
   readonly isClosed: boolean;
@@ -180,7 +180,7 @@ export class StatusFacts {
                     END)::integer AS standbys,
               current_setting('archive_mode') <> 'off' AS "isArchived",
               last_failed_time > coalesce(last_archived_time, '-infinity') AS "isFailing",
-              -- A crash empties the statistics. Until the next archiving, the time of the reset is used.
+              -- A crash empties the statistics. Until the next archiving, use the time of their reset.
               coalesce(last_archived_time, stats_reset) AS "archivedAt"
          FROM pg_stat_archiver`,
     );

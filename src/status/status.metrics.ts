@@ -40,7 +40,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       application_name: 'proxy-rental-service metrics',
       password: options.password,
       max: 1,
-      // A connection stays idle for longer than the time between two scrapes.
+      // Longer than the time between two scrapes, so that the connection is kept.
       idleTimeoutMillis: 120_000,
       connectionTimeoutMillis: DATABASE_TIMEOUT_MS,
     });
@@ -70,7 +70,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     set('database_pool_connections', { state: 'busy' }, totalCount - idleCount);
     set('database_pool_connections', { state: 'waiting' }, waitingCount);
     for (const { name, isRun, intervalMs, lastSuccessMs } of this.jobs.list()) {
-      // The last runs of all replicas are read from the database.
+      // Jobs that one replica runs for all are reported from the database.
       if (isRun) continue;
       set('job_interval_seconds', { name }, intervalMs / 1000);
       if (lastSuccessMs === undefined) continue;
@@ -79,7 +79,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readInstallation(set: SetGauge): Promise<void> {
-    // All gauges are set at the end, or none if one of them cannot be read.
+    // Set all gauges at the end, or none if one of them cannot be read.
     const gauges: (() => void)[] = [];
     const setLater: SetGauge = (...gauge) => gauges.push(() => set(...gauge));
     try {
@@ -127,7 +127,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readRuns(facts: StatusFacts, set: SetGauge): Promise<void> {
-    // A disabled job may have left a row.
+    // Skips rows of jobs that have since been disabled.
     const runs = new Set(this.jobs.list().flatMap(({ name, isRun }) => (isRun ? [name] : [])));
     for (const {
       name,
