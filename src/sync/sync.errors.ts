@@ -51,7 +51,7 @@ export class UnmatchedProxyAssigned extends domainError(
   'The unmatched proxy is already assigned to an order',
 ) {}
 
-/** Thrown because prolongations deliver no proxies, and an open order may still account for the proxy. */
+/** Thrown for a prolongation or an open order. An open order may still get the proxy itself. */
 export class OrderNotAssignable extends domainError(
   'conflict',
   'Unmatched proxies can be assigned only to closed purchases',

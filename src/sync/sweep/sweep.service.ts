@@ -320,8 +320,8 @@ export class SweepService {
             WHERE id = ANY (ARRAY(SELECT id FROM locked))
          )
          SELECT count(*) FILTER (WHERE refunded_at IS NULL) AS rented,
-                -- Proxies withdrawn in the last day count again: the listing may shrink little by little.
-                -- Refunded proxies do not count: they are deleted at the provider.
+                -- Count proxies withdrawn in the last day again, because the listing may shrink little by
+                -- little. Do not count refunded proxies, which are deleted at the provider.
                 count(*) FILTER (
                   WHERE is_missing AND refunded_at IS NULL
                     AND (withdrawn_at IS NULL
