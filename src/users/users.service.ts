@@ -73,7 +73,7 @@ export class UsersService {
     return { before, after };
   }
 
-  /** Finds the user who opened the companion application. Unless blocked, records the app and the name. */
+  /** Finds the user who opened the companion application, and records this unless the user is blocked. */
   async recordApp(
     { tgId, username }: { readonly tgId: number; readonly username: string | null },
     manager: EntityManager,
