@@ -13,7 +13,7 @@ export const MAX_REPLAYED_EVENTS = 10_000;
 interface Replayed {
   readonly replayed: number;
   readonly found: number;
-  /** Position of the last replayed event if more events follow. */
+  /** Position of the last replayed event if more events follow, otherwise null. */
   readonly last: number | null;
 }
 

@@ -94,7 +94,7 @@ export class WebhookSender {
     try {
       return await request(url, body, { ...options, agent });
     } catch (error) {
-      // The receiver closed the idle connection while the request was being sent.
+      // The receiver closed the idle connection during the request, so send the request again.
       if (!(error instanceof StaleConnection)) throw error;
       return request(url, body, { ...options, agent: false });
     }
