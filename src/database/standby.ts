@@ -7,9 +7,7 @@ const STATEMENT = `
   SELECT pg_logical_emit_message(true, 'proxy-rental', '')
    WHERE current_setting('synchronous_standby_names') <> ''`;
 
-/**
- * Limits for sharing a statement among callers. A hanging statement delays the next one by at most a second.
- */
+/** Limits for sharing a statement. A hanging statement delays the next one by at most a second. */
 const GROUP = { maxItems: 1000, maxWaitMs: 1000 };
 
 const waits = new WeakMap<DataSource, () => Promise<void>>();

@@ -5,15 +5,15 @@ import { PAUSE_AFTER_FAILURE_MS, Jobs } from '../jobs';
 
 /** Notification channel for published events. The payload contains their users' ids. */
 export const EVENTS_CHANNEL = 'events';
-/** Interval at which each replica checks for events that another process has left unpublished. */
+/** Interval at which each replica looks for events that no process has published. */
 const LOOK_EVERY_MS = 1000;
-/** Minimum time between two publications of a replica, so that many writers share one. */
+/** Minimum time between two publications by a replica, so that many writers share one publication. */
 const PAUSE_MS = 200;
 const AT_ONCE = 500;
 
 /**
- * Publishes events in a single order; one replica publishes at a time. The replica that wrote an event
- * publishes it after the commit. Each replica also checks for events that were left unpublished.
+ * Publishes events in one global order; only one replica publishes at a time. The replica that wrote an event
+ * publishes it after the commit. Each replica also looks for events that were left unpublished.
  */
 @Injectable()
 export class EventPublisher {
@@ -50,7 +50,7 @@ export class EventPublisher {
       'SELECT user_id AS "userId" FROM publish_events($1) AS user_id',
       [AT_ONCE],
     );
-    // Another replica is publishing, and may not see the events that this replica wrote.
+    // Try again soon: the replica that is publishing may not see the events that this replica wrote.
     if (events[0]?.userId === null) {
       this.publishSoon();
       return false;

@@ -1,11 +1,11 @@
 import { ID_PATTERN } from '../common';
 
 export interface EventTypeDefinition {
-  /** Description of when the event happens, for customers. */
+  /** When the event happens, described for customers. */
   readonly description: string;
   /** Descriptions of the fields of `data`, for customers. */
   readonly data: Readonly<Record<string, string>>;
-  /** Example with exactly the fields of `data`. */
+  /** An example whose fields are exactly those of `data`. */
   readonly example: Readonly<Record<string, unknown>>;
 }
 
@@ -56,8 +56,8 @@ const TOKEN = {
 const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
 
 /**
- * All types of events and their data, for validation, the descriptions and docs/events.md. Triggers write the
- * events of `order`, `proxy` (except `proxy.expiring`), `balance` and `token`; the service writes the others.
+ * All types of events and their data, used for validation, descriptions and docs/events.md. Triggers write
+ * the events of `order`, `proxy` (except `proxy.expiring`), `balance` and `token`; code writes the others.
  */
 export const EVENT_TYPES = {
   'order.being_confirmed': {

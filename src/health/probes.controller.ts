@@ -8,20 +8,20 @@ class NotReady extends DomainError {
   readonly kind = 'unavailable';
 }
 
-/** Serves probes for load balancers and supervisors, which docs/operations.md describes. */
+/** Serves the probes for load balancers and supervisors that docs/operations.md describes. */
 @ApiExcludeController()
 @Controller('health')
 export class ProbesController {
   constructor(private readonly readiness: Readiness) {}
 
-  /** Shows that the process serves requests. A process that does not respond should be restarted. */
+  /** Shows that the process serves requests. If it does not respond, it should be restarted. */
   @Get('live')
   @Public()
   live(): { status: string } {
     return { status: 'live' };
   }
 
-  /** Shows that the replica should receive requests. @throws NotReady */
+  /** Responds while the replica should receive requests. @throws NotReady */
   @Get('ready')
   @Public()
   async ready(): Promise<{ status: string }> {

@@ -22,7 +22,7 @@ export class Readiness implements OnModuleDestroy {
     this.probe.close();
   }
 
-  /** Makes the replica permanently not ready: it is about to stop. */
+  /** Makes the replica not ready for good, because it is about to stop. */
   drain(): void {
     this.isDraining = true;
   }

@@ -10,8 +10,8 @@ import { withoutSecrets } from './request-url';
 const logger = new Logger('Http');
 
 /**
- * Gives a request an id and a trace span, and runs `goOn` in the request's context. When the request ends,
- * logs and counts it. The id appears in the response and in each log line of the request.
+ * Gives a request an id and a trace span, and runs `goOn` in the request's context. Logs and counts the
+ * request when it ends. The id appears in the response and in each log line of the request.
  */
 export function beginRequest(request: Request, response: Response, metrics: Metrics, goOn: () => void): void {
   const requestId = chooseRequestId(request.get('x-request-id'));
@@ -30,7 +30,7 @@ export function beginRequest(request: Request, response: Response, metrics: Metr
   runInRequest(context, () => (span ? span.run(goOn) : goOn()));
 }
 
-/** Records the route template instead of the path, which may contain secrets. */
+/** Ends a span with the route template instead of the path, which may contain secrets. */
 function endSpan(span: OpenSpan, request: Request, response: Response, { userId }: RequestContext): void {
   span.end({
     'http.request.method': request.method,
@@ -43,7 +43,7 @@ function endSpan(span: OpenSpan, request: Request, response: Response, { userId 
   });
 }
 
-/** Logs a request with its path, without the query and without secrets in the path. */
+/** Logs a request, without its query and without secrets in its path. */
 function logRequest(
   request: Request,
   response: Response,

@@ -17,19 +17,18 @@ const HEADERS_TIMEOUT_MS = 15_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * Time without progress after which a client that does not read its response is disconnected, in
- * milliseconds. `keepAliveSeconds` is always longer, so a socket's timeout shows which of the two limits
- * applies.
+ * Milliseconds without progress after which a client that does not read its response is disconnected.
+ * `keepAliveSeconds` is always longer, so a socket's timeout shows which of these limits applies.
  */
 const READER_IDLE_MS = 10_000;
 
 export interface ConnectionLimits {
   readonly maxConnections: number;
-  /** Time until an idle connection is closed. */
+  /** Time after which an idle connection is closed. */
   readonly keepAliveSeconds: number;
-  /** Time after which a client that stops reading is disconnected, in practice up to twice as long. */
+  /** Time after which a client that stops reading is disconnected; in practice, up to twice this time. */
   readonly readerIdleMs?: number | undefined;
-  /** Proxies whose `X-Forwarded-For` is trusted. Their connections are not limited by address. */
+  /** Proxies whose `X-Forwarded-For` is trusted, and whose connections are not limited by address. */
   readonly trustedProxies: readonly string[];
   /** Called when a connection is closed because of a limit. */
   readonly onFull?: (closed: ClosedConnections) => void;
@@ -48,7 +47,7 @@ export function configureHttp(
   metrics = Metrics.disabled,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
-  // Express has already built its router for Nest and would ignore the setting `case sensitive routing`.
+  // Set on the router itself: it already exists, and ignores the setting `case sensitive routing`.
   Object.assign(express.router, { caseSensitive: true });
   app.disable('x-powered-by');
   app.disable('etag');
@@ -68,7 +67,7 @@ export function configureHttp(
   adapter.boundConnections({ most: limits.maxConnections, isTrusted, onFull: limits.onFull });
 }
 
-/** Content security policy for data, which loads nothing. Pages replace this policy. */
+/** Content security policy for data: nothing may be loaded. Pages replace it. */
 const NOTHING_IS_LOADED = {
   useDefaults: false,
   directives: {
@@ -79,21 +78,21 @@ const NOTHING_IS_LOADED = {
   },
 };
 
-/** Sets the security headers, except for Strict-Transport-Security: a reverse proxy terminates TLS. */
+/** Sets the security headers except Strict-Transport-Security, because a reverse proxy terminates TLS. */
 const securityHeaders = helmet({
   strictTransportSecurity: false,
   contentSecurityPolicy: NOTHING_IS_LOADED,
 });
 
-/** Runs all steps in one middleware: routing to a middleware takes longer than each step. */
+/** Does everything in one middleware: routing to a middleware takes longer than each of these steps. */
 const prepareRequest =
   (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {
     beginRequest(request, response, metrics, () => {
-      // Express ignores the conditional headers of requests with `no-cache`, which fetch adds. By RFC 9111,
-      // 5.2.1.4, `no-cache` only requests validation.
+      // Express ignores conditional headers in requests with `no-cache`, which fetch sends. By RFC 9111,
+      // 5.2.1.4, `no-cache` only requires validation.
       delete request.headers['cache-control'];
-      // Apache appends `-gzip` to the ETags of responses that it compresses.
+      // Apache appends `-gzip` to the ETag of a response that it compresses.
       const known = request.headers['if-none-match'];
       if (known !== undefined) request.headers['if-none-match'] = known.replaceAll('-gzip"', '"');
       request.url = toNormalUrl(request.url);
@@ -101,7 +100,7 @@ const prepareRequest =
     });
   };
 
-/** Keeps Express from returning 304 for a response without an ETag, as it would for `If-None-Match: *`. */
+/** Keeps Express from returning 304 for responses without an ETag, as it does for `If-None-Match: *`. */
 function neverFreshWithoutTag(express: Application): void {
   const { request } = express as unknown as { readonly request: object };
   const prototype = Object.getPrototypeOf(request) as object;
@@ -122,17 +121,17 @@ function configureServer(
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = keepAliveSeconds * 1000;
   respondToMalformedRequests(server, metrics);
-  // Ignores an unknown `Expect` header, for which Node would return an empty 417.
+  // Ignores unknown `Expect` headers, for which Node would return an empty 417.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
   });
 }
 
-/** Resets a connection whose client does not read its response. A reset frees the system's buffers. */
+/** Resets a connection whose client does not read its response: a reset frees the system's buffers. */
 function disconnectIdleReaders(server: Server, readerIdleMs: number): void {
   server.setTimeout(readerIdleMs, (socket: Socket) => {
     if (socket.writableLength > 0) socket.resetAndDestroy();
-    // Between requests, Node sets the keep-alive timeout, which is longer.
+    // Between requests, Node sets the longer keep-alive timeout, so this connection was idle.
     else if (socket.timeout !== readerIdleMs) socket.destroy();
   });
 }

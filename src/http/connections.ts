@@ -5,22 +5,22 @@ import { networksOf, plainAddress, ConcurrencyLimit } from '../common';
 import { IdleConnections } from './idle-connections';
 import { atMostEachMinute } from './rare-warning';
 
-/** Time without data after which a connection without a request counts as silent, in milliseconds. */
+/** Milliseconds without data after which a connection with no request in progress counts as silent. */
 const SILENT_MS = 1000;
 /** Fraction of all connections that one network may use. */
 const PART_OF_NETWORK = 0.5;
-/** Fraction of all connections reserved for peers other than trusted proxies. */
+/** Fraction of all connections reserved for clients other than trusted proxies. */
 const PART_OF_OTHERS = 0.02;
 const MOST_OF_OTHERS = 50;
 
 /**
- * Kind of connections that are closed at a limit. `of-fullest`: idle connections of the networks with the
- * most connections. `of-any`: new connections of any network, because no connection is idle.
+ * Which connections are closed at a limit. `of-fullest`: idle connections of the networks with the most
+ * connections. `of-any`: new connections of any network, because no connection is idle.
  */
 export type ClosedConnections = 'of-fullest' | 'of-any';
 
 interface Connection {
-  /** Network of the peer. Null for a trusted proxy, whose idle connections are never closed. */
+  /** Network of the client; null for a trusted proxy, whose idle connections are never closed. */
   readonly network: string | null;
   /** Number of requests in progress. */
   requests: number;
@@ -67,9 +67,9 @@ export class Connections {
   }
 
   /**
-   * Adds a connection. At a network's limit, closes that network's longest idle connection. At the total
+   * Adds a connection. At its network's limit, closes that network's longest idle connection. At the total
    * limit, closes the longest idle connection of the network with the most idle connections. If none is idle,
-   * or at the limit of trusted proxies, closes the new connection.
+   * or at the limit for trusted proxies, closes the new connection.
    */
   private enter(
     socket: Socket,
@@ -111,9 +111,8 @@ export class Connections {
   }
 
   /**
-   * Returns a function that closes silent connections. It must be called at regular intervals. Node 20.20
-   * never closes a connection whose client left in the middle of a request, if a new connection reuses the
-   * parser.
+   * Returns a function, to be called at regular intervals, that closes silent connections. Node 20.20 never
+   * closes a connection whose client left in the middle of a request, if a new connection reuses its parser.
    */
   silentCloser(): () => void {
     const heard = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();

@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Time after a response in which the remaining request is discarded, in milliseconds. */
+/** Milliseconds after a response during which the rest of the request is discarded. */
 const LINGER_MS = 1500;
 
-/** Destroys a connection a moment after its last response. An immediate reset could lose the response. */
+/** Destroys a connection a moment after its last response, which an immediate reset could lose. */
 export function endSoon(socket: Duplex, isNeeded: () => boolean = () => false): void {
   setTimeout(() => {
     if (!isNeeded()) socket.destroy();
   }, LINGER_MS).unref();
 }
 
-/** Gives a client a moment to send the remaining request after its response. Node discards it. */
+/** Gives a client that has its response a moment to send the rest of its request, which Node discards. */
 export function endUnlessComplete(request: IncomingMessage): void {
   if (request.complete || request.socket.destroyed) return;
   endSoon(request.socket, () => request.complete);

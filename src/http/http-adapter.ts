@@ -3,32 +3,32 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { type ConnectionBounds, Connections } from './connections';
 import { oneAtATime } from './pipelining';
 
-/** The prototypes that Express gives to requests and responses. Express publishes no types for them. */
+/** Express's prototypes for requests and responses. Express publishes no types for them. */
 interface Prototypes {
   request: object;
   response: object;
 }
 
-/** Interval at which idle connections are closed while the server closes, in milliseconds. */
+/** Interval, in milliseconds, at which a closing server closes its idle connections. */
 const CLOSE_IDLE_MS = 50;
 /**
- * Interval at which Node checks the timeouts of incomplete requests. Node's 30 s would double the timeouts.
+ * Interval at which Node checks incomplete requests for timeouts. Node's default of 30 s would double them.
  */
 const CHECK_ARRIVAL_MS = 500;
 
-/** Nest's Express adapter with limits on connections, on pipelined requests, and on the time to close. */
+/** Nest's Express adapter, with limits on connections, on pipelined requests, and on the time to close. */
 export class HttpAdapter extends ExpressAdapter {
   private closing: Promise<void> | undefined;
   private keepsNone = false;
   private readonly pages: (() => void)[] = [];
   private readonly connections = new Connections();
 
-  /** @param graceMs maximum time for requests in progress when the server closes: a download may stall */
+  /** @param graceMs maximum wait of a closing server for its requests, because a download may stall */
   constructor(private readonly graceMs: number) {
     super();
   }
 
-  /** Creates the server. Nest's server options are not used. */
+  /** Creates the server. Ignores Nest's server options. */
   override initHttpServer(): void {
     this.httpServer = createServer(
       { ...messageClasses(this.getInstance()), connectionsCheckingInterval: CHECK_ARRIVAL_MS },
@@ -36,12 +36,12 @@ export class HttpAdapter extends ExpressAdapter {
     );
   }
 
-  /** Adds pages after all routes of the controllers, because the router tries routes in order. */
+  /** Adds pages that are routed after all routes of the controllers. */
   addPages(add: () => void): void {
     this.pages.push(add);
   }
 
-  /** Nest calls this method once it has added the routes of all controllers. */
+  /** Nest calls this method after it has added the routes of all controllers. */
   override setNotFoundHandler(...parameters: Parameters<ExpressAdapter['setNotFoundHandler']>): unknown {
     for (const add of this.pages) add();
     return super.setNotFoundHandler(...parameters);
@@ -61,7 +61,7 @@ export class HttpAdapter extends ExpressAdapter {
     });
   }
 
-  /** Stops accepting connections, and waits for the requests in progress. May be called more than once. */
+  /** Stops accepting connections, and waits for the requests in progress. May be called repeatedly. */
   override close(): Promise<void> {
     this.closing ??= new Promise((resolve) => {
       const server: Server = this.httpServer;
@@ -83,9 +83,9 @@ export class HttpAdapter extends ExpressAdapter {
 }
 
 /**
- * Returns the classes of an application's requests and responses, with Express's prototypes. Express would
- * replace the prototype of each request and response, which keeps V8 from optimizing the code that touches
- * them (docs/decisions/0013-fast-reads.md).
+ * Returns the classes of an application's requests and responses, already with Express's prototypes.
+ * Otherwise Express would replace the prototype of each request and response, which keeps V8 from optimizing
+ * the code that uses them (docs/decisions/0013-fast-reads.md).
  */
 function messageClasses(express: Prototypes) {
   class Request extends IncomingMessage {}

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net';
 
-/** Idle connections by network, longest idle first. No method iterates over the connections. */
+/** Idle connections by network, longest idle first. No operation iterates over the connections. */
 export class IdleConnections {
   private readonly sockets = new Map<string, Set<Socket>>();
-  /** Sets of networks, indexed by number of idle connections. The last set is not empty. */
+  /** Networks grouped by their number of idle connections, which is the index. The last set is not empty. */
   private readonly networks: Set<string>[] = [];
 
-  /** Adds a connection that became idle. `network` is null if the connection is never closed to make room. */
+  /** Adds a connection that became idle. `network` is null if it must not be closed to make room. */
   add(socket: Socket, network: string | null): void {
     if (network !== null) this.change(network, (sockets) => sockets.add(socket));
   }
@@ -19,7 +19,7 @@ export class IdleConnections {
     return network === null ? undefined : first(this.sockets.get(network));
   }
 
-  /** Returns the longest idle connection of a network that has the most idle connections. */
+  /** Returns the longest idle connection of one of the networks with the most idle connections. */
   longest(): Socket | undefined {
     const network = first(this.networks.at(-1));
     return network === undefined ? undefined : this.longestOf(network);

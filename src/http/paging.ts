@@ -19,13 +19,13 @@ export const LimitField = (): PropertyDecorator => (target, key) => {
   IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })(target, key);
 };
 
-/** A page of a list, after the cursor. A null cursor selects the first page. */
+/** Request for the page after a cursor. A null cursor means the first page. */
 export interface PageRequest<Cursor = number> {
   readonly cursor: Cursor | null;
   readonly limit: number;
 }
 
-/** No response contained this cursor. A client using it would miss later items with ids up to the cursor. */
+/** No response contained this cursor. A client that continues from it would miss items created later. */
 export class CursorUnknown extends RequestInvalid {
   constructor(input: string | number, ...loc: string[]) {
     super([
@@ -34,7 +34,7 @@ export class CursorUnknown extends RequestInvalid {
   }
 }
 
-/** Query of every list whose cursor is a number. */
+/** Query parameters of every list whose cursor is a number. */
 @StrictRequest()
 export class PageQuery implements PageRequest {
   @IdField({ description: CURSOR, absent: 'null' })
@@ -52,7 +52,7 @@ export interface Page<Item, Cursor = number> {
 /** Returns the base class of a DTO for a page of items. */
 export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> {
   class ItemsPage implements Page<Item> {
-    // The name `type` shows Nest that the function returns a class.
+    // Nest recognizes by the name `type` that this function returns a class.
     @ApiProperty({ type: () => item, isArray: true })
     items!: readonly Item[];
 
@@ -62,7 +62,7 @@ export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> 
   return ItemsPage;
 }
 
-/** @param found the page's items, plus one more if there is a next page */
+/** @param found the page's items, and one more if there is a next page */
 export function toPage<Item, Cursor>(
   found: readonly Item[],
   limit: number,
@@ -73,7 +73,7 @@ export function toPage<Item, Cursor>(
   return { items, next_cursor: last && found.length > limit ? cursorOf(last) : null };
 }
 
-/** Reads a page whose cursor is an id. Reads one more item, which shows whether there is a next page. */
+/** Reads a page whose cursor is an id. Reads one item too many, to see whether there is a next page. */
 export function readPage<Item extends { readonly id: number }>(
   page: PageRequest,
   read: (page: PageRequest) => Promise<readonly Item[]>,
@@ -81,7 +81,7 @@ export function readPage<Item extends { readonly id: number }>(
   return readPageBy(page, read, ({ id }) => id);
 }
 
-/** Reads a page like {@link readPage}, with another cursor. */
+/** Reads a page like {@link readPage}, but with another kind of cursor. */
 export async function readPageBy<Item, Cursor>(
   { cursor, limit }: PageRequest<Cursor>,
   read: (page: PageRequest<Cursor>) => Promise<readonly Item[]>,
@@ -94,7 +94,7 @@ class InvalidPeriod extends domainError('bad-request', 'The period must end afte
 
 export const INVALID_PERIOD: ErrorsOfStatus = ['The period is invalid', InvalidPeriod];
 
-/** Checks that a period ends after it begins. A null or omitted bound is no limit. @throws InvalidPeriod */
+/** Checks that a period ends after it begins. A null or omitted bound is open. @throws InvalidPeriod */
 export function assertPeriod(from: Date | null | undefined, to: Date | null | undefined): void {
   if (from && to && from >= to) throw new InvalidPeriod();
 }

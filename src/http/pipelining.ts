@@ -5,26 +5,26 @@ import { ConcurrencyLimit } from '../common';
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Maximum number of requests that wait for earlier requests on their connection, over all connections. Each
- * waiting request takes about 5 kB, and Node reads up to 2,000 of them from a connection at once.
+ * Maximum number of requests, over all connections, that wait for an earlier request on their connection.
+ * Each takes about 5 kB, and Node reads up to 2,000 of them from a connection at once.
  */
 const MAX_WAITING = 10_000;
 
-/** Pauses a connection again when Node resumes it after a response. */
+/** Pauses a connection again if Node resumes it after a response. */
 function keepPaused(this: Socket): void {
   this.pause();
 }
 
 /**
- * Serves the requests of a connection one after the other. Node would start all pipelined requests in one
- * turn of the event loop. While requests wait, their connection is not read. Beyond the limit of waiting
- * requests, the connection is closed.
+ * Serves the requests of a connection one after the other: Node would start all pipelined requests in one
+ * turn of the event loop. A connection with waiting requests is not read. If too many requests wait, the
+ * connection is closed.
  */
 export function oneAtATime(serve: Handler): Handler {
   const waiting = new ConcurrencyLimit<Socket>(MAX_WAITING, MAX_WAITING);
 
   return (request, response) => {
-    // Node assigns the socket to a response when all earlier responses are sent.
+    // Node assigns the socket to a response once all earlier responses have been sent.
     if (response.socket) {
       serve(request, response);
       return;
@@ -38,14 +38,14 @@ export function oneAtATime(serve: Handler): Handler {
     if (waiting.of(socket) === 1) socket.on('resume', keepPaused).pause();
     const leave = (): void => {
       end();
-      // Resumes reading: the last request's body may be incomplete.
+      // Resume reading, because the last request's body may be incomplete.
       if (waiting.of(socket) === 0) socket.off('resume', keepPaused).resume();
     };
     request.once('close', leave);
     response.once('socket', () => {
       request.off('close', leave);
       leave();
-      // Lets requests of other connections run in between.
+      // Let requests of other connections run first.
       setImmediate(serve, request, response);
     });
   };

@@ -1,6 +1,6 @@
 const INTERVAL_MS = 60_000;
 
-/** Returns a function that warns at most once a minute, and drops the other warnings. */
+/** Returns a function that logs at most one warning a minute, and drops the others. */
 export function atMostEachMinute(warn: (message: string) => void): (message: string) => void {
   let lastAtMs = -Infinity;
   return (message) => {

@@ -6,7 +6,7 @@ import type { JsonValue } from './json/json-value';
 import { JsonSyntaxError, parseJson } from './json/parse-json';
 import { InputMistake, RequestInvalid } from './validation/input-mistake';
 
-/** Maximum size of a body, for routes without another limit. */
+/** Maximum size of a body on routes without a limit of their own. */
 export const MAX_BODY_BYTES = 100 * 1024;
 
 export class BodyTooLarge extends domainError('body-too-large', 'Request Entity Too Large') {}
@@ -25,21 +25,21 @@ export class BodyUnreadable extends domainError(
 
 /** Limits for bodies that do not arrive at once. */
 export interface SlowBodies {
-  /** Counts a body until the returned function is called. Throws if too many bodies are in progress. */
+  /** Counts a slow body until the returned function is called. Throws if there are too many of them. */
   readonly enter: () => () => void;
   readonly stallMs?: number | undefined;
 }
 
-/** Milliseconds for which an arriving body does not yet count as slow. Most bodies arrive sooner. */
+/** Milliseconds after which an arriving body counts as slow. Most bodies arrive sooner. */
 const AT_ONCE_MS = 250;
-/** Maximum time in which nothing arrives, in milliseconds. Networks resend lost packets sooner. */
+/** Maximum milliseconds without any data. Networks resend lost packets sooner. */
 const STALL_MS = 5000;
 
 /**
- * Receives the body without decoding a Content-Encoding. If a limit is exceeded, throws at once and discards
- * the remaining body, so that a caller who is still sending receives the response.
+ * Receives the body without decoding its Content-Encoding. If a limit is exceeded, throws at once and
+ * discards the rest of the body, so that a caller who is still sending receives the response.
  * @throws BodyTooLarge
- * @throws RequestTimeoutException if nothing arrives for a while, and the errors of `slow.enter`
+ * @throws RequestTimeoutException if no data arrives for a while, and the errors of `slow.enter`
  * @throws BodyUnreadable if the caller disconnects
  */
 export async function receiveBody(
@@ -73,7 +73,7 @@ export async function receiveBody(
       });
       request.once('end', () => resolve(Buffer.concat(chunks)));
       const cut = (error?: Error): void => {
-        // Every request emits `close`. Creating an unneeded error takes longer than reading a short body.
+        // Every request emits `close`, and creating an unneeded error takes longer than reading a short body.
         if (!request.readableEnded) reject(new BodyUnreadable(error));
       };
       request.once('error', cut).once('close', cut);
@@ -88,8 +88,8 @@ export async function receiveBody(
 }
 
 /**
- * Turns the received bytes into the value to validate: the JSON document, the text if the content type is not
- * JSON, or null if there is no body.
+ * Parses the received bytes into the value to validate: the JSON document, the text if the content type is
+ * not JSON, or null if there is no body.
  * @throws RequestInvalid if the body is not JSON
  * @throws BodyUnreadable if the body is not UTF-8, or too complex for the JSON parser
  */

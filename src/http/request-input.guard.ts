@@ -19,13 +19,13 @@ const MOST = 'max-body-bytes';
 const UNPARSED = 'unparsed-body';
 const ANY_ENCODING = 'any-content-encoding';
 
-/** The bodies of requests that are being served. */
+/** The received bodies of requests in progress. */
 const received = new WeakMap<Request, Buffer>();
 
-/** Returns the body as it was sent. A signature covers exactly these bytes. */
+/** Returns the body exactly as sent, for checking a signature. */
 export const receivedBytes = (request: Request): Buffer => received.get(request) ?? Buffer.alloc(0);
 
-/** Marks a handler that parses `receivedBytes` itself. There are no bytes if the body was too large. */
+/** Marks a handler that parses `receivedBytes` itself. They are empty if the body was too large. */
 export const UnparsedBody = () => SetMetadata(UNPARSED, true);
 
 /** Marks a route that ignores `Content-Encoding`. */
@@ -35,8 +35,8 @@ export const MaxBodyBytes = (bytes: number) => SetMetadata(MOST, bytes);
 
 /**
  * Receives the body, and reads path, query, headers and body together, so that a 422 response lists all
- * mistakes. A pipe would see only one of them, and an interceptor would cost every request as much as its
- * token lookup. It must be the last guard: a caller without access is refused before anything is read.
+ * mistakes. A pipe would see only one of these, and an interceptor would cost every request as much as its
+ * token lookup. Must be the last guard, so that nothing is read for a caller without access.
  */
 @Injectable()
 export class RequestInputGuard implements CanActivate {
@@ -79,7 +79,7 @@ export class RequestInputGuard implements CanActivate {
     received.set(request, bytes);
     if (input === 'unparsed') return true;
     await this.large.read(request, bytes, () => {
-      // As in FastAPI, a body that is not JSON is the only mistake.
+      // As in FastAPI, a body that is not JSON is reported alone, without other mistakes.
       request.body = parseBody(bytes, request.headers['content-type']);
       if (input) readInput(input, request);
     });

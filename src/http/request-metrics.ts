@@ -1,16 +1,16 @@
 import type { Request, Response } from 'express';
 import type { Metrics } from '../metrics';
 
-/** Methods with a label of their own. All others, which callers may invent, share a label. */
+/** Methods with their own label. All others, which callers may invent, share one label. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = 'other';
 
-/** Label of all paths without a route. */
+/** Label of all requests that reach no route. */
 export const UNMATCHED = 'unmatched';
 
 /**
- * Returns the route template as in the OpenAPI document: `/proxies/{proxy_id}`. Never returns the path, with
- * which callers could create any number of labels.
+ * Returns the route template as in the OpenAPI document: `/proxies/{proxy_id}`. Never returns a path, because
+ * callers could create any number of labels with paths.
  */
 export function routeTemplate({ route }: Pick<Request, 'route'>): string {
   const path = (route as { readonly path?: unknown } | undefined)?.path;
@@ -19,7 +19,7 @@ export function routeTemplate({ route }: Pick<Request, 'route'>): string {
 
 const unmeasured = new WeakSet<Response>();
 
-/** Excludes a response from the request durations: its caller decides how long it takes. */
+/** Excludes a response from the request durations, because the caller decides how long it takes. */
 export const withoutDuration = (response: Response): void => void unmeasured.add(response);
 
 export function countRequest(

@@ -1,13 +1,13 @@
 import { withoutSecretWords } from '../common';
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
-/** Matches a path without escapes and without characters that need them. */
+/** Matches a path without escapes, and without characters that would need them. */
 const NORMAL_PATH = /^(?:\/[\w.~-]*)+(?:\?[^#]*)?$/;
 const ESCAPED_BYTES = /(?:%[0-9a-f]{2})+/gi;
 
 /**
- * Normalizes a URL so that Express routes by the path as an ASGI server would: decoded, with malformed
- * escapes taken literally and invalid UTF-8 replaced. `parseQuery` reads the query, which stays unchanged.
+ * Normalizes a URL so that Express routes by the same path as an ASGI server: decoded, with malformed escapes
+ * taken literally and invalid UTF-8 replaced. The query is left to `parseQuery`.
  */
 export function toNormalUrl(url: string): string {
   if (NORMAL_PATH.test(url)) return url;
@@ -19,7 +19,7 @@ export function toNormalUrl(url: string): string {
   return (normalPath || '/') + query;
 }
 
-/** Matches the path of a secret link, or of a call with its token in the path, even if mistyped. */
+/** Matches the path of a secret link, or of a call whose path contains a token, even if mistyped. */
 const SECRET_PATH = /^(\/+(?:l|api)\/).*/is;
 
 /** Returns the path for logs. */

@@ -14,14 +14,14 @@ import { eventIdOf, type EventOut, type EventType, toEventOut } from '../event-t
 import type { ReadingStart } from './events.query';
 import { EventsGone } from './reading.errors';
 
-/** Name of the retention mark with the position up to which events were removed. */
+/** Name of the retention mark that stores the position up to which events were deleted. */
 export const REMOVED_EVENTS = 'events';
 
 /** A request for events. `types` is null for all types. */
 export interface EventRequest {
   readonly userId: number;
   readonly after: ReadingStart;
-  /** Location of `after` in the request. */
+  /** Location of `after` in the request, for error messages. */
   readonly afterLoc: readonly string[];
   readonly types: readonly EventType[] | null;
   readonly limit: number;
@@ -29,7 +29,7 @@ export interface EventRequest {
 
 export interface EventPage {
   readonly items: readonly EventOut[];
-  /** Position to continue from: all events up to it were read. */
+  /** Position to continue from. All events up to this position have been read. */
   readonly next: number;
   /** Whether more events may be available now. */
   readonly isFull: boolean;
@@ -37,7 +37,7 @@ export interface EventPage {
 
 interface FoundPage {
   readonly newest: number;
-  /** Last assigned position: all later events have greater positions. */
+  /** Last assigned position. All later events get greater positions. */
   readonly given: number;
   readonly removedTo: number;
   /** First events of the wanted types, if any. */
@@ -47,7 +47,7 @@ interface FoundPage {
   readonly last: number | null;
 }
 
-/** Newest position of a user's events, and of the log. */
+/** Newest positions among a user's events (`own`) and among all events (`newest`). */
 export interface NewestEvents {
   /** Id of the user. */
   readonly id: number;
@@ -55,21 +55,21 @@ export interface NewestEvents {
   readonly newest: number;
 }
 
-/** Number of a user's events that one search for types reads, which limits the cost of rare types. */
+/** Number of events that one search for certain types reads, which limits the cost of rare types. */
 const WINDOW = 1000;
-/** Maximum number of windows without a wanted event that one request reads. */
+/** Maximum number of searches that find nothing before a request gives up. */
 const MAX_WINDOWS = 20;
 
 const GROUP = { maxItems: 100, maxWaitMs: 20 };
 
 /**
- * Finds pages in one snapshot: positions become visible in order, so none is missing up to the newest one.
- * `removed_to` is the position up to which old events were removed. Test events go to webhooks only.
+ * Finds pages in one snapshot. Positions become visible in order, so no event up to the newest position is
+ * missing. `removed_to` is the position up to which old events were deleted. Test events only go to webhooks.
  */
 const FIND_PAGES = `
   WITH log AS MATERIALIZED (
     SELECT removed_to, greatest(removed_to, (SELECT max(position) FROM events)) AS newest,
-           -- Greater than the newest position after a restore, which skips lost positions.
+           -- After a restore, which skips lost positions, this is greater than the newest position.
            greatest(removed_to, pg_sequence_last_value('event_positions')) AS given
       FROM coalesce((SELECT last_id FROM retention_marks WHERE name = '${REMOVED_EVENTS}'), 0) AS removed_to
   )
@@ -93,10 +93,10 @@ const FIND_PAGES = `
          ) AS page
    ORDER BY request.n`;
 
-/** Reads customers' events in the order of their positions. Simultaneous requests share a statement. */
+/** Reads customers' events in the order of their positions. Concurrent requests share a statement. */
 @Injectable()
 export class EventPages {
-  /** Users whose events are awaited by requests of this process. */
+  /** Users for whose events requests of this process are waiting. */
   readonly awaited: RowWaiters<NewestEvents>;
 
   constructor(
@@ -139,7 +139,7 @@ export class EventPages {
       requests.map(({ limit }) => limit),
       requests.map(windowOf),
     ]);
-    // New positions must reach the standby: a failover could undo them, and assign them to other events.
+    // Wait until the standby has new positions: a failover could undo them and assign them to other events.
     const isNew = requests.some(
       ({ after }, n) => (pages[n]?.newest ?? 0) > (typeof after === 'number' ? after : 0),
     );
@@ -147,7 +147,7 @@ export class EventPages {
     return pages;
   }, GROUP);
 
-  /** Finds newest positions. Skips users whose waits have seen the log's newest position. */
+  /** Finds the newest positions of users. Skips users whose waits already know the newest position of all. */
   private async findNewest(waits: WaitsByRow<NewestEvents>): Promise<NewestEvents[]> {
     const seen = [...waits.values()].map((ofUser) =>
       Math.min(...[...ofUser].map(({ row }) => row?.newest ?? -1)),
@@ -159,11 +159,11 @@ export class EventPages {
          FROM log JOIN unnest($1::bigint[], $2::bigint[]) AS request (id, seen) ON seen < newest`,
       [[...waits.keys()], seen],
     );
-    // Callers continue from these positions, which must reach the standby: a failover could undo them.
+    // Callers continue from these positions, so wait for the standby: a failover could undo them.
     if (rows.length > 0) await waitForStandby(this.dataSource);
     return rows;
   }
 }
 
-/** Returns how many events to read: one more than the limit shows whether there are more. */
+/** Returns how many events to read: without types, one more than the limit, to see whether there are more. */
 const windowOf = ({ types, limit }: EventRequest): number => (types ? WINDOW : limit + 1);

@@ -8,7 +8,7 @@ import { Metrics } from '../../metrics';
 import { type EventPage, EventPages, type EventRequest, type NewestEvents } from './event-pages';
 import { writeEventStream } from './event-stream';
 
-/** Interval at which the access of all stream readers is checked again, in a few statements. */
+/** Interval at which all stream readers' access is checked again, in a few statements. */
 const RECHECK_MS = 5000;
 
 interface OpenStream {
@@ -44,7 +44,7 @@ export class EventReadingService implements OnModuleDestroy {
   }
 
   /**
-   * Returns a page of events. If there are none, waits for the first.
+   * Returns a page of events, waiting for the first event if there is none.
    * @throws EventsGone, CursorUnknown, TooManyUnderWay, and the guard's errors if the caller lost access
    */
   async poll(request: Request, query: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
@@ -63,7 +63,7 @@ export class EventReadingService implements OnModuleDestroy {
   }
 
   /**
-   * Writes events as they are published, until the caller leaves or loses access, or the replica stops.
+   * Streams events as they are published, until the caller disconnects or loses access, or the replica stops.
    * @throws EventsGone, CursorUnknown, TooManyUnderWay before the first event; later errors end the response
    */
   async stream(
@@ -88,7 +88,7 @@ export class EventReadingService implements OnModuleDestroy {
       });
     } catch (error) {
       if (!response.headersSent) throw error;
-      // The status was already sent. The reader will reconnect, and then gets the error.
+      // The status was already sent. The reader will reconnect, and that request returns the error.
       if (!(error instanceof DomainError)) this.logger.warn(`a stream was ended: ${messageOf(error)}`);
       response.end();
     } finally {
@@ -100,7 +100,7 @@ export class EventReadingService implements OnModuleDestroy {
     }
   }
 
-  /** Ends the streams of readers who lost access. Never rejects. */
+  /** Ends the streams of callers who lost access. Never rejects. */
   async recheckAll(): Promise<void> {
     await Promise.all(
       [...this.streams].map(async ({ request, end }) => {
@@ -115,7 +115,7 @@ export class EventReadingService implements OnModuleDestroy {
     );
   }
 
-  /** Registers one wait for all pauses of the work: events published in between end the next pause. */
+  /** Registers one wait for the whole work: an event published between two pauses ends the next pause. */
   private withWait<Result>(
     userId: number,
     work: (wait: RowWait<NewestEvents>) => Promise<Result>,
@@ -130,7 +130,7 @@ export class EventReadingService implements OnModuleDestroy {
     });
   }
 
-  /** Returns the next page. If no events arrive in time, returns an empty page with an advanced position. */
+  /** Returns the next page. If no event arrives in time, the page is empty and its position has advanced. */
   private async readAfter(
     { next: after, isFull }: EventPage,
     query: EventRequest,

@@ -3,9 +3,9 @@ import type { Response } from 'express';
 import { eventIdOf, type EventOut } from '../event-types';
 import type { EventPage } from './event-pages';
 
-/** Interval of heartbeats, which show readers and proxies that the connection is alive. */
+/** Interval of heartbeats, which show readers and intermediate proxies that the connection is alive. */
 const HEARTBEAT_MS = 15_000;
-/** Pause after which a client should reconnect. */
+/** Pause before a client should reconnect. */
 const RETRY_MS = 2000;
 
 const HEADERS = {
@@ -16,16 +16,16 @@ const HEADERS = {
 };
 
 export interface StreamSource {
-  /** Reads the page after another one. If there are no events, it waits for them, at most `timeoutMs`. */
+  /** Reads the page after `page`, waiting for events at most `timeoutMs`. */
   readonly readAfter: (page: EventPage, timeoutMs: number) => Promise<EventPage>;
-  /** Whether the stream should end: the caller lost access, or the replica is stopping. */
+  /** Whether to end the stream: the caller lost access, or the replica is stopping. */
   readonly isOver: () => boolean;
   readonly over: AbortSignal;
 }
 
 /**
- * Writes events as they are published, until the caller leaves or the stream is over. The `first` page is
- * read before the status is sent, so that its errors have their own status.
+ * Streams events as they are published, until the caller disconnects or `isOver`. The `first` page must be
+ * read before the status is sent, so that its errors get a status of their own.
  */
 export async function writeEventStream(
   response: Response,
@@ -45,12 +45,12 @@ export async function writeEventStream(
   while (isOpen()) {
     page = await readAfter(page, writtenAtMs + HEARTBEAT_MS - performance.now());
     if (page.items.length > 0) await write(page.items.map(toMessage).join(''));
-    // An id without data advances the reader's `Last-Event-ID` without an event.
+    // A message with an id but no data advances the reader's `Last-Event-ID` without an event.
     else if (performance.now() - writtenAtMs >= HEARTBEAT_MS) {
       await write(`: still here\nid: ${eventIdOf(page.next)}\n\n`);
     }
   }
-  // A slow reader is disconnected. It continues at another replica after the last complete event.
+  // Disconnect a slow reader, who then continues at another replica after the last complete event.
   if (response.writableNeedDrain) response.destroy();
   else response.end();
 }

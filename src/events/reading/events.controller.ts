@@ -46,7 +46,7 @@ export class EventsController {
       '`Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; ' +
       'reconnect with the last `id` as `Last-Event-ID`. An event may come more than once: ' +
       `deduplicate by \`id\`. A stream begins like this:\n\n\`\`\`\n${STREAM}\`\`\``,
-    // The event stream is not described: generated clients would confuse it with the JSON response.
+    // Describes only the JSON response, because generated clients would confuse it with the event stream.
     response: {
       description: 'The next events',
       type: EventsPage,
@@ -63,7 +63,7 @@ export class EventsController {
   async listEvents(
     @CurrentUserId() userId: number,
     @Query() { after, wait, limit, type }: EventsQuery,
-    // Clients of streams send this header when they reconnect. Their URL still contains the first cursor.
+    // Stream clients send this header when they reconnect, while `after` in their URL stays the same.
     @TextHeader('Last-Event-ID', { pattern: CURSOR_PATTERN }) lastEventId: string | undefined,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
@@ -84,7 +84,7 @@ export class EventsController {
       return undefined;
     }
     const { items, next } = await this.events.poll(request, query, wait * 1000, hungUp);
-    // The replica may have begun to stop during the wait. The next request should go to another one.
+    // If the replica has begun to stop during the wait, the next request should go to another one.
     if (this.events.isEnding) response.shouldKeepAlive = false;
     return { items, next_cursor: eventIdOf(next) };
   }

@@ -7,7 +7,7 @@ export class EventDto implements EventOut {
   id!: string;
 
   @ApiProperty({
-    // The enum is open: with a closed one, generated clients would fail on newer types.
+    // The enum is open: generated clients with a closed enum would fail on newer types.
     anyOf: [{ type: 'string', enum: [...ALL_EVENT_TYPES, 'test'] }, { type: 'string' }],
     description: 'Types may be added: ignore those that you do not know. `test` is sent to webhooks only',
     example: 'order.completed',

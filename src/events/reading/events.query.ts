@@ -1,7 +1,7 @@
 import { IntegerField, LimitField, InputMistake, StrictRequest, StringField } from '../../http';
 import { ALL_EVENT_TYPES, type EventType, isEventType } from '../event-types';
 
-/** Pattern of a cursor: the id of any user's event. The events after it have greater positions. */
+/** Pattern of a cursor: `now`, or the id of any user's event, which selects the events after it. */
 export const CURSOR_PATTERN = '^(now|evt_[0-9]{1,15})$';
 
 export const LONGEST_WAIT_SECONDS = 30;
@@ -46,7 +46,7 @@ export class EventsQuery {
   type!: string | null;
 }
 
-/** Start of reading: after a position, at the oldest event, or at the end of the log. */
+/** Where to start reading: after a position, at the oldest event, or at the end of the log. */
 export type ReadingStart = number | 'oldest' | 'now';
 
 /** Reads a cursor that matches {@link CURSOR_PATTERN}; null for the beginning of the log. */

@@ -12,7 +12,7 @@ type Described = 'string' | 'integer' | 'number' | 'object' | 'texts' | readonly
 
 /**
  * Describes a field that may be null.
- * @param type the field's type apart from null, the allowed words, or the DTO of an object
+ * @param type the field's type without null, the allowed words, or the DTO of an object
  * @param about the description, or all options
  */
 export const ApiNullable =
@@ -50,7 +50,7 @@ const TEXTS = { type: 'array' as const, items: { type: 'string' as const } };
 export const ApiTexts = (description: string, example: string[]): PropertyDecorator =>
   ApiProperty({ ...TEXTS, description, example });
 
-/** Describes a field of the specified interface, with the title that FastAPI would give it. */
+/** Describes a field of a fixed-contract route, with the title that FastAPI would give it. */
 export const ApiTitled =
   (options: ApiPropertyOptions): PropertyDecorator =>
   (target, key) =>
@@ -69,9 +69,9 @@ export const ApiInteger = (description: string, example: number): PropertyDecora
 export const ApiBoolean = (description: string, example: boolean): PropertyDecorator =>
   ApiProperty({ type: 'boolean', description, example });
 
-/** @param item returns the DTO of the list's objects */
+/** @param item returns the DTO of the list's items */
 export const ApiListOf = (item: () => Type<object>, description: string): PropertyDecorator =>
-  // The name `type` shows Nest that the function returns a class.
+  // Nest recognizes by the name `type` that this function returns a class.
   ApiProperty({ type: () => item(), isArray: true, description });
 
 /** Describes an amount in roubles, which responses contain as text, e.g. `1234.50`. */

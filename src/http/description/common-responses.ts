@@ -14,12 +14,12 @@ const response = (description: string, ...bodies: readonly ErrorResponse[]) => (
   content: contentOf(bodies),
 });
 
-/** Returns the error body for a request that reached no route. It contains no code. */
+/** Returns the error body of a request that reached no route, which contains no code. */
 const unrouted = (status: number): ErrorResponse => ({ detail: statusText(status) });
 
 const UNREADABLE_BODY = bodyOf(new BodyUnreadable());
 
-/** Responses that any operation may return before its route is called, by component name. */
+/** Responses that any operation may return before its handler is called, by component name. */
 const COMPONENTS = {
   MalformedRequest: response('The request is not valid HTTP', unrouted(400)),
   UnreadableRequest: response(
@@ -50,14 +50,13 @@ const COMPONENTS = {
 type Shared = keyof typeof COMPONENTS;
 
 /**
- * Errors that occur after a route was reached and therefore contain a code. A specified route describes them
- * inline, without the code.
+ * Errors after routing, which contain a code. Fixed-contract routes describe them inline, without the code.
  */
 const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLarge', 'Unavailable']);
 
 /**
- * Adds the responses that may be returned before a route is called to every operation, and marks operations
- * that need no token. Does not replace responses that an operation describes itself.
+ * Adds the responses that precede the handler to every operation, except those that the operation describes
+ * itself. Marks operations that need no token.
  */
 export function addCommonResponses(document: OpenAPIObject): void {
   const used = new Set<Shared>();
@@ -90,14 +89,14 @@ export function addCommonResponses(document: OpenAPIObject): void {
   document.components = { ...document.components, responses };
 }
 
-/** Removes the codes from examples, because specified routes return none. */
+/** Removes the codes from examples, because fixed-contract routes return none. */
 const withoutCode = <Part>(part: Part): Part =>
   JSON.parse(JSON.stringify(part, (name, value: unknown) => (name === 'code' ? undefined : value))) as Part;
 
 /**
- * Moves required parameters' examples out of their schemas, where Nest puts them and generators do not look.
- * An optional parameter's example stays in its schema, as `examples`: Swagger UI would otherwise fill it in,
- * and a list filtered by an example label is empty.
+ * Moves the examples of required parameters out of their schemas, where Nest puts them and generators do not
+ * look. An optional parameter's example stays in its schema, as `examples`, because Swagger UI would
+ * otherwise fill it in: a list filtered by an example label is empty.
  */
 export function liftParameterExamples(document: OpenAPIObject): void {
   for (const { parameters = [] } of operationsOf(document)) {

@@ -4,7 +4,7 @@ import { operationsOf } from './common-responses';
 
 type Property = Record<string, unknown>;
 
-/** Keywords that describe a property as a whole, with all its types. */
+/** Keywords that apply to a property as a whole, rather than to one of its types. */
 const TEXTS = ['title', 'description', 'example'];
 
 /** Adds null to the types of body fields that may be null. A query cannot contain null. */
@@ -15,7 +15,7 @@ export function describeNull(document: OpenAPIObject): void {
   for (const schema of Object.values(document.components?.schemas ?? {})) {
     const { properties = {} } = schema as { readonly properties?: Record<string, Property> };
     for (const [name, { schema: parameter, ...rest }] of Object.entries(properties)) {
-      // A query parameter that serves as a property of an agent tool. Its schema is nested.
+      // In agent tools, properties may be declared as query parameters, whose schema is nested.
       const { type: _type, ...texts } = rest;
       const property = parameter ? { ...texts, ...parameter } : rest;
       properties[name] = NULLABLE_EXTENSION in property ? orNull(property) : property;

@@ -18,7 +18,7 @@ import { refusedExample } from './refused-example';
 
 /**
  * Description of when a status is returned, followed by its errors. A domain error is given as a class if its
- * text never varies, otherwise as an example instance. Other errors are given as text.
+ * text never varies, and otherwise as an example instance; other errors are given as text.
  */
 export type ErrorsOfStatus = readonly [
   when: string,
@@ -28,22 +28,22 @@ export type ErrorsOfStatus = readonly [
 type Headers = NonNullable<ApiResponseNoStatusOptions['headers']>;
 
 export interface RouteDescription {
-  /** Name of the operation in generated clients. Default: the handler's name. */
+  /** Name of the operation in generated clients. Defaults to the handler's name. */
   readonly operationId?: string;
   readonly summary: string;
   readonly description: string;
   /** Default: 200. */
   readonly status?: 201 | 202 | 204;
-  /** A DTO alone gets the description `Successful Response`, as in the specification. */
+  /** Without options, the description of a DTO is `Successful Response`, as in the fixed contract. */
   readonly response: ApiResponseNoStatusOptions | Type<object>;
-  /** Needed only for a body with examples. Otherwise, the parameter's type describes the body. */
+  /** Needed only if the body has examples. Otherwise, the parameter's type describes the body. */
   readonly body?: ApiBodyOptions;
   readonly idempotencyKey?: IdempotencyKeyOptions;
-  /** Errors of the use case, by status. */
+  /** Errors of the handler, by status. */
   readonly errors?: Readonly<Record<number, ErrorsOfStatus>>;
   /** Headers that errors may contain, by status. */
   readonly errorHeaders?: Readonly<Record<number, Headers>>;
-  /** Example of a 422 response for a route that refuses no input, but whose specification describes 422. */
+  /** Example of a 422 response, for a route that rejects no input but whose fixed contract describes 422. */
   readonly invalid?: ValidationItem;
 }
 
@@ -81,7 +81,7 @@ function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, heade
   );
 }
 
-/** Returns an error's body. Throws if the error filter returns the error with another status. */
+/** Returns an error's body. Throws if the error filter would return the error with another status. */
 function exampleOf(described: ErrorsOfStatus[number], status: number): ErrorResponse {
   if (typeof described === 'string') return { detail: described };
   const error = described instanceof DomainError ? described : new described();
@@ -89,9 +89,7 @@ function exampleOf(described: ErrorsOfStatus[number], status: number): ErrorResp
   throw new Error(`${error.name} is described with ${status}, and returned with ${statusOf(error)}`);
 }
 
-/**
- * Describes the 422 response. Parameters' decorators run before their method's, so the input is known here.
- */
+/** Describes the 422 response. Parameter decorators run before method decorators, so the input is known. */
 const describeInvalid =
   (given?: ValidationItem): MethodDecorator =>
   (route, handler, descriptor) => {
@@ -99,8 +97,7 @@ const describeInvalid =
     if (!given && !hasInput(input)) return;
     const content = {
       schema: { $ref: getSchemaPath(HTTPValidationError) },
-      // A getter, because only the description needs the example. Creating all examples at startup would take
-      // 50 ms.
+      // Computed on demand: creating all examples at startup would take 50 ms.
       get example() {
         return { detail: [given ?? refusedExample(input)] };
       },

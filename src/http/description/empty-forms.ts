@@ -10,12 +10,12 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** Captures the words of a pattern that only allows certain words. */
+/** Captures the words of a pattern that allows only certain words. */
 const WORDS = /^\^\(([\w|-]+)\)\$$/;
 
 /**
- * Adds an enum to each field whose pattern lists its words, so that Swagger UI offers them. Only Swagger UI
- * gets the enum: the specification contains the pattern alone, and some generators fail on both.
+ * Adds an enum to each field whose pattern lists words, so that Swagger UI offers them. Only Swagger UI gets
+ * it: the description has the pattern alone, because some generators fail when a field has both.
  */
 export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   JSON.parse(JSON.stringify(document), (_, value: { readonly pattern?: string } | null): unknown => {
@@ -24,8 +24,7 @@ export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   }) as OpenAPIObject;
 
 /**
- * Statuses that mean the same for every operation: errors of tokens, limits, and requests that reach no
- * route.
+ * Statuses with the same meaning for every operation: errors about tokens, limits and unroutable requests.
  */
 const REPEATED = new Set(['401', '405', '408', '413', '415', '429', '431']);
 /** Captures the staff role at the start of a description, e.g. `For accounting, when …`. */
@@ -36,8 +35,8 @@ const pagingRank = (parameter: object): number =>
   Number('name' in parameter && PAGING.includes(String(parameter.name)));
 
 /**
- * Adds staff roles and scopes to the summary, which is visible while an operation is collapsed. Lists the
- * filters of a search before its paging parameters. Hides responses that are the same everywhere.
+ * Adds staff roles and scopes to the summary, which is visible while an operation is collapsed. Lists a
+ * search's filters before its paging parameters. Hides responses that are the same everywhere.
  */
 export function condenseOperations(document: OpenAPIObject): OpenAPIObject {
   for (const operation of operationsOf(document)) {
@@ -56,9 +55,9 @@ export function condenseOperations(document: OpenAPIObject): OpenAPIObject {
 }
 
 /**
- * Adds an example with empty required fields to every body without an example. Swagger UI would otherwise
- * fill in valid values, which are easily sent by accident. The service refuses the empty values. Only Swagger
- * UI gets these examples, because examples in the description have to match their schemas.
+ * Adds an example with empty required fields to every body that has no example, because Swagger UI would fill
+ * in valid values, which are easily sent by accident. The service rejects the empty values. Only Swagger UI
+ * gets these examples: those in the description have to match their schemas.
  */
 export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   const schemas = (document.components?.schemas ?? {}) as Readonly<Record<string, Schema>>;
@@ -75,7 +74,7 @@ export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   return document;
 }
 
-/** Optional fields in the empty forms: accounting needs `reference`, and few price rules apply everywhere. */
+/** Optional fields in the empty forms: accounting needs `reference`, and price rules are rarely universal. */
 const SHOWN_OPTIONS = ['reference', 'country', 'version'];
 
 const choicesOf = ({ pattern = '', enum: choices }: Schema): string =>

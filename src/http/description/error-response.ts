@@ -1,7 +1,7 @@
 import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import type { DomainError } from '../../common';
 
-/** Body of every error except 422. */
+/** Body of every error other than 422. */
 export class ErrorResponse {
   @ApiProperty({ type: 'string', title: 'Detail' })
   detail!: string;
@@ -14,7 +14,7 @@ export class ErrorResponse {
   code?: string;
 }
 
-/** Returns an error's example body. `addCommonResponses` removes the code for specified routes. */
+/** Returns an error's example body. `addCommonResponses` removes the code for fixed-contract routes. */
 export const bodyOf = ({ detail, code }: DomainError): ErrorResponse => ({ detail, code });
 
 /** Returns the OpenAPI content of a response that contains one of these bodies. */

@@ -11,11 +11,11 @@ export interface IdempotencyKeyOptions {
   readonly required: boolean;
   /** Effect of a retry on this route, and the responses after which to retry. */
   readonly description: string;
-  /** If set, Swagger UI fills in a fresh key. */
+  /** If present, Swagger UI fills in a fresh key. */
   readonly example?: string;
 }
 
-/** Parses a key with or without the draft standard's quotes. Both forms are the same key. */
+/** Parses a key with or without the quotes of the draft standard. Both spellings mean the same key. */
 export function readIdempotencyKey(header: string): string | InputMistake {
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
   if (VISIBLE_ASCII.test(key)) return key;

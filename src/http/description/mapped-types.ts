@@ -1,11 +1,11 @@
 import type { Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 
-/** Keys of Swagger's metadata: a DTO's fields, each after a colon, and the description of a field. */
+/** Keys of Swagger's metadata: the list of a DTO's fields, each after a colon, and a field's description. */
 const FIELDS = 'swagger/apiModelPropertiesArray';
 const FIELD = 'swagger/apiModelProperties';
 
-// Swagger's functions of these names also copy validation, for which they load all of class-validator.
+// Swagger's functions of these names also copy validators, and load all of class-validator for that.
 
 export const OmitType = <Dto extends object, const Omitted extends keyof Dto & string>(
   dto: Type<Dto>,

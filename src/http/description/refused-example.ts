@@ -5,12 +5,12 @@ import { readInput } from '../validation/read-input';
 import { declaredFields } from '../validation/read-instance';
 import type { RouteInput } from '../validation/route-input';
 
-/** Values for every field. Free texts accept only the first; other fields refuse it. */
+/** Values for every field. Free text accepts only the first of them; all other fields reject it. */
 const NONSENSE = ['?', 6];
 
 /**
- * Returns an example mistake for a route's 422 response: the first in an empty request, or else in a request
- * with nonsense in every field; undefined if the route accepts both.
+ * Returns an example mistake for a route's 422 response: the first mistake in an empty request or, if there
+ * is none, in a request with nonsense in every field; undefined if the route accepts both requests.
  */
 export function refusedExample(input: RouteInput): ValidationItem | undefined {
   const nothing = firstMistake(input, '1', {}, {});
@@ -20,7 +20,7 @@ export function refusedExample(input: RouteInput): ValidationItem | undefined {
       const names = dto ? [...declaredFields(dto.prototype as object).keys()] : [];
       return Object.fromEntries(names.map((name) => [name, nonsense]));
     };
-    // `page` is an unknown parameter, which routes without a query refuse.
+    // `page` is an unknown parameter, which routes without a query reject.
     const query = { ...fill(input.query), page: '2' };
     const mistake = firstMistake(input, '?', query, fill(input.body));
     if (mistake) return mistake;
@@ -36,7 +36,7 @@ function firstMistake(
 ): ValidationItem | undefined {
   const params = Object.fromEntries(input.path.map(({ name }) => [name, id]));
   try {
-    // `readInput` reads only these parts of a request.
+    // `readInput` reads only these fields of a request.
     readInput(input, { params, query, body, get: () => undefined } as unknown as Request);
     return undefined;
   } catch (error) {

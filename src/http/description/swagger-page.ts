@@ -1,6 +1,6 @@
 /**
- * Extends the pages of Swagger UI beyond its options. The browser receives the functions' text, so they use
- * nothing outside themselves. The types describe the used parts of the page and of Swagger UI.
+ * Extends the pages of Swagger UI beyond its options. The browser receives the functions as text, so they
+ * must not use anything outside themselves. The types describe only the used parts of Swagger UI.
  */
 
 interface List<Item> {
@@ -27,7 +27,7 @@ export function compareOperations(one: OperationEntry, other: OperationEntry): n
   return rank(one) - rank(other);
 }
 
-/** Keeps operations with the phrase in their tag, path or texts. Swagger UI itself searches only tags. */
+/** Keeps operations whose tag, path or texts contain the phrase. Swagger UI itself searches only tags. */
 export function filterOperations(tags: List<TagEntry>, phrase: string): List<TagEntry> {
   const wanted = phrase.trim().toLowerCase();
   return tags
@@ -67,7 +67,7 @@ interface PageSpec {
 
 /**
  * Returns a plugin that fills in a fresh Idempotency-Key on loading and after each success. After a failure,
- * the key stays, so that Execute retries the request.
+ * it keeps the key, so that Execute retries the same request.
  */
 export function fillKeys(): object {
   const HEADER = 'Idempotency-Key';
@@ -143,7 +143,7 @@ declare const document: {
 declare const window: { readonly ui: SwaggerUi };
 declare const requestAnimationFrame: (work: () => void) => void;
 
-/** Turns a form's address in a response into a link that opens the form and fills it in. */
+/** Turns the address of a form in a response into a link that opens the form and fills it in. */
 export function openForms(): void {
   document.addEventListener('click', ({ target }) => {
     const [, path = '', query] = /^"(\/[^"?]+)\?([^"]*)"$/.exec(target.textContent ?? '') ?? [];
@@ -151,7 +151,7 @@ export function openForms(): void {
     for (const [template, { post }] of Object.entries(specSelectors.specJson().toJS().paths)) {
       const ids = new RegExp(`^${template.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path)?.groups;
       if (!post || !ids || !target.closest('.live-responses-table')) continue;
-      // The page does not contain operations that the filter hides.
+      // Clear the filter: operations that it hides are not part of the page.
       layoutActions.updateFilter('');
       layoutActions.show(['operations', post.tags[0] ?? '', post.operationId], true);
       const fill = (): void => {
@@ -177,7 +177,7 @@ export function openForms(): void {
   });
 }
 
-/** Colours with a contrast of 4.5 to 1. Those of Swagger UI have a contrast of only 2 or 3 to 1. */
+/** Colors with a contrast of 4.5 to 1, because those of Swagger UI have only 2 or 3 to 1. */
 export const PAGE_STYLE = `
   .swagger-ui .info .title small { background: #5b6273; }
   .swagger-ui .info .title small.version-stamp { background: #45701a; }

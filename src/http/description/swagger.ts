@@ -17,18 +17,18 @@ import { compareOperations, fillKeys, filterOperations, openForms, PAGE_STYLE } 
 import { toOpenApi30 } from './to-openapi-30';
 import { writtenOnce } from './written-once';
 
-/** API with a separate OpenAPI description. */
+/** An API that has its own OpenAPI description. */
 export interface ApiInterface {
   readonly title: string;
   readonly version: string;
   readonly description: string;
   readonly scheme: string;
-  /** Scope that allows every GET, as an alternative to the operation's own scope. */
+  /** Scope that allows every GET, instead of the operation's own scope. */
   readonly readScope?: string;
-  /** Description of each tag, in the page's order. */
+  /** Descriptions of the tags, in the order of the page. */
   readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];
-  /** Requests that the service sends, by name. */
+  /** Requests that the service itself sends, by name. */
   readonly webhooks?: NonNullable<OpenAPIObject['webhooks']>;
 }
 
@@ -41,7 +41,7 @@ function describe(
     .setTitle(title)
     .setVersion(version)
     .setDescription(description)
-    // Generated clients need a server. `/` is the server from which the description was loaded.
+    // Generated clients need a server. `/` means the server from which the description was loaded.
     .addServer('/')
     .addBearerAuth(
       { type: 'http', scheme: 'bearer', bearerFormat: 'prx_…', description: 'An API token' },
@@ -79,7 +79,7 @@ function describeObjects(document: OpenAPIObject): void {
   describeNull(document);
 }
 
-/** Substitute for an application without routes, for describing DTOs alone. */
+/** Stands in for an application without routes, to describe only DTOs. */
 const NO_ROUTES = {
   getHttpAdapter: () => ({ getType: () => 'express' }),
   container: { getModules: () => new Map() },
@@ -104,7 +104,7 @@ const PAGE_ASSETS = [
   'favicon-16x16.png',
 ];
 
-/** Content of the page's second style element: our style, followed by a rule that `@nestjs/swagger` adds. */
+/** Content of the page's second style element: our style, then a rule that `@nestjs/swagger` appends. */
 const STYLE_ELEMENT = `
   ${PAGE_STYLE}
   .swagger-ui .topbar .download-url-wrapper { display: none }
@@ -112,8 +112,8 @@ const STYLE_ELEMENT = `
 
 /**
  * Policy that lets Swagger UI load its files, all from this server. `@nestjs/swagger` writes three inline
- * styles that no option removes. Only these are allowed, by their hashes; the style in an attribute needs
- * 'unsafe-hashes'. Styles that scripts set later need no permission.
+ * styles that no option removes. Only these are allowed, by their hashes ('unsafe-hashes' for the one in an
+ * attribute). Styles that scripts set need no permission.
  */
 const PAGE_POLICY = {
   useDefaults: false,
@@ -136,7 +136,7 @@ const PAGE_POLICY = {
 
 let assetHandlers: ReadonlyMap<string, readonly RequestHandler[]> | undefined;
 
-/** Loads both pages' files into memory, because `npm ci` deletes node_modules while the service runs. */
+/** Loads the files of both pages into memory: `npm ci` deletes node_modules while the service runs. */
 function loadAssets(): ReadonlyMap<string, readonly RequestHandler[]> {
   const directory = dirname(createRequire(require.resolve('@nestjs/swagger')).resolve('swagger-ui-dist'));
   assetHandlers ??= new Map(

@@ -2,17 +2,16 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 
 type Part = Readonly<Record<string, unknown>>;
 
-/** Keywords whose values are data and contain no schemas. */
+/** Keywords whose values are data, not schemas. */
 const DATA: ReadonlySet<string> = new Set(['default', 'enum', 'example', 'examples']);
 
 /**
- * Converts a description from OpenAPI 3.1 to 3.0, which some generators need. Omits webhooks, which 3.0
- * lacks.
+ * Converts a description from OpenAPI 3.1 to 3.0, which some generators need. Drops webhooks, unknown to 3.0.
  */
 export function toOpenApi30(document: OpenAPIObject): OpenAPIObject {
   const { webhooks: _, info, ...rest } = document;
   const { name = '' } = info.license ?? {};
-  // OpenAPI 3.0 has no field for an SPDX identifier, but the licence's name is such an identifier.
+  // OpenAPI 3.0 has no field for an SPDX identifier. The licence's name is such an identifier.
   const license = { name, url: `https://spdx.org/licenses/${name}.html` };
   return { ...(convert(rest) as OpenAPIObject), openapi: '3.0.3', info: { ...info, license } };
 }
@@ -29,7 +28,7 @@ function convert(value: unknown, areNames = false): unknown {
   return areNames ? part : convertSchema(part);
 }
 
-/** Converts a schema's keywords. Media types may also contain `examples`, but not as a list. */
+/** Converts a schema's keywords. Also called for media types, whose `examples` are not a list. */
 function convertSchema({ anyOf, examples, exclusiveMinimum, ...part }: Part): Part {
   return {
     ...part,
@@ -49,9 +48,9 @@ function convertChoice(members: readonly Part[]): Part {
 }
 
 /**
- * Makes a schema nullable in the form that generators understand. Null is not added to the enum's values,
- * because several generators would write invalid code. No type is added to a reference, because of NSwag.
- * Strict validators need the 3.1 description.
+ * Makes a schema nullable in the form that generators understand. Does not add null to an enum, because
+ * several generators would write invalid code, nor a type to a reference, because of NSwag. Strict validators
+ * need the 3.1 description.
  */
 const toNullable = ({ $ref, ...schema }: Part): Part => ({
   ...($ref === undefined ? schema : { allOf: [{ $ref }] }),

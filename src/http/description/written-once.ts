@@ -9,8 +9,8 @@ interface Page {
 }
 
 /**
- * Keeps the page that the next handler generates in memory, compressed and with an ETag. Generating a page
- * may take 200 ms, and anybody may request it.
+ * Keeps the page that the next handler generates in memory, compressed and with an ETag: generating a page
+ * may take 200 ms, and anyone may request it.
  */
 export function writtenOnce(): RequestHandler {
   let page: Page | undefined;
@@ -37,7 +37,7 @@ export function writtenOnce(): RequestHandler {
 function toPage(content: string | Buffer, type: string): Page {
   const whole = typeof content === 'string' ? Buffer.from(content) : content;
   const hash = createHash('sha256').update(whole).digest('base64url').slice(0, 22);
-  // A weak ETag, because both encodings share it.
+  // A weak ETag, because the compressed and the plain page share it.
   return {
     headers: { 'Content-Type': type, ETag: `W/"${hash}"`, Vary: 'Accept-Encoding' },
     whole,

@@ -1,6 +1,6 @@
 import type { Application } from 'express';
 
-/** The fields of an Express router layer used here. Express publishes no types for it. */
+/** The fields of an Express router layer that are used here. Express publishes no types for layers. */
 interface RouteLayer {
   readonly route: { readonly path: unknown; readonly methods: Readonly<Record<string, boolean>> };
   match(path: string): unknown;
@@ -18,9 +18,7 @@ export function allowedMethods(application: Application, path: string): string[]
   return [...methods].sort();
 }
 
-/**
- * Gives fixed paths precedence for all methods: `GET /proxies/buy` returns 405, not `/proxies/{proxy_id}`.
- */
+/** Makes fixed paths win for all methods: `GET /proxies/buy` returns 405, not the proxy with the id `buy`. */
 export function preferFixedPaths(application: Application, parameter: string): void {
   let fixed: ReadonlySet<unknown> | undefined;
   application.param(parameter, ({ app, path }, _response, next) => {
@@ -35,7 +33,7 @@ export function preferFixedPaths(application: Application, parameter: string): v
 
 const routesOf = ({ router }: Application): readonly RouteLayer[] => router.stack.filter(isRouteLayer);
 
-/** Whether the path of a route contains no parameter. */
+/** Whether a route's path contains no parameter. */
 const isFixed = ({ route }: RouteLayer): boolean =>
   typeof route.path === 'string' && !/[:*]/.test(route.path);
 

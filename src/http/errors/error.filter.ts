@@ -32,13 +32,13 @@ const STATUS = {
   unavailable: 503,
 } satisfies Record<ErrorKind, number>;
 
-/** Returns the text for an error without its own text. 413 keeps its older name, which clients know. */
+/** Returns a status's text, for errors without a text. 413 keeps its older name, which clients know. */
 export const statusText = (status: number): string =>
   status === 413 ? 'Request Entity Too Large' : (STATUS_CODES[status] ?? 'Error');
 
 export const statusOf = ({ kind }: DomainError): number => STATUS[kind];
 
-/** Headers that an error response removes, because the route may have set them for a successful response. */
+/** Headers to remove from an error response. The route may have set them for a successful response. */
 const REPLACED_HEADERS = [
   'Content-Type',
   'Content-Disposition',
@@ -52,17 +52,17 @@ interface ErrorBody {
   readonly status: number;
   /** Value of `detail`. A `RequestInvalid` writes its own JSON. */
   readonly detail: JsonValue | RequestInvalid;
-  /** Omitted if no route was reached, or if `detail` is a list whose items have types of their own. */
+  /** Omitted if no route was reached, or if `detail` is a list, whose items contain a `type`. */
   readonly code?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 const UNAVAILABLE = responseOf(new ServiceUnavailable());
 
-/** Default retry time for a 503, since a failover takes seconds. */
+/** Default retry time for a 503, because a failover takes a few seconds. */
 const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
 
-/** Turns any error into `{"detail": …}`, with a `code` on routes that are not specified. */
+/** Turns any error into `{"detail": …}`, with a `code` unless the route's fixed contract has none. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');
@@ -79,7 +79,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     if (reply.status === 500) this.logger.error('unforeseen error', stackOf(error));
     if (reply === UNAVAILABLE) this.logger.error(messageOf(error));
     if (response.headersSent) {
-      // A cut connection shows the caller that the response is incomplete.
+      // Cut the connection, to show the caller that the response is incomplete.
       response.destroy();
       return;
     }
@@ -115,9 +115,9 @@ function responseTo(error: unknown, request: Request): ErrorBody {
   return { status: 500, detail: statusText(500), code: codeOf(statusText(500)) };
 }
 
-/** Returns 405 if the path has other methods, and otherwise 404. */
+/** Returns 405 if the path exists with other methods, and otherwise 404. */
 function notServed(request: Request): ErrorBody {
-  // Removes the last route that the router tried, which may not have matched.
+  // Forget the last route that the router tried, which may not have matched.
   request.route = undefined;
   const allowed = allowedMethods(request.app, request.path);
   if (allowed.length === 0) return { status: 404, detail: statusText(404) };
@@ -132,7 +132,7 @@ function clientErrorStatus(error: unknown): number | undefined {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
 }
 
-/** Whether the client disconnected. This is no failure and needs no response. */
+/** Whether the error means that the client disconnected, which is no failure and needs no response. */
 function isHangUp(error: unknown, response: Response): boolean {
   const isCut = types.isNativeError(error) && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
   return (isCut || error instanceof Disconnected) && response.destroyed;

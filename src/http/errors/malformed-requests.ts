@@ -9,7 +9,7 @@ import { statusText } from './error.filter';
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The connection's previous exchange, if it was still open when this exchange began. */
+  /** The connection's previous exchange, if it was still open when this one began. */
   before: Exchange | undefined;
 }
 
@@ -22,11 +22,11 @@ const STATUS_BY_CODE = new Map([
 ]);
 
 /**
- * Responds to requests that are not valid HTTP, in the form of all other responses. Node also reports errors
- * in the middle of an exchange, which get a response only if none has begun.
+ * Responds to requests that are not valid HTTP, in the form of all other errors. Node also reports errors in
+ * the middle of an exchange: they get a response only if none has begun.
  */
 export function respondToMalformedRequests(server: Server, metrics: Metrics): void {
-  /** The last exchange of each connection. The exchanges of a connection end in order. */
+  /** The last exchange of each connection. Exchanges on a connection end in order. */
   const exchanges = new WeakMap<Duplex, Exchange>();
 
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -49,9 +49,9 @@ export function respondToMalformedRequests(server: Server, metrics: Metrics): vo
     }
     const id = open?.response.getHeader('X-Request-Id');
     const status = STATUS_BY_CODE.get(error.code ?? '') ?? 400;
-    // A request that is being served is counted when it ends.
+    // A request in progress is counted when it ends.
     if (!open) countMalformedRequest(metrics, status);
-    // After a 408, the rest of the late request is discarded.
+    // After a 408, discard the rest of the request, which arrives too late.
     if (status === 408) socket.pause().once('finish', () => socket.destroy());
     socket.end(rawResponse(status, String(id ?? chooseRequestId(undefined))));
     endSoon(socket);

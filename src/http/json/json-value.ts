@@ -1,4 +1,4 @@
-/** A JSON document as Python reads it: an integer is a bigint, any other number is a number. */
+/** A JSON value as Python reads it: an integer becomes a bigint, any other number a number. */
 export type JsonValue = null | boolean | string | number | bigint | readonly JsonValue[] | JsonObject;
 
 export interface JsonObject {
@@ -9,10 +9,10 @@ export function isJsonObject(value: JsonValue): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Matches text without characters that JSON escapes. */
+/** Matches text that needs no escapes in JSON. */
 const PLAIN = /^[\w .:/-]*$/;
 
-/** Writes a value as JSON, the inverse of `parseJson`. `NaN` and `Infinity` become `null`. */
+/** Writes a value as JSON, the inverse of `parseJson`, except that `NaN` and `Infinity` become `null`. */
 export function writeJson(value: JsonValue): string {
   if (typeof value === 'string') return writeText(value);
   if (typeof value === 'bigint') return value.toString();
@@ -31,7 +31,7 @@ export function writeJson(value: JsonValue): string {
 
 const writeText = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
-/** Smallest number that Python writes with an exponent. */
+/** Smallest number that Python writes with a positive exponent. */
 const LEAST_EXPONENTIAL = 1e16;
 
 function writeFloat(value: number): string {

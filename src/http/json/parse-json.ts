@@ -1,17 +1,17 @@
 import type { JsonObject, JsonValue } from './json-value';
 
-/** Approximate depth at which Python's parser fails with its default recursion limit. */
+/** Approximate nesting depth at which Python's parser reaches its default recursion limit. */
 const MAX_DEPTH = 900;
-/** Python's limit on the digits of an integer. */
+/** Python's limit on an integer's number of digits. */
 const MAX_INTEGER_DIGITS = 4300;
 
-/** Matches the end of a string's plain text: a quote, a backslash or a control character. */
+/** Matches a character that ends the plain part of a string: a quote, a backslash or a control character. */
 const NOT_PLAIN = /[^ !#-[\]-\uffff]/g;
 const HEX_4 = /[0-9a-fA-F]{4}/y;
 const NUMBER = /(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?/y;
-/** Number of digits up to which a number is exact. */
+/** Number of digits up to which JavaScript's numbers are exact. */
 const EXACT_DIGITS = 15;
-/** Character codes of white space and of the first character of each token. */
+/** Character codes of white space, and of the first character of each kind of token. */
 const [QUOTE, COMMA, COLON, BACKSLASH, MINUS] = [0x22, 0x2c, 0x3a, 0x5c, 0x2d];
 const OBJECT = { name: 'object', open: 0x7b, close: 0x7d } as const;
 const ARRAY = { name: 'array', open: 0x5b, close: 0x5d } as const;
@@ -45,15 +45,14 @@ export class JsonTooComplexError extends Error {}
 
 /**
  * Parses JSON like Python's json module: integers are exact, `NaN` and `Infinity` are accepted, and the last
- * of duplicate names wins. `JSON.parse` cannot replace it: a 422 response contains exactly Python's messages,
- * positions and integers.
- * @throws JsonSyntaxError, JsonTooComplexError
+ * of duplicate names wins. `JSON.parse` cannot do this, and a 422 response must contain exactly Python's
+ * messages, positions and integers. @throws JsonSyntaxError, JsonTooComplexError
  */
 export function parseJson(text: string): JsonValue {
   return new JsonReader(text).readDocument();
 }
 
-/** Compares character codes, because patterns take three times as long. */
+/** Compares character codes: regular expressions take three times as long. */
 class JsonReader {
   private index = 0;
   private depth = 0;
@@ -77,7 +76,7 @@ class JsonReader {
   }
 
   private readObject(): JsonObject {
-    // An object without a prototype accepts a name such as `__proto__`.
+    // Without a prototype, the object accepts a name such as `__proto__`.
     const object: Record<string, JsonValue> = Object.create(null);
     if (this.begin(OBJECT)) return object;
     do {
@@ -101,7 +100,7 @@ class JsonReader {
     return array;
   }
 
-  /** Enters an array or object. If it is empty, skips its closing bracket and returns true. */
+  /** Enters an array or object. If it is empty, skips the closing bracket and returns true. */
   private begin({ close }: typeof OBJECT | typeof ARRAY): boolean {
     if (++this.depth > MAX_DEPTH) throw new JsonTooComplexError('nested too deeply');
     this.index++;
@@ -167,7 +166,7 @@ class JsonReader {
     return BigInt(integer);
   }
 
-  /** Reads a short integer, as nearly all numbers are. Returns undefined for others, without advancing. */
+  /** Reads a short integer, as nearly all numbers are. Otherwise returns undefined without advancing. */
   private readShortInteger(first: number): bigint | undefined {
     let value = 0;
     let end = this.index;
@@ -202,7 +201,7 @@ class JsonReader {
     }
   }
 
-  /** Advances past the match of a sticky pattern at the current index. */
+  /** Matches a sticky pattern at the current index, and advances past the match. */
   private match(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.index;
     const match = pattern.exec(this.text);

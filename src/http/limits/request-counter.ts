@@ -1,21 +1,21 @@
 import { LRUCache } from 'lru-cache';
 
-/** Length of a counting window. Windows are minutes of UTC, the same on all replicas. */
+/** Length of a counting window. Windows are UTC minutes, and so the same on all replicas. */
 export const WINDOW_MS = 60_000;
 
-/** Fraction of the limit at which a replica shares its count with the other replicas. */
+/** Fraction of the limit from which a replica shares a count with the other replicas. */
 const SHARED_PART = 0.01;
 
 interface Count {
   /** Minutes since 1970. */
   minute: number;
-  /** Count of this replica, plus the shared counts of the other replicas. */
+  /** Count of this replica, plus what the other replicas have shared. */
   total: number;
-  /** Part of `total` that the other replicas do not know yet. */
+  /** Part of `total` that this replica has not yet shared. */
   unshared: number;
 }
 
-/** Counts events by key in the current minute. The least recently seen keys are evicted. */
+/** Counts events by key in the current minute. Evicts the least recently seen keys. */
 export class RequestCounter<Key extends number | string = number | string> {
   private readonly counts: LRUCache<Key, Count>;
   private readonly unshared = new Set<Key>();
@@ -27,12 +27,12 @@ export class RequestCounter<Key extends number | string = number | string> {
     readonly limit: number,
     maxKeys: number,
   ) {
-    // `max` would allocate all entries at once.
+    // Not `max`, which would allocate all entries at once.
     this.counts = new LRUCache({ maxSize: maxKeys, sizeCalculation: () => 1 });
     this.sharedFrom = Math.max(1, limit * SHARED_PART);
   }
 
-  /** Returns how many more events the key may have in this minute; Infinity without a limit. */
+  /** Returns how many more events the key may have in this minute; Infinity if there is no limit. */
   left(key: Key, nowMs: number): number {
     if (this.limit === 0) return Infinity;
     const count = this.counts.get(key);
@@ -40,7 +40,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     return Math.max(this.limit - total, 0);
   }
 
-  /** Adds an event to the count of its key. The amount −1 takes an event back. */
+  /** Adds an event to a key's count. The amount -1 undoes an event. */
   add(key: Key, nowMs: number, amount: 1 | -1 = 1): void {
     if (this.limit === 0) return;
     const minute = minuteOf(nowMs);
@@ -64,7 +64,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     return taken;
   }
 
-  /** Sets a key's shared count, which is the total of all replicas for the minute. */
+  /** Sets a key's shared count, the total of all replicas in a minute. */
   learn(key: Key, minute: number, total: number): void {
     const count = this.counts.get(key);
     if (count?.minute === minute) count.total = total + count.unshared;

@@ -8,22 +8,22 @@ import type { ClosedConnections } from '../connections';
 import { TooManyRequests } from './limits.errors';
 import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 
-/** Maximum number of counted tokens, users or links, each of about 200 bytes. */
+/** Maximum number of tokens, users or links that are counted, at about 200 bytes each. */
 const MAX_CALLERS = 50_000;
-/** Maximum number of counted networks, which limits the memory used by clients without a token. */
+/** Maximum number of networks that are counted. Clients without a token cannot use more memory than this. */
 const MAX_NETWORKS = 10_000;
-/** Limit of a /48, as a multiple of an address's limit. A /48 contains 65,536 /64s. */
+/** Limit of a /48, as a multiple of an address's limit, because a /48 contains 65,536 /64s. */
 const TIMES_FOR_WIDE_NETWORK = 4;
-/** Maximum number of requests by a link. A leaked link cannot keep a replica busy. */
+/** Maximum number of requests through a link, so that a leaked link cannot keep a replica busy. */
 const LINK_REQUESTS_PER_MINUTE = 1200;
-/** Maximum number of a user's sign-ins. Each opening of the app is a sign-in, which writes an event. */
+/** Maximum number of a user's sign-ins. Opening the app is a sign-in, and each sign-in writes an event. */
 const SIGN_INS_PER_MINUTE = 20;
-/** Maximum number of OAuth clients that an address registers. Each is a row of the database. */
+/** Maximum number of OAuth clients that an address may register, because each adds a row to the database. */
 const REGISTRATIONS_PER_MINUTE = 20;
-/** Maximum webhook tests of a user. Each sends a request to an address that a customer chose. */
+/** Maximum number of a user's webhook tests. Each sends a request to an address that the customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
-/** Interval at which replicas share counts. For this long, another replica may still serve a refused key. */
+/** Interval at which replicas share counts. For this time, another replica may still admit a refused key. */
 const SHARE_INTERVAL_MS = 1000;
 
 interface Counted {
@@ -44,14 +44,14 @@ interface Remaining {
   readonly left: number;
 }
 
-/** Returns one counter for addresses and the /64s of IPv6, and one counter for the /48s of IPv6. */
+/** Returns two counters: one for IPv4 addresses and IPv6 /64s, and one for IPv6 /48s. */
 const byNetwork = (name: string, limit: number): readonly RequestCounter[] => [
   new RequestCounter(name, limit, MAX_NETWORKS),
   new RequestCounter(`${name}-48`, TIMES_FOR_WIDE_NETWORK * limit, MAX_NETWORKS),
 ];
 
 /**
- * Limits the requests of tokens, users, secret links and addresses per minute. Counts in memory, so that no
+ * Limits the requests per minute of tokens, users, secret links and addresses. Counts in memory, so that no
  * request waits for the database. Replicas share their counts each second.
  */
 @Injectable()
@@ -66,7 +66,7 @@ export class RequestLimits {
   private readonly failures: readonly RequestCounter[];
   private readonly pages: readonly RequestCounter[];
   private readonly registrations = byNetwork('registration', REGISTRATIONS_PER_MINUTE);
-  /** The last minute in which an address reached its limit of failed authentications. */
+  /** The last minute in which an address reached the limit of failed authentications. */
   private barredMinute = 0;
   private cleanedMinute = 0;
 
@@ -86,15 +86,15 @@ export class RequestLimits {
   }
 
   /**
-   * Counts a request. The response shows the limits of which at most half is left. @throws TooManyRequests
+   * Counts a request. Once half of a limit is used, the response shows the limits. @throws TooManyRequests
    */
   admit({ tokenId, userId }: Counted, response: HeaderSink): void {
     this.take(response, [this.tokens, tokenId], [this.users, userId]);
   }
 
   /**
-   * Counts a request by a secret link, but not against its user, whose scripts a leaked link must not block.
-   * @throws TooManyRequests without counting the request
+   * Counts a request through a secret link. Does not count against the user, because a leaked link must not
+   * block the user's scripts. @throws TooManyRequests without counting the request
    */
   admitLink(linkId: number, response: HeaderSink): void {
     this.take(response, [this.links, linkId]);
@@ -120,7 +120,7 @@ export class RequestLimits {
     this.take(null, ...keysOf(this.registrations, address));
   }
 
-  /** Counts an event under all of the keys, or under none if any of them has reached its limit. */
+  /** Counts an event under all keys, or under none if one of them has reached its limit. */
   private take(response: HeaderSink | null, ...keys: readonly CountedBy[]): void {
     const nowMs = this.nowMs();
     const before = keys.map(([counter, key]) => ({ counter, left: counter.left(key, nowMs) }));
@@ -152,7 +152,7 @@ export class RequestLimits {
     this.full.add(closed, this.nowMs());
   }
 
-  /** Returns which connections any replica closed because of a limit, in this minute or the previous one. */
+  /** Returns the kinds of connections that any replica closed at a limit in this or the previous minute. */
   async closedConnections(): Promise<ReadonlySet<ClosedConnections>> {
     await this.share();
     const counted = await queryRows<{ key: ClosedConnections }>(

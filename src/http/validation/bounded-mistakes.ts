@@ -2,12 +2,12 @@ import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { ValidationItem } from './input-mistake';
 
 const MOST_ITEMS = 20;
-/** Maximum number of values, and of characters of text, in an item's input. */
+/** Maximum number of values plus characters of text in the `input` that an item quotes. */
 const MOST_OF_INPUT = 1000;
 
 /**
- * Returns the items of a 422 response of a route that is not specified: the first items, without long inputs,
- * and the number of other mistakes, out of `count`.
+ * Returns the items of a 422 response, except on fixed-contract routes: the first mistakes without long
+ * inputs, and the number of the others, out of `count` in all.
  */
 export function boundedMistakes(mistakes: Iterable<ValidationItem>, count: number): ValidationItem[] {
   const items: ValidationItem[] = [];

@@ -1,9 +1,9 @@
 import { BooleanField, BoundField, type FieldOptions, IntegerField, StringField } from './fields';
 
-/** Pattern for text that people read. Clients compile it, so it avoids lookaheads and flags. */
+/** Pattern of human-readable text. Clients compile it, too, so it uses no lookaheads and no flags. */
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
-/** Declares a text that people read. The minimum length has a clearer error message than the pattern. */
+/** Declares a human-readable text. The minimum length has a clearer error message than the pattern. */
 export const TextField = (options: FieldOptions = {}) =>
   StringField({ minLength: 1, maxLength: 500, pattern: PRINTABLE, ...options });
 
@@ -15,10 +15,10 @@ export const ChoiceField = (
   options: FieldOptions & { readonly default?: string } = {},
 ) => StringField({ pattern: oneOf(choices), choices, ...options });
 
-/** Returns the pattern of a {@link ChoiceField}. */
+/** Returns a pattern that matches any of these words. */
 export const oneOf = (choices: readonly string[]): string => `^(${choices.join('|')})$`;
 
-/** Declares the start of a period in a query. `ToField` declares its end. */
+/** Declares the start of a period in a query, whose end is a `ToField`. */
 export const FromField = (options: FieldOptions = { absent: 'null' }) =>
   BoundField('start', {
     description: 'The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z',
@@ -38,6 +38,6 @@ export const ExcelField = () =>
     default: false,
   });
 
-/** Declares an id within the integers that JSON clients represent exactly. */
+/** Declares an id within the range of integers that JSON clients represent exactly. */
 export const IdField = (options: FieldOptions = {}) =>
   IntegerField({ greaterThan: 0, atMost: Number.MAX_SAFE_INTEGER, ...options });

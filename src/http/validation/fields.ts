@@ -17,15 +17,15 @@ import { notBoolean, NULLABLE_EXTENSION, refuseLoose } from './strict-request';
 
 export interface FieldOptions {
   readonly description?: string;
-  /** Swagger UI fills in the example if the field is required. */
+  /** Example, which Swagger UI fills in if the field is required. */
   readonly example?: unknown;
   readonly deprecated?: true;
   /**
-   * Value of an omitted field without a default. `refused` (the default) rejects it. `null` reads it as null,
-   * and accepts null as well. `omitted` leaves it undefined, for changes that keep the current value.
+   * How to read an omitted field without a default. `refused` (the default) rejects it. `null` yields null,
+   * which is also accepted. `omitted` yields undefined, for changes that keep the current value.
    */
   readonly absent?: 'refused' | 'null' | 'omitted';
-  /** Whether null is accepted, which clears the current value. */
+  /** Whether the request may contain null, which clears the current value. */
   readonly nullable?: true;
 }
 
@@ -42,21 +42,21 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
    * when a field has both.
    */
   readonly choices?: readonly string[];
-  /** Whether the description lists null among a query parameter's types, as the reference does. */
+  /** Whether the description of a query parameter lists null among its types, as in the fixed contract. */
   readonly describesNull?: true;
-  /** Refuses or converts a text within the bounds, for rules that a pattern cannot express. */
+  /** Rejects or converts a text within the bounds, by rules that a pattern cannot express. */
   readonly refine?: (text: string) => string | InputMistake | undefined;
 }
 
 export interface StringListFieldOptions extends FieldOptions {
   readonly atLeast?: number;
   readonly atMost: number;
-  /** Check of each item, with the type and message of the mistake. */
+  /** How to check an item, and the type and message of the mistake. */
   readonly of: {
     readonly isValid: (item: string) => boolean;
     readonly type: string;
     readonly msg: string;
-    /** The accepted words, for the description. */
+    /** Allowed words, for the description. */
     readonly choices?: readonly string[];
   };
 }
@@ -65,9 +65,9 @@ type FieldValue = string | number | boolean | null | Money | Date | readonly str
 type Outcome = FieldValue | InputMistake | ItemMistakes | undefined;
 
 interface Field extends Pick<StringFieldOptions, 'anyCharacter'> {
-  /** The OpenAPI 3.1 schema of the field, except for null. */
+  /** The field's OpenAPI 3.1 schema, without null. */
   readonly schema: Readonly<Record<string, unknown>>;
-  /** Options of the field. `default` is the value of an omitted field. */
+  /** Options of the field. `default` is its value if the field is omitted. */
   readonly options: FieldOptions & { readonly default?: FieldValue };
   readonly read: (input: JsonValue, fields: RequestFields) => Outcome;
 }
@@ -77,7 +77,7 @@ interface FieldSource {
   readonly key: string;
 }
 
-/** Declares an integer, which is required unless it has a default. */
+/** Declares an integer. Required unless it has a default. */
 export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorator {
   const { atLeast, greaterThan, atMost } = options;
   return requestField({
@@ -93,7 +93,7 @@ export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorat
   });
 }
 
-/** Declares a text, which is required unless it has a default. */
+/** Declares a text. Required unless it has a default. */
 export function StringField(options: StringFieldOptions = {}): PropertyDecorator {
   const { minLength, maxLength, pattern, choices } = options;
   const schema = defined({
@@ -114,7 +114,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
   });
 }
 
-/** Declares a boolean, which is required unless it has a default. A body must contain a JSON boolean. */
+/** Declares a boolean. Required unless it has a default. In a body, only a JSON boolean is accepted. */
 export function BooleanField(options: FieldOptions & { readonly default?: boolean } = {}): PropertyDecorator {
   return requestField({
     schema: defined({ type: 'boolean', default: options.default }),
@@ -126,7 +126,7 @@ export function BooleanField(options: FieldOptions & { readonly default?: boolea
 const readExactBoolean = (input: JsonValue): boolean | InputMistake =>
   typeof input === 'boolean' ? input : notBoolean(input);
 
-/** Schemas of an amount as text and as a number. Clients refuse types that are not described. */
+/** Schemas of an amount as text and as a number. Generated clients refuse types that are not described. */
 const AMOUNT = [
   { type: 'string', pattern: String.raw`^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$` },
   { type: 'number', minimum: 0.01, maximum: 999_999_999_999.99 },
@@ -137,7 +137,7 @@ const AMOUNT_OR_ZERO = [
   { type: 'number', minimum: 0, maximum: 999_999_999_999.99 },
 ];
 
-/** Declares an amount in roubles above 0 (or from 0), with at most two decimals, as text or as a number. */
+/** Declares an amount in roubles above 0, or from 0, with at most two decimals, as text or as a number. */
 export function AmountField({
   orZero = false,
   ...options
@@ -149,24 +149,24 @@ export function AmountField({
   });
 }
 
-/** Declares an ISO 8601 date-time with its offset from UTC. Its value is a `Date`. */
+/** Declares an ISO 8601 date-time with an offset from UTC, which becomes a `Date`. */
 export function DateTimeField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({
     schema: { type: 'string', format: 'date-time' },
     options,
-    // Only strict requests accept other spellings: the 422 of a specified route must not change.
+    // Only strict requests accept other spellings, because a fixed contract's 422 must not change.
     read: (input, { strict }) => readDateTime(input, strict !== undefined),
   });
 }
 
-/** Declares a bound of a period: a date-time, or a day that the period includes. Its value is a `Date`. */
+/** Declares a bound of a period: a date-time, or a day that belongs to the period. It becomes a `Date`. */
 export function BoundField(side: 'start' | 'end', options: FieldOptions = {}): PropertyDecorator {
   const schema = { anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })) };
   const read: Field['read'] = (input, { strict }) => readBound(side, input, strict !== undefined);
   return requestField({ schema, options, read });
 }
 
-/** Declares a day such as `2026-11-21`. Its value is text. */
+/** Declares a day such as `2026-11-21`, which stays text. */
 export function DateField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({ schema: { type: 'string', format: 'date' }, options, read: readDate });
 }
@@ -221,7 +221,7 @@ function readStringList(
 
 /**
  * Declares a field to three libraries: class-transformer converts it to its value or an InputMistake,
- * class-validator collects the mistakes in the order of declaration, and Swagger describes it.
+ * class-validator collects the mistakes in the order of declaration, and Swagger describes the field.
  */
 function requestField({ schema, options, read, anyCharacter }: Field): PropertyDecorator {
   const readExactly: Field['read'] = (input, fields) => {
@@ -264,7 +264,7 @@ function describe(schema: Readonly<Record<string, unknown>>, options: Field['opt
     ? // Nest would add a type to a parameter's `anyOf`, unless it is given inside `schema`.
       { ...texts, type: 'string', required, schema: defined({ ...schema, example }), ...nullable }
     : { ...schema, ...texts, required, ...nullable };
-  // Nest's types only know the boolean `exclusiveMinimum` of OpenAPI 3.0.
+  // Nest's types know `exclusiveMinimum` only as a boolean, as in OpenAPI 3.0.
   return property as ApiPropertyOptions;
 }
 
@@ -298,7 +298,7 @@ class NotRefused implements ValidatorConstraintInterface {
   }
 }
 
-/** Returns the title of a field as FastAPI writes it: `proxy_type` → `Proxy Type`. */
+/** Returns a field's title the way FastAPI writes it: `proxy_type` → `Proxy Type`. */
 export function titleOf(name: string): string {
   return name.replace(
     /(^|_)([a-z])/g,

@@ -15,13 +15,13 @@ export function readId(text: string): number | null {
 
 const toId: PipeTransform<string, number | null> = { transform: readId };
 
-/** Lets a parameter decorator apply a method decorator, so that it can describe its route. */
+/** Applies a method decorator from a parameter decorator, so that the latter can describe its route. */
 export function decorateRoute(decorator: MethodDecorator, route: object, handler?: string | symbol): void {
   const descriptor = handler === undefined ? undefined : Object.getOwnPropertyDescriptor(route, handler);
   if (handler !== undefined && descriptor) decorator(route, handler, descriptor);
 }
 
-/** Describes an id in the path. Swagger UI fills in its example, if any. */
+/** Describes an id in the path. If there is an example, Swagger UI fills it in. */
 export const ApiIdParam = (name: string, description: string, example?: number): MethodDecorator =>
   ApiParam({
     name,
@@ -35,8 +35,8 @@ export const ApiIdParam = (name: string, description: string, example?: number):
   });
 
 /**
- * Injects an id from the path. Anything but a positive integer returns 422 before the handler is called.
- * Staff routes omit the description, because `StaffRoute` describes the id.
+ * Injects an id from the path. For anything but a positive integer, the response is 422, and the handler is
+ * not called. Staff routes pass no description, because `StaffRoute` describes the id.
  */
 export const IdParam =
   (name: string, description?: string, example?: number): ParameterDecorator =>
@@ -46,7 +46,7 @@ export const IdParam =
     if (description !== undefined) decorateRoute(ApiIdParam(name, description, example), route, handler);
   };
 
-/** Injects a header that may be omitted or empty. A value out of bounds returns 422. */
+/** Injects a header that may be omitted or empty. For a value that breaks a rule, the response is 422. */
 export const TextHeader =
   (name: string, bounds: StringBounds): ParameterDecorator =>
   (route, handler, index) => {

@@ -1,7 +1,7 @@
 import { DomainError } from '../../common';
 import { type JsonObject, type JsonValue, writeJson } from '../json/json-value';
 
-/** A mistake in an input in Pydantic's words: an item of the 422 response without its location. */
+/** A mistake in an input, in Pydantic's words: an item of a 422 response, without the location. */
 export class InputMistake {
   constructor(
     readonly type: string,
@@ -10,14 +10,14 @@ export class InputMistake {
     readonly ctx?: JsonObject,
   ) {}
 
-  /** @param loc the location, e.g. `['body', 'period']` */
+  /** @param loc the location of the input, e.g. `['body', 'period']` */
   at(...loc: readonly (string | number)[]): ValidationItem {
     const { type, msg, input, ctx } = this;
     return { type, loc, msg, input, ...(ctx && { ctx }) };
   }
 }
 
-/** The mistakes in some items of a list, or in some fields of an object. */
+/** Mistakes in items of a list, or in fields of an object. */
 export class ItemMistakes {
   constructor(
     private readonly items: readonly (readonly [key: string | number, InputMistake | ItemMistakes])[],
@@ -43,7 +43,7 @@ export type ValidationItem = Readonly<{
   ctx?: JsonObject;
 }>;
 
-/** The request fails validation. The response is a 422 with these items as its `detail`. */
+/** The request fails validation. The response is a 422 whose `detail` consists of these items. */
 export class RequestInvalid extends DomainError {
   readonly kind = 'validation';
   private text: string | undefined;
@@ -52,7 +52,7 @@ export class RequestInvalid extends DomainError {
     super(items.map(({ msg }) => msg).join('; '));
   }
 
-  /** Returns the items as JSON. Writes them once, because they may contain a large body several times. */
+  /** Returns the items as JSON. Caches the text, because items may repeat a large body several times. */
   write(): string {
     return (this.text ??= writeJson(this.items));
   }

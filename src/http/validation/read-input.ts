@@ -11,7 +11,7 @@ import { isStrict, unknownField } from './strict-request';
 
 type Place = 'path' | 'query' | 'header' | 'body';
 
-/** DTO instances of the queries and bodies of requests in progress, for their handlers. */
+/** DTO instances for the handlers of requests in progress, by parsed query or body. */
 const instances = new WeakMap<object, object>();
 
 /** Returns the DTO instance that {@link readInput} created from a query or a body. */
@@ -20,8 +20,8 @@ export const instanceOf = (input: object): object | undefined => instances.get(i
 /**
  * Turns the query and the body of a request into instances of their DTOs, which contain only declared fields,
  * coerced, with defaults filled in.
- * @throws RequestInvalid with all mistakes in FastAPI's order: path, query, header, body, and in each the
- * order of declaration. Routes that are not specified list a limited number of mistakes
+ * @throws RequestInvalid with the mistakes in FastAPI's order: path, query, header, body, and in each the
+ * order of declaration. On fixed-contract routes it lists all mistakes, elsewhere only the first ones
  */
 export function readInput({ path, query, header, body, refusesQuery }: RouteInput, request: Request): void {
   const refused: [Place, InputMistake | ItemMistakes][] = [];
@@ -48,7 +48,7 @@ export function readInput({ path, query, header, body, refusesQuery }: RouteInpu
   throw new RequestInvalid(isBounded ? boundedMistakes(all.at(), all.count) : [...all.at()]);
 }
 
-/** Stores the parsed query in the request, because Express parses it on each access. */
+/** Stores the parsed query in the request. Express would parse it on each access. */
 function parsedOnce(request: Request): Record<string, string> {
   const query = request.query as Record<string, string>;
   Object.defineProperty(request, 'query', { value: query });

@@ -9,7 +9,7 @@ const validator = new Validator();
 
 const DECLARED = 'request-fields';
 
-/** A declared field, for the command line and the check for unknown fields. */
+/** A declared field, as the command line and the check for unknown fields need it. */
 export interface FieldDescription {
   readonly schema: Readonly<Record<string, unknown>>;
   readonly description: string | undefined;
@@ -27,13 +27,13 @@ export const declaredFields = (target: object): Fields =>
   (Reflect.getMetadata(DECLARED, target) as Fields | undefined) ?? new Map();
 
 /**
- * Returns an instance of a DTO with its declared fields, coerced, or all mistakes in the order of
- * declaration. A strict DTO adds the mistakes of unknown fields.
+ * Returns an instance of a DTO with its declared fields, coerced; otherwise all mistakes, in the order of
+ * declaration. For a strict DTO, unknown fields are mistakes, too.
  */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
   const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
   const refused = validator
-    // Without this option, the validator refuses a DTO without fields.
+    // Without this option, the validator would reject a DTO that declares no fields.
     .validateSync(instance, { forbidUnknownValues: false })
     .map(({ property, value }): [string, InputMistake | ItemMistakes] => [property, value]);
   if (fields.strict) {

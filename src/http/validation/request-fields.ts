@@ -1,14 +1,14 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
 import type { FieldPlace } from './strict-request';
 
-/** The values from which a DTO is read, hidden from class-transformer, which trusts e.g. a `constructor`. */
+/** Wraps the values from which to read a DTO. class-transformer would trust e.g. a `constructor` in them. */
 export class RequestFields {
   readonly #values: JsonObject;
   readonly #inputWhenMissing: JsonValue;
   readonly #place: FieldPlace;
   readonly #isStrict: boolean;
 
-  /** @param inputWhenMissing the `input` in the item of a missing field */
+  /** @param inputWhenMissing the `input` in the mistake about a missing field */
   constructor(values: JsonObject, inputWhenMissing: JsonValue, place: FieldPlace, isStrict: boolean) {
     this.#values = values;
     this.#inputWhenMissing = inputWhenMissing;
@@ -37,7 +37,7 @@ export class RequestFields {
     return this.#place;
   }
 
-  /** The place of the fields if they are read strictly; otherwise undefined. */
+  /** The place of the fields if they are read strictly, otherwise undefined. */
   get strict(): FieldPlace | undefined {
     return this.#isStrict ? this.#place : undefined;
   }

@@ -8,7 +8,7 @@ interface TextReader {
   readonly read: (text: string | undefined) => unknown;
 }
 
-/** The inputs of a request that are read before the handler is called. */
+/** The inputs of a route that are read before its handler is called. */
 export interface RouteInput {
   readonly path: readonly TextReader[];
   readonly header: readonly TextReader[];
@@ -19,13 +19,13 @@ export interface RouteInput {
 
 const READERS = 'text-readers';
 const NO_QUERY = 'refuses-query';
-/** Key of Nest's metadata about the parameters of a handler. */
+/** Key of Nest's metadata about a handler's parameters. */
 const ROUTE_ARGUMENTS = '__routeArguments__';
 
-/** Marks a route without query parameters, which refuses a query, e.g. `?preview=true` on a change. */
+/** Marks a route that has no query parameters and rejects any query, e.g. `?preview=true` on a change. */
 export const RefuseStrayQuery = () => SetMetadata(NO_QUERY, true);
 
-/** Registers a text of the request that is read before the handler of the route is called. */
+/** Registers a path parameter or header to read before the route's handler is called. */
 export function readBefore(route: object, handler: string | symbol | undefined, reader: TextReader): void {
   if (handler === undefined) throw new Error('constructors take no requests');
   Reflect.defineMetadata(READERS, [...readersOf(route, handler), reader], route, handler);
@@ -46,7 +46,7 @@ export function routeInput(controller: Type, handler: object & { readonly name: 
   return found;
 }
 
-/** Returns the input of a route, from the decorators applied so far. */
+/** Returns the input of a route, as declared by the decorators applied so far. */
 export function inputOf(controller: Type, handler: string): RouteInput {
   const prototype = controller.prototype as object;
   const readers = readersOf(prototype, handler);
@@ -61,7 +61,7 @@ export function inputOf(controller: Type, handler: string): RouteInput {
 }
 
 interface HandlerArgument {
-  /** NaN if one of our own decorators injects the argument. */
+  /** Nest's kind of parameter; NaN if one of our own decorators injects the argument. */
   readonly kind: RouteParamtypes;
   readonly index: number;
   /** The name of the parameter or header. */
@@ -72,7 +72,7 @@ export function handlerArguments(controller: Type, handler: string): HandlerArgu
   const taken = Reflect.getMetadata(ROUTE_ARGUMENTS, controller, handler) as
     | Record<string, { readonly index: number; readonly data: string }>
     | undefined;
-  // Keys begin with the kind. Our decorators' kind is a random text, which may begin with a digit.
+  // A key begins with the kind. Our decorators' kind is a random text, which may begin with a digit.
   return Object.entries(taken ?? {}).map(([key, { index, data }]) => ({
     kind: Number(key.split(':', 1)[0]),
     index,

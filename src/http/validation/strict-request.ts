@@ -3,22 +3,22 @@ import { ApiExtension } from '@nestjs/swagger';
 import type { JsonValue } from '../json/json-value';
 import { InputMistake } from './input-mistake';
 
-/** Place of the fields in a request. In a query, every value is text. */
+/** Where the fields are in a request. In a query, every value is text. */
 export type FieldPlace = 'query' | 'body';
 
 const STRICT = 'strict-request';
-/** Marks the schema of a strict DTO until the description says `additionalProperties: false` instead. */
+/** Marks the schema of a strict DTO. The finished description says `additionalProperties: false` instead. */
 export const STRICT_EXTENSION = 'x-strict';
 
-/** Marks a field that may be null. Only bodies can contain null and describe it. */
+/** Marks a field that may be null. Only bodies can contain null, so only their schemas show it. */
 export const NULLABLE_EXTENSION = 'x-nullable';
 
 const NO_CONTROLS = String.raw`^[^\x00-\x1f\x7f-\x9f]*$`;
 const isWithoutControls = (text: string): boolean => new RegExp(NO_CONTROLS, 'u').test(text);
 
 /**
- * Marks a DTO that is read exactly as described: it refuses unknown fields, control characters in any text,
- * words for booleans other than `true` and `false`, and integers in a body that are written as text. Without
+ * Marks a DTO whose fields are accepted only as described. It rejects unknown fields, control characters in
+ * any text, words for booleans other than `true` and `false`, and integers written as text in a body. Without
  * the mark, a DTO is read as leniently as by Pydantic.
  */
 export const StrictRequest = (): ClassDecorator =>
@@ -29,7 +29,7 @@ export const StrictRequest = (): ClassDecorator =>
 
 export const isStrict = (dto: object): boolean => Reflect.hasMetadata(STRICT, dto);
 
-/** Returns the mistake in an input that only a lenient DTO would read, if any. */
+/** Returns the mistake in an input that only a lenient DTO accepts; undefined if there is none. */
 export function refuseLoose(input: JsonValue, type: unknown, place: FieldPlace): InputMistake | undefined {
   if (typeof input === 'string' && !isWithoutControls(input)) {
     return new InputMistake(

@@ -3,10 +3,10 @@ import type { JsonValue } from '../../json/json-value';
 import { InputMistake } from '../input-mistake';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
-/** Matches a decimal, including the exponent form that JavaScript gives small numbers. */
+/** Matches a decimal, including the exponent form in which JavaScript writes small numbers. */
 const DECIMAL = /^(?:0|[1-9]\d{0,11})(?:\.\d+)?$|^\d(?:\.\d+)?e-\d+$/;
 
-/** Reads an amount in roubles above 0 (or from 0), with at most two decimals. */
+/** Reads an amount in roubles above 0, or from 0, with at most two decimals. */
 export function readAmount(input: JsonValue, orZero: boolean): Money | InputMistake {
   if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'bigint') {
     const msg = 'Decimal input should be an integer, float, string or Decimal object';

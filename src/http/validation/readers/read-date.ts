@@ -13,7 +13,7 @@ export function readDate(input: JsonValue): string | InputMistake {
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
 
-/** Reads a date-time or a day (UTC). A day that ends a period becomes the start of the next day. */
+/** Reads a date-time or a day (UTC). For the end of a period, a day means the start of the next day. */
 export function readBound(
   side: 'start' | 'end',
   input: JsonValue,
@@ -28,9 +28,9 @@ export function readBound(
 }
 
 /**
- * Reads an ISO 8601 date-time, whose offset from UTC is required.
- * @param anySpelling whether offsets such as `+0000` and `z` are accepted as well
- * @param alternative another accepted form, which the message mentions
+ * Reads an ISO 8601 date-time, which must contain an offset from UTC.
+ * @param anySpelling whether to also accept offsets such as `+0000` and `z`
+ * @param alternative another accepted form, to mention in the error message
  */
 export function readDateTime(input: JsonValue, anySpelling = false, alternative = ''): Date | InputMistake {
   if (typeof input !== 'string') {
@@ -44,7 +44,7 @@ export function readDateTime(input: JsonValue, anySpelling = false, alternative 
   const [, day = '', offset] = DATE_TIME.exec(text) ?? [];
   const moment = new Date(text.replace(' ', 'T'));
   const year = moment.getUTCFullYear();
-  // Checks the year after applying the offset, which may change the year.
+  // Checks the year only after applying the offset, which may change it.
   if (!isDay(day) || !(year >= 1 && year <= 9999)) {
     const error = `expected ${alternative}ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z`;
     return new InputMistake('datetime_parsing', `Input should be a valid datetime, ${error}`, input, {
@@ -57,7 +57,7 @@ export function readDateTime(input: JsonValue, anySpelling = false, alternative 
   return moment;
 }
 
-/** Whether a text is a calendar day. JavaScript would read the 30th of February as the 2nd of March. */
+/** Whether a text is a real calendar day. JavaScript would read February 30 as March 2. */
 function isDay(text: string): boolean {
   return /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text);
 }

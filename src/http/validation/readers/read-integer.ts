@@ -2,7 +2,7 @@ import type { JsonValue } from '../../json/json-value';
 import { InputMistake } from '../input-mistake';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
-/** Maximum length of an integer's text in Python and Pydantic. */
+/** Maximum length of an integer's text, as in Python and Pydantic. */
 const MAX_LENGTH = 4300;
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 const LEADING_DIGITS = /^-?[1-9][0-9]*/;
@@ -18,8 +18,8 @@ export interface IntegerBounds {
 }
 
 /**
- * Reads an integer as leniently as Pydantic does: from whole numbers, booleans and text such as `" 6 "`,
- * `"+6"`, `"1_000"` and `"3.0"`. An unsafe integer becomes the nearest safe integer.
+ * Reads an integer as leniently as Pydantic: from whole numbers, booleans and text such as `" 6 "`, `"+6"`,
+ * `"1_000"` and `"3.0"`. An integer beyond the safe range becomes the nearest safe integer.
  */
 export function readInteger(input: JsonValue, bounds: IntegerBounds): number | InputMistake {
   const value = toBigInt(input);
@@ -70,7 +70,7 @@ function fromText(input: string): bigint | InputMistake {
   return new InputMistake('int_parsing', msg, input);
 }
 
-/** Removes what pydantic-core allows around an integer, in pydantic-core's order: `"0-5"` is -5. */
+/** Removes what pydantic-core allows around an integer, in the same order as pydantic-core: `"0-5"` is -5. */
 function cleanIntegerText(input: string): string | null {
   const trimmed = trim(input);
   const unplussed = trimmed.startsWith('+') ? trimmed.slice(1) : trimmed;
@@ -85,7 +85,7 @@ function cleanIntegerText(input: string): string | null {
   return negative ? `-${digits}` : digits;
 }
 
-/** Removes Unicode white space, unlike `String.prototype.trim`. A pattern is slow on many spaces. */
+/** Trims Unicode white space, unlike `String.prototype.trim`. A regular expression is slow on many spaces. */
 function trim(text: string): string {
   let start = 0;
   let end = text.length;

@@ -3,19 +3,19 @@ import { InputMistake } from '../input-mistake';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
 export interface StringBounds {
-  /** Minimum length in code points. `maxLength` counts code points as well. */
+  /** Minimum length in code points, like `maxLength`. */
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
 }
 
-/** Reads text within bounds. Does not convert numbers and booleans. */
+/** Reads text and checks its bounds. Does not convert numbers or booleans to text. */
 export function readString(input: JsonValue, bounds: StringBounds): string | InputMistake {
   if (typeof input !== 'string') {
     return new InputMistake('string_type', 'Input should be a valid string', input);
   }
   const { minLength, maxLength, pattern } = bounds;
-  // Pydantic decodes text only if there is a bound to check.
+  // Like Pydantic, decodes the text only if there is a bound to check.
   const bounded = minLength !== undefined || maxLength !== undefined || pattern !== undefined;
   if (bounded && hasLoneSurrogate(input)) return notUnicode(input);
   const length = Array.from(input).length;
