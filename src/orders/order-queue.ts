@@ -38,7 +38,7 @@ export const QUEUE_LEFT_MS = `CASE state WHEN 'reserved' THEN
 
 /**
  * Whether an order lets all others go first. Renewals do, because no customer waits for them. After ten
- * minutes a renewal takes its turn, or a busy service would never renew.
+ * minutes a renewal takes its turn; otherwise, a busy service would never renew.
  */
 export const YIELDS_TO_OTHERS = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 

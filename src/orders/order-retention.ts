@@ -128,7 +128,7 @@ export class OrderRetention {
     return { removed, next: null };
   }
 
-  /** Removes one batch of rows. @param removal SQL whose parameter 2 limits the number of rows */
+  /** Removes one batch of rows. @param removal SQL; its parameter `$2` limits the number of rows */
   private async forgetBatch(removal: string, days: number): Promise<RetentionStep<true>> {
     const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,

@@ -110,11 +110,11 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
  */
 export type OrderFailure = ProviderRefusal | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
-/** Reasons of cancellations after which the sent call may still have taken effect. */
+/** Reasons for cancellations after which the sent call may still have taken effect. */
 export const CANCELED_WITHOUT_PROOF: readonly OrderFailure[] = ['nothing-found', 'staff'];
 
 /**
- * Reasons why the provider refuses to prolong some proxies. After `request`, it is unknown which of several
- * proxies was refused.
+ * Reasons why the provider refuses to prolong some proxies. After the reason `request`, it is unknown which
+ * of several proxies was refused.
  */
 export const PROXY_FAILURES: readonly OrderFailure[] = ['not-found', 'request'];

@@ -98,7 +98,7 @@ export class BulkProlongations {
     const whole = first && { ...first, total, proxyId: null };
     const assessed = whole && (await this.placement.assess(whole));
     for (const order of orders) {
-      // Leaves this proxy's own refusals. Those of the whole bulk are reported once, below.
+      // Report refusals that concern only this proxy. Those of the whole bulk are reported once, below.
       const { refusals: own } = await this.placement.assess(order);
       for (const refusal of own.filter((one) => !assessed?.refusals.includes(one))) {
         refuse(ERROR_OF_REFUSAL[refusal](order), String(order.proxyId));
@@ -202,7 +202,7 @@ export class BulkProlongations {
     });
   }
 
-  /** Places the orders in the requested sequence, so that a low balance pays for the first proxies. */
+  /** Places the orders in the requested sequence, so that a low balance covers the first proxies. */
   private async order(
     { caller, period, idempotency }: BulkRequest,
     { proxyIds, maxPrices }: Bulk,
@@ -225,7 +225,7 @@ export class BulkProlongations {
     );
   }
 
-  /** Prepares each proxy's order, or returns the error that refuses it. */
+  /** Returns each proxy's prepared order, or the error that refuses it. */
   private async prepare(
     caller: Caller,
     period: number,

@@ -239,7 +239,7 @@ export class BatchCallService {
     const open = await this.queries.findBatch(batchId);
     if (!open) return;
     const foundNothing = await this.reconciliation.search(open, SEARCH_TIMEOUT_MS);
-    // The provider documents that a request with a 429 has no effect, so one empty listing proves it.
+    // The provider documents that a 429 has no effect, so one empty listing is proof enough.
     if (foundNothing && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
       await this.cancelUnbought(memberIds(open), 'unavailable');
     } else {

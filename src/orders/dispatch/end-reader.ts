@@ -19,7 +19,7 @@ import { OrderWaiters } from './order-waiters';
 
 /** Maximum page size of the provider. */
 const PAGE_SIZE = 1000;
-/** Number of purchases from which one full listing may take fewer calls than a listing of each purchase. */
+/** From this many purchases on, one full listing may take fewer calls than a listing of each purchase. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {

@@ -23,7 +23,7 @@ export interface OrderedItem {
 
 /** User who pays, and the tokens whose daily limits apply. */
 export interface Payer extends Pick<Caller, 'userId' | 'dailyLimit' | 'limitedBy'> {
-  /** `null` if the service itself orders, for a renewal rule. */
+  /** `null` if the service itself places the order, for a renewal rule. */
   readonly tokenId: number | null;
 }
 
@@ -48,7 +48,7 @@ export const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): nu
 
 /**
  * Converts an order into the row for `place_orders.sql`, with the column names of `orders`. Other fields are
- * not stored. @param more further columns, and parameters of the function
+ * not stored. @param more additional columns, and parameters of the SQL function
  */
 export function toRow(order: NewOrder, more: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { total, markup, idempotency, ...fields } = order;

@@ -124,7 +124,7 @@ export class OrderPlacement {
   }
 
   /**
-   * Places renewals' orders with one statement, in their order, and marks the renewals as placed. If the
+   * Places renewals' orders with one statement, in the given order, and marks the renewals as placed. If the
    * reply is lost, the rows of the renewals show the outcomes.
    */
   placeRenewals(orders: readonly RenewalOrder[]): Promise<RenewalPlacement[]> {
@@ -179,7 +179,7 @@ export class OrderPlacement {
     GROUP,
   );
 
-  /** Places orders with one statement. @param patienceMs wait for each account; default: session's timeout */
+  /** Places orders with one statement. @param patienceMs wait for each account; null: session's timeout */
   private async insert(attempts: readonly Attempt[], patienceMs: number | null): Promise<Placement[]> {
     const rows = await preparedRows<PlacedRow>(
       this.dataSource,

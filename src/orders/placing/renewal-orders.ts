@@ -132,7 +132,7 @@ export class RenewalOrders {
   }
 
   /**
-   * Places the orders with one statement, in their sequence, while the users' balances cover them. They wait
+   * Places the orders with one statement, in the given order, while the users' balances cover them. They wait
    * in the queue as long as a renewal is useful. If the statement fails, or would wait for a locked account,
    * each user's orders are placed separately, if possible.
    */

@@ -14,7 +14,7 @@ import { Settlement } from '../transitions/settlement';
 /** Delivers an order in review, as listed by the provider. */
 type Settle = (manager: EntityManager) => Promise<OrderOutcome[]>;
 
-/** Ends orders in review by staff's decision. */
+/** Ends orders in review as decided by staff. */
 @Injectable()
 export class ReviewService {
   constructor(

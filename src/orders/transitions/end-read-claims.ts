@@ -13,7 +13,7 @@ export interface EndToRead {
   /** Reference under which the provider lists the purchase's proxies. */
   readonly reference: string;
   readonly providerProxyId: string;
-  /** Start of reading, which identifies the reading replica. */
+  /** Time when the reading started. It identifies the replica that reads. */
   readonly readAt: string;
 }
 

@@ -7,7 +7,7 @@ import { Metrics } from '../../metrics';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
 import type { OrderFailure, OpenState } from '../order-states';
 
-/** Maximum number of orders that leave the queue in one statement, which takes some tens of milliseconds. */
+/** Maximum number of orders that leave the queue in one statement, which takes tens of milliseconds. */
 const LEAVING_TOGETHER = 200;
 /**
  * SQL for the UTC day on which an order counts towards its token's daily limit. Later releases are subtracted

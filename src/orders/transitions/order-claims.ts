@@ -118,7 +118,7 @@ export class OrderClaims {
        members AS (
          SELECT id FROM orders
           WHERE state IN ${sqlList(statesBefore('submitting'))}
-            -- An array is computed once, not for each order.
+            -- As an array, this is computed once, not for each order.
             AND id = ANY (ARRAY(
                   SELECT id FROM candidates
                    WHERE position = 1

@@ -11,7 +11,7 @@ import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
 /**
  * Times of the searches for an order's outcome, in seconds after the last moment at which its call can have
- * been sent. Another settlement delay than the ordinary one scales them.
+ * been sent. They are scaled if the settlement delay is not the ordinary one.
  */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
@@ -19,7 +19,7 @@ const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
 /** Seconds after which an order moves to review. */
 export const SEARCHES_END_AFTER_SECONDS = 24 * 3600;
 
-/** Returns the longest pause between two searches, in seconds. A call may still be sent during this time. */
+/** Returns the longest pause between two searches, in seconds. It covers a call that may still be sent. */
 const longestPauseSeconds = (settlementDelaySeconds: number): number =>
   Math.max(ORDINARY_SETTLEMENT_DELAY_SECONDS, settlementDelaySeconds) * 2;
 

@@ -210,7 +210,7 @@ export class Settlement {
           WHERE orders.id = member.id
          RETURNING orders.*, member.date_end
        ),
-       -- Changes of labels and the sweep also lock proxies in this order.
+       -- Label changes and the sweep lock proxies in the same order.
        locked AS MATERIALIZED (
          SELECT id FROM proxies WHERE id IN (SELECT proxy_id FROM closed) ORDER BY id FOR NO KEY UPDATE
        ),
