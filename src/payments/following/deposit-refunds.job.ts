@@ -118,7 +118,7 @@ export class DepositRefundsJob {
     await this.settle(await this.paymentProvider.refund(refund.refundKey, request));
   }
 
-  /** Whether the last call is a day ago by both clocks, so that every list contains its effect. */
+  /** Whether the last call was at least a day ago by both clocks, so that every list contains its effect. */
   private isListedByNow({ isListedByNow, sentAt }: DueDepositRefund): boolean {
     const time = this.paymentProvider.time();
     return (

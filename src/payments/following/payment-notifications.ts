@@ -11,7 +11,7 @@ import { EndedPaymentsJob } from './ended-payments.job';
 const MOST_WAITING = 100;
 /**
  * Maximum number of readings of one payment per minute that notifications may cause. The provider sends one
- * or two. A customer's forged notifications must not use up the provider's limit, which all share.
+ * or two. A customer's forged notifications must not use up the limit that all customers share.
  */
 const READS_PER_MINUTE = 5;
 /** Maximum number of payments that are counted: more than can be read in a minute. */
@@ -72,7 +72,7 @@ export class PaymentNotifications {
       this.count('unknown', ids.length - known.length);
       if (pending.length > 0) this.readings.wake();
     } catch {
-      // Notifications are dropped while the database fails. Pending deposits are read regularly anyway.
+      // Notifications are dropped during database failures. Pending deposits are read regularly anyway.
       this.count('ignored', ids.length);
     }
   }

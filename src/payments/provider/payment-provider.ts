@@ -82,7 +82,7 @@ export abstract class PaymentError extends Error {}
 
 /** The provider has certainly done nothing, and would refuse a retry. */
 export class PaymentRefused extends PaymentError {
-  /** @param reason the provider's reason, for staff */
+  /** @param reason the provider's reason, shown to staff */
   constructor(
     method: string,
     readonly status: number,
@@ -97,7 +97,7 @@ export class PaymentsUnavailable extends PaymentError {}
 
 /** The provider refused the shop or its key. A retry may succeed after the operator has corrected them. */
 export class PaymentsForbidden extends PaymentsUnavailable {
-  /** @param reason the provider's reason, for staff */
+  /** @param reason the provider's reason, shown to staff */
   constructor(
     method: string,
     status: number,
@@ -136,7 +136,7 @@ export abstract class PaymentProvider {
   /** @throws PaymentError */
   abstract create(paymentKey: string, request: string): Promise<ProviderPayment>;
 
-  /** Returns the payment's id from a notification, which anybody may have sent; null without a valid id. */
+  /** Returns the payment's id from a notification, which anybody may have sent; null if it contains none. */
   abstract notifiedPayment(body: unknown): string | null;
 
   /** @returns null if the provider has no such payment. @throws PaymentError */

@@ -69,7 +69,7 @@ const PAYABLE_MINUTES = 60;
  * known.
  */
 const FIRST_CHECK_SECONDS = 3;
-/** Minimum pause between readings. Between minimum and maximum, it is a quarter of the deposit's age. */
+/** Minimum pause between readings. Above it, the pause is a quarter of the deposit's age, up to a maximum. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** Minimum time between two calls for a payment, however many notifications arrive. */

@@ -28,8 +28,8 @@ export interface DueDepositRefund extends NewRefund {
 }
 
 /**
- * Minimum pause between attempts. Between minimum and maximum, it is a quarter of the time since the first
- * call.
+ * Minimum pause between attempts. Above it, the pause is a quarter of the time since the first call, up to a
+ * maximum.
  */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
@@ -43,7 +43,7 @@ const IS_SENDABLE = `refund.end_action_id IS NULL
   AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - ${RETRY_WITHIN_SQL})`;
 
 /**
- * Runs the refund job's statements, each of which checks the stored state first. The money is already held,
+ * Runs the refund job's statements, each of which checks the stored state first. The money has been held
  * since staff requested the refund.
  */
 @Injectable()

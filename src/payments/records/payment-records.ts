@@ -59,7 +59,7 @@ export class PaymentRecords {
   ) {}
 
   /**
-   * Applies the provider's payment state; idempotent. An outdated state changes nothing. An ended deposit
+   * Applies the provider's payment state idempotently. An outdated state changes nothing. An ended deposit
    * changes only if money arrives after all.
    */
   async settle(provider: string, payment: ProviderPayment, areTestsGood: boolean): Promise<SettledPayment> {
