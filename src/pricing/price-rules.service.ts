@@ -51,7 +51,7 @@ export class PriceRulesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Adds a rule. The rule `replaces` ends when the new rule starts.
+   * Adds a rule. The rule given as `replaces` ends when the new rule starts.
    * @param manager manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules
    */

@@ -43,8 +43,8 @@ const orAll = <Value>(value: Value | null): readonly (Value | null)[] =>
   value === null ? [null] : [value, null];
 
 /**
- * Chooses the markup of an offer by the most specific rule. A rule for the user comes before a rule for the
- * country, then come rules for the version, then rules for fewer periods, then newer rules.
+ * Chooses the markup of an offer according to the most specific rule. A rule for the user comes before a rule
+ * for the country, then come rules for the version, then rules for fewer periods, then newer rules.
  *
  * A quote names no country, and customers never pay more than their quote. A rule for a country therefore
  * applies only if it is cheaper than the quote's markup.
