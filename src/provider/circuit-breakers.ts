@@ -43,7 +43,7 @@ const isFailure = (error: unknown): error is ProviderError =>
   error instanceof ProviderOutcomeUnknown ||
   (error instanceof ProviderRefused && error.reason === 'misconfigured');
 
-/** A breaker that opens after consecutive failures. Only a probe closes it, never the end of another call. */
+/** A breaker that opens after consecutive failures. While it is open, only the results of probes count. */
 class CircuitBreaker {
   private readonly logger = new Logger(CircuitBreaker.name);
   private readonly policy: CircuitBreakerPolicy;

@@ -9,7 +9,7 @@ export type ProviderRefusal =
   | 'misconfigured'
   | 'request';
 
-/** An error of a provider call. Its three kinds state whether the provider may have acted. */
+/** An error of a provider call. Its kind shows whether the provider may have acted. */
 export abstract class ProviderError extends Error {
   abstract readonly outcome: 'refused' | 'unavailable' | 'unknown';
 
@@ -65,7 +65,7 @@ export class ProviderOutcomeUnknown extends ProviderError {
   }
 }
 
-/** The provider's response is unreadable. The provider works, so a retry does not help. */
+/** The provider's response is unreadable. The provider is working, so a retry would not help. */
 export class ProviderUnreadable extends ProviderOutcomeUnknown {}
 
 /** The provider returned 429, or 503 in its place: too many calls use this key, perhaps from elsewhere. */

@@ -6,7 +6,7 @@ import { ProviderRefused } from '../provider-errors';
 /** Time after which a refused key is retried: it may not be active yet. */
 const TRY_AGAIN_MS = 60_000;
 
-/** Reason why a key in the file is not used, unless the provider is unavailable. */
+/** Thrown if a key in the file cannot be used, unless the provider is unavailable. */
 class KeyNotUsable extends Error {}
 
 /**

@@ -150,7 +150,7 @@ export const responses = {
       const listed = rows.length + odd.length;
       return (count ?? listed) === listed;
     }),
-  /** A purchase. An unreadable row makes the response unusable: a later listing shows the proxy. */
+  /** A purchase. One unreadable row makes the whole response unusable; a later listing shows the proxies. */
   buy: z
     .object({ order_id: informalId, count: integer, price: amount, list: listOf(proxy) })
     .refine(({ list }) => list.odd.length === 0),
