@@ -23,7 +23,7 @@ import { ProxyPingsController } from './pings/proxy-pings.controller';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
 
-/** Refresh interval of the flags. They only copy `date_end` for lists, so a minute's delay is harmless. */
+/** Refresh interval of `active` flags. They only copy `date_end` for lists, so a minute is harmless. */
 const REFRESH_FLAGS_SECONDS = 60;
 const REMIND_SECONDS = 60;
 /** Maximum delay of `last_used_at` and `uses` of links. */

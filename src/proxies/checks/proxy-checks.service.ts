@@ -32,8 +32,8 @@ export interface ProxyProbe {
 }
 
 /**
- * Checks a customer's proxy by a request through it to the echo endpoint. Reports a proxy dead only if the
- * endpoint was reachable before and after.
+ * Checks a customer's proxy by sending a request through it to the echo endpoint. Reports a proxy as dead
+ * only if the endpoint was reachable before and after.
  */
 @Injectable()
 export class ProxyChecksService {

@@ -57,8 +57,8 @@ export class ProxyOut {
 }
 
 /**
- * Returns a formatter of times in UTC, with whole seconds as at the provider. It reuses its last text,
- * because a purchase's proxies share their times.
+ * Returns a formatter of times in UTC with a precision of seconds, like the provider's times. It reuses its
+ * last text, because a purchase's proxies share their times.
  */
 function secondsWriter(): (date: Date | null) => string | null {
   let last = { ms: NaN, text: '' };

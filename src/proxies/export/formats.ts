@@ -86,8 +86,8 @@ interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
 }
 
 /**
- * Returns a format for one file only. The file ends with a group of the active proxies or, without any, of a
- * placeholder that refuses connections.
+ * Returns a format for one file only. The file ends with a group of the active proxies or, if there are none,
+ * of a placeholder that refuses connections.
  */
 function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
   const { separator, write } = profile;

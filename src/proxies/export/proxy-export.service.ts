@@ -19,7 +19,7 @@ interface Wanted {
   readonly format: ExportFormat;
 }
 
-/** Returns everything, except the list revision, on which an export's text depends. */
+/** Returns a key for everything that determines an export's text, except the list revision. */
 export const variantOf = ({ format, template, socks, filter }: ExportOptions): string =>
   `${format} ${socks ?? 'socks5h'} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
 
@@ -44,7 +44,7 @@ const ENTRY_BYTES = 512;
  * Maximum number of proxies in a cached export, about 2 MB as JSON. A larger export would evict many others.
  */
 const MAX_CACHED_PROXIES = 8000;
-/** Maximum number of proxies in a cached export by template, at up to some kilobytes per proxy. */
+/** Maximum number of proxies in a cached export by template, at up to a few kilobytes per proxy. */
 const MAX_CACHED_BY_TEMPLATE = 1000;
 
 /**
@@ -53,14 +53,14 @@ const MAX_CACHED_BY_TEMPLATE = 1000;
  */
 const MAX_BATCH = 1000;
 const MIN_BATCH = 100;
-/** Number of proxies to write (some milliseconds of work) before yielding to other requests. */
+/** Number of proxies to write (a few milliseconds of work) before yielding to other requests. */
 const WRITTEN_AT_ONCE = 250;
 const READS_AT_ONCE = 8;
 const READS_OF_A_USER = 2;
 /** Number of proxies read at a time for all clients together, to limit the memory of stalled clients. */
 const PROXIES_TOGETHER = 5000;
 
-/** Returns SQL for a time in UTC, with whole seconds as at the provider. */
+/** Returns SQL for a time in UTC with a precision of seconds, like the provider's times. */
 const isoSeconds = (column: string): string =>
   `replace(left(${column}::text, 19), ' ', 'T') || 'Z' AS ${column}`;
 

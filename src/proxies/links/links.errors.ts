@@ -33,7 +33,7 @@ export class LinkExpiryInPast extends domainError('bad-request', 'expires_at mus
 /** Refuses a link that would allow more than the token that creates it. */
 export class LinkWiderThanToken extends domainError(
   'forbidden',
-  /** @param fields the request's wider fields */
+  /** @param fields the request's fields that would allow more than the token */
   (fields: readonly string[]) =>
     `A link cannot be wider than the token that creates it: ${fields.join(', ')}`,
 ) {}

@@ -54,7 +54,7 @@ const DAY_MS = 24 * 3600 * 1000;
 /** Days for which expired links are kept, so that a list shows which expired link a program still fetches. */
 const EXPIRED_LINK_DAYS = 30;
 
-/** SQL for a link's expiry or its token's revocation, whichever is earlier; null without either. */
+/** SQL for a link's expiry or its token's revocation, whichever is earlier; null if there is neither. */
 const EXPIRED_AT = 'least(link.expires_at, token.revoked_at)';
 
 /** SQL columns of a LinkOut. `$1` is the current time. */
