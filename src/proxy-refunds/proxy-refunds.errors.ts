@@ -11,5 +11,5 @@ export class RefundWaits extends domainError(
 
 export class ProxyRefundNotFound extends domainError('not-found', 'Refund not found') {}
 
-/** Thrown if the rule does not leave the refund to staff, or a colleague was faster. */
+/** Thrown if the rule does not leave the refund to staff, or a colleague has already decided. */
 export class RefundNotForStaff extends domainError('conflict', 'The refund is not left to staff') {}

@@ -19,7 +19,7 @@ const EVERY_SECONDS = 15;
 /** Maximum number of this job's simultaneous checks. Customers' checks do not count. */
 const CHECKS_AT_ONCE = 20;
 const CONTROLS = 3;
-/** Minimum number of working controls for a round to say anything about the proxy. */
+/** Minimum number of other proxies that must work for a round of checks to prove anything. */
 const WORKING_CONTROLS = 2;
 /** Delay, in seconds, before the next attempt at a refund that cannot be checked or decided now. */
 const POSTPONED_SECONDS = 60;

@@ -105,7 +105,7 @@ export class StaffRefunds {
     return refund;
   }
 
-  /** Refunds a proxy by staff's decision. @throws RefundWaits */
+  /** Refunds a proxy as decided by staff. @throws RefundWaits */
   async refund(id: number, manager: EntityManager): Promise<void> {
     const obstacle = await this.records.refund(id, false, manager);
     if (obstacle !== null) throw new RefundWaits();
