@@ -14,7 +14,7 @@ import {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Number of items to process (some milliseconds of work) before yielding to other requests. */
+/** Number of items to process (a few milliseconds of work) before yielding to other requests. */
 export const ITEMS_AT_ONCE = 1000;
 
 export type Rental = RenewalCandidate & {

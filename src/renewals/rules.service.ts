@@ -98,8 +98,8 @@ export class RulesService {
     await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
-        // Instead of a proxy's own rule, any filter rule or the rule for all may apply; instead of a filter
-        // rule, an older one or the rule for all.
+        // Without a proxy's own rule, any filter rule or the rule for all applies instead; without a filter
+        // rule, an older filter rule or the rule for all.
         `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
                 OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
                      SELECT FROM renewal_rules AS wider

@@ -21,7 +21,7 @@ export interface DueRenewal extends RenewalOffer {
   readonly proxyId: number;
   readonly dateEnd: Date;
   readonly proxyType: ProxyType;
-  /** Obstacles at any price, see `renewal_obstacles.sql`. */
+  /** Obstacles that apply at any price; see `renewal_obstacles.sql`. */
   readonly obstacles: readonly (RenewalObstacle | 'superfluous' | 'rule-disabled')[];
   /** Whether the last sweep confirmed the expiry, see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
@@ -256,9 +256,7 @@ export class RenewalRecords {
     );
   }
 
-  /**
-   * Retries waiting renewals at once: those that a credit can now pay, and those whose refund check ended.
-   */
+  /** Retries renewals that a credit can now pay for, or whose refund check has ended, without delay. */
   async retryUnblocked(): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -275,7 +273,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Gives up renewals not executed an hour before expiry. @returns their number */
+  /** Gives up renewals that were not executed an hour before expiry. @returns their number */
   async fail(): Promise<number> {
     const failed = await queryRows(
       this.dataSource,
