@@ -9,7 +9,7 @@ export interface NotificationFaults {
   readonly lost?: boolean;
   readonly times?: number;
   readonly delayMs?: number;
-  /** Whether the customer pays and the service is notified before the payment's creation responds. */
+  /** Whether the customer pays, and the service is notified, before the creation gets its response. */
   readonly beforeCreationResponds?: boolean;
 }
 
@@ -18,7 +18,7 @@ const TIMEOUT_MS = 30_000;
 const ATTEMPTS = 3;
 const RETRY_AFTER_MS = 500;
 
-/** Notifies the service of changes by unsigned requests. */
+/** Notifies the service of changes with unsigned requests. */
 export class PaymentNotifier {
   url: string | undefined;
   private faults: NotificationFaults = {};

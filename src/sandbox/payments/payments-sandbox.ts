@@ -17,12 +17,12 @@ const STATE_FILE = 'payments.json';
 export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
 /**
- * Fault of a call. `lost`: executed, connection closed. `500-done`: executed, responds 500. `late`: executed,
- * never responds. `unread`: not executed, never responds. The others respond without executing the call.
+ * Fault of a call. `lost` executes it, then closes the connection. `500-done` executes it, then responds 500.
+ * `late` executes it, but never responds. `unread` does neither. The others only respond.
  */
 export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '403' | '401' | '400';
 
-/** Error codes by HTTP status. None of these calls is executed. */
+/** Error codes by HTTP status. Calls that are refused with one of them are not executed. */
 const REFUSALS: Readonly<Record<string, string>> = {
   400: 'invalid_request',
   401: 'invalid_credentials',

@@ -52,8 +52,8 @@ export class Journal {
 }
 
 /**
- * Reads a journal's lines; none without a file. A last line without a newline is cut off: the process died
- * while writing, before it could respond.
+ * Reads a journal's lines; none if there is no file. A last line without a newline is cut off: the process
+ * died while writing, before it could respond.
  */
 export async function readJournal(path: string): Promise<string[]> {
   let content: Buffer;

@@ -13,7 +13,7 @@ export interface Call {
   /** HTTP status; `null` before the response. */
   status: number | null;
   errorId: number | null;
-  /** Id of the fault that hit the request; `null` without one. */
+  /** Id of the fault that hit the request; `null` if there was none. */
   fault: number | null;
 }
 

@@ -4,9 +4,7 @@ import { WireError, type WireErrorId } from './wire-error';
 
 const MAX_DESCR_LENGTH = 50;
 
-/**
- * Parses a request's parameters with the provider's errors. The last value of a repeated parameter applies.
- */
+/** Parses a request's parameters, and reports the provider's errors. The last value of each name applies. */
 export class Query {
   private readonly values: ReadonlyMap<string, string>;
 

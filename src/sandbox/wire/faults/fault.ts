@@ -14,7 +14,7 @@ export const FAULT_KINDS = {
   hang: true,
   /** Sends the regular response, delayed by `beforeMs` and `afterMs`. */
   late: 'always',
-  /** Sends HTTP `status` with a plain text. */
+  /** Sends HTTP `status` with plain text. */
   'http-status': false,
   /** Sends `"status":"no"` with `errorId`. */
   error: false,
