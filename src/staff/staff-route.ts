@@ -37,7 +37,7 @@ export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodD
 /** 403 errors of a route that staff may not use for their own account. */
 export const OWN_ACCOUNT_ERRORS: ErrorsOfStatus = ['the request would change your own account', OwnAccount];
 
-/** 403 errors of a route that ends a user's rights. */
+/** 403 errors of a route that takes rights away from a user. */
 export const STAFF_USER_ERRORS: ErrorsOfStatus = ['it lacks `staff:grant`', StaffScopesForAnother];
 
 /** Returns a route's 404 errors, such as `There is no such user`, `User not found`. */

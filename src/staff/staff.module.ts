@@ -70,8 +70,8 @@ import { StaffWebhooksController } from './webhooks/staff-webhooks.controller';
 })
 export class StaffModule {
   constructor(retention: Retention, config: AppConfig) {
-    // A function of the table's owner deletes the records, because the service's role may not. A trigger
-    // protects recorded changes, and all records of the last year.
+    // A function of the table's owner deletes the records, because the service's role may not delete any. A
+    // trigger protects recorded changes, and all records of the last year.
     retention.addWalk(
       'staff_reads',
       config.retention.auditLogReadDays,

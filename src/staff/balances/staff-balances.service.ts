@@ -113,7 +113,7 @@ export class StaffBalancesService {
     return toCsv(this.findStatementRows(userId, from, to));
   }
 
-  /** Reads batches of entries ordered by `seq`, so that each entry follows from the previous balance. */
+  /** Reads batches of entries ordered by `seq`, so that each entry continues from the previous balance. */
   private async *findStatementRows(userId: number, from: Date, to: Date): AsyncGenerator<StatementRow[]> {
     for (let last = 0; ;) {
       const entries = selectEntries(userId, { from, to, kind: null, order_id: null });

@@ -28,7 +28,7 @@ const deliveryOf = (proxyId: string, id: string): string =>
   `coalesce((SELECT order_id FROM proxies WHERE proxies.id = ${proxyId}), ${id})`;
 
 /**
- * Finds the batch of a host's orders after the cursor, with an index only; null if the host has so few
+ * Finds the batch of a host's orders after the cursor, using only an index; null if the host has so few
  * proxies that all its orders are read.
  */
 export async function findHostPart(
@@ -49,8 +49,8 @@ export async function findHostPart(
 }
 
 /**
- * Returns SQL for the delivery at which a batch begins: that of the cursor's prolongation, or the id before
- * the cursor's purchase.
+ * Returns SQL for the delivery at which the batch after a cursor begins. After a prolongation, it is the
+ * delivery of the prolonged proxy; after a purchase, the next lower id.
  */
 const firstDelivery = (cursor: string): string =>
   `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;
