@@ -15,12 +15,12 @@ import { StatusFacts } from './status-facts';
 /** Maximum time for the database, shorter than a scraper's usual timeout of 10 s. */
 const DATABASE_TIMEOUT_MS = 2000;
 
-/** Minimum interval between two reads of facts that cost more with a longer history. */
+/** Minimum interval between two reads of facts whose queries take longer as the history grows. */
 const SLOW_FACTS_EVERY_MS = 60_000;
 
 const DAY_SECONDS = 86_400;
 
-/** Reads the gauges for a scrape, from this process and, on a connection of its own, from the database. */
+/** Reads the gauges for a scrape, from this process and, on a separate connection, from the database. */
 @Injectable()
 export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(StatusMetrics.name);
@@ -148,7 +148,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     await readAudits(facts, set);
   }
 
-  /** Returns facts whose statements share one limit for their total time. */
+  /** Returns a reader of facts whose statements share one limit for their total time. */
   private factsWithin(limitMs: number): StatusFacts {
     const untilMs = performance.now() + limitMs;
     return new StatusFacts(async (text, values = []) => {
