@@ -16,7 +16,7 @@ const NOTHING_FOUND = {
   changed: 0,
   /**
    * Number of changed proxies that expire later than stored, without an open order. A prolongation took
-   * effect after its order was canceled, or the provider granted the time.
+   * effect after its order was canceled, or the provider extended the rental itself.
    */
   extended: 0,
   /** Number of new proxies under our order references that belong to no order. */
@@ -25,9 +25,9 @@ const NOTHING_FOUND = {
   withdrawn: 0,
   /** Number of missing proxies that were not marked, because they are implausibly many. Staff decide. */
   implausible: 0,
-  /** Number of unreadable rows of others, such as other kinds of proxies bought by hand. */
+  /** Number of unreadable rows that are not ours, such as other kinds of proxies bought by hand. */
   unread_foreign: 0,
-  /** Number of unreadable rows of our proxies or under our order references, not compared. */
+  /** Number of unreadable rows of our proxies, or under our order references. They are not compared. */
   unread_own: 0,
   /** Number of unreadable rows that may be our proxies. Because of them, absences were not counted. */
   unread_unknown: 0,
@@ -59,7 +59,7 @@ const ALWAYS_PLAUSIBLE = 20;
 /** Maximum percentage of rented proxies that may be missing before staff have to check the listing. */
 const PLAUSIBLE_PERCENT = 5;
 
-/** Retention of completed sweeps. Maintenance reads the oldest sweeps, but never any as old as this. */
+/** Retention of completed sweeps. Maintenance never reads sweeps as old as this. */
 const COMPLETED_RETENTION_DAYS = 30;
 
 /** Number of our proxies that one statement compares with the listing. */

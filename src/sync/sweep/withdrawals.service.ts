@@ -4,7 +4,7 @@ import { type Queryable, queryRow, queryRows } from '../../database';
 import { MissingProxiesChanged } from '../sync.errors';
 import type { MissingProxiesOut } from './sweep.dto';
 
-/** SQL condition for rented proxies that two listings in a row lack and that are not withdrawn yet. */
+/** SQL condition for rented proxies missing from two listings in a row and not yet withdrawn. */
 const MISSING = 'absences = 2 AND withdrawn_at IS NULL AND date_end > now()';
 
 /**
@@ -42,7 +42,7 @@ export class WithdrawalsService {
   }
 
   /**
-   * Withdraws missing proxies by staff's decision. Sets their absences to 3, so that the next sweep does not
+   * Withdraws missing proxies as decided by staff. Sets their absences to 3, so that the next sweep does not
    * count them as newly withdrawn.
    *
    * @param expected number of missing proxies that staff saw

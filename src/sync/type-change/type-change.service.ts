@@ -122,7 +122,7 @@ export class TypeChangeService {
     return attempt;
   }
 
-  /** Sends the change before its deadline. Returns even if the outcome is unknown: the listing shows it. */
+  /** Sends the change before its deadline. Also returns if the outcome is unknown: the listing shows it. */
   private async send(proxyId: string, proxyType: ProxyType): Promise<void> {
     try {
       const deadline = Deadline.after(this.config.provider.timeoutMs);
