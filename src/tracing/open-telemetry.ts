@@ -80,7 +80,7 @@ class Losses {
 }
 
 function reporting(exporter: SpanExporter, losses: Losses): SpanExporter {
-  // An export does not belong to the request whose span happened to wait first.
+  // Exports run outside of the request whose span happens to wait first, because they do not belong to it.
   const outside = AsyncLocalStorage.snapshot();
   return {
     export: (spans, done) =>
