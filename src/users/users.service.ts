@@ -55,7 +55,7 @@ export class UsersService {
     }
   }
 
-  /** Blocks a user. Blocking again keeps the first time. A `reason` of null unblocks. @throws UserNotFound */
+  /** Blocks a user, keeping the time of an earlier block. A null `reason` unblocks. @throws UserNotFound */
   async setBlocked(
     id: number,
     reason: string | null,

@@ -27,7 +27,7 @@ const MOST_SIGN_INS = 10;
 @Injectable()
 export class SignInService {
   private readonly scopes: readonly CustomerScope[];
-  /** Limit of one sign-in at a time for a Telegram user. Waiting sign-ins occupy no database connections. */
+  /** Allows one sign-in at a time per Telegram user. Waiting sign-ins occupy no database connections. */
   private readonly turns = new ConcurrencyLimit<number>(Infinity, 1);
 
   /** @throws EnvironmentError if the operator configured scopes that customers cannot have */
