@@ -9,7 +9,7 @@ import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 export const STORED_RESPONSE_BYTES = 1024;
 /** Maximum time to read a body. The result depends only on the status. */
 const LONGEST_BODY_MS = 1000;
-/** Maximum size of a response, including all its heads (1xx). Node limits only the size of each head. */
+/** Maximum size of a response, including the heads of 1xx responses. Node limits only each head's size. */
 const MAX_RESPONSE_KB = 64;
 
 /** Keeps a few idle connections. {@link boundedAgent} closes one as soon as its receiver sends anything. */
@@ -31,7 +31,7 @@ export interface SendResult {
   /** Status of the response, if any. */
   readonly status: number | null;
   readonly durationMs: number;
-  /** First bytes of the response body as text; null without a response. */
+  /** First bytes of the response body as text; null if there was no response. */
   readonly response: string | null;
   /** Reason for the customer, without the URL; null after a delivery. */
   readonly error: string | null;
