@@ -50,6 +50,6 @@ export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
 export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
   `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;
 
-/** Returns SQL for the {@link renewalKey}. @param proxyId and @param dateEndBefore are SQL expressions */
+/** Returns SQL for the {@link renewalKey}. The parameters are SQL expressions. */
 export const renewalKeySql = (proxyId: string, dateEndBefore: string): string =>
   `'renewal ' || ${proxyId} || ' ' || floor(extract(epoch FROM ${dateEndBefore}))::bigint`;

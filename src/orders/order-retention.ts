@@ -30,8 +30,8 @@ export class OrderRetention {
     retention.add('unused_bulks', () => bulks.forgetUnused());
     retention.add('forgotten_keys', () => this.clearForgottenKeys());
     if (historyDays > 0) {
-      // Removes the delivered proxies of orders whose rentals, without prolongations, expired some days ago.
-      // A replay then returns the current proxies.
+      // Removes the delivered proxies of orders whose rentals, not counting prolongations, expired some days
+      // ago. A replay then returns the current proxies.
       retention.add('delivered_proxies', () =>
         this.forgetBatch(
           `UPDATE orders SET delivered_proxies = NULL WHERE id = ANY (ARRAY(

@@ -43,7 +43,7 @@ const SEARCHES_AT_ONCE = 20;
 const IS_SEARCH_DUE = `FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()`;
 const DUE_SEARCHES = `SELECT count(*)::integer AS count, min(next_search_at) AS oldest ${IS_SEARCH_DUE}`;
 
-/** Providers of the module that run the statements of orders and apply staff's decisions. */
+/** Providers that run the statements of orders and apply staff's decisions. */
 const RECORDS = [
   OrderQueries,
   OrderClaims,

@@ -86,7 +86,7 @@ export interface RecordedCall {
   readonly record: ProviderCallRecord;
 }
 
-/** Returns SQL that records a delivery's call. @param place e.g. `$4`, of the {@link callParameter} */
+/** Returns SQL that records a delivery's call. @param place `$n` of the {@link callParameter} */
 export const recordCall = (place: string): string => `
        recorded AS (
          INSERT INTO provider_calls

@@ -82,7 +82,7 @@ export class BulkRecords {
   }
 
   /**
-   * Deletes bulks without orders, which frees their keys. Every other bulk stays as long as its orders, so
+   * Deletes bulks that have no orders, to free their keys. Every other bulk is kept as long as its orders, so
    * that a retry prolongs the same proxies.
    */
   async forgetUnused(): Promise<RetentionStep<true>> {

@@ -67,7 +67,7 @@ export class DispatcherService {
     });
   }
 
-  /** Starts sending orders of this kind, which were just placed. */
+  /** Starts sending the orders of this kind that were just placed. */
   wake(kind: OrderKind): void {
     this.mayBeUnread ||= kind === 'prolongation';
     this.calls.wake();

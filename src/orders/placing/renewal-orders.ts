@@ -132,9 +132,9 @@ export class RenewalOrders {
   }
 
   /**
-   * Places the orders with one statement, in the given order, while the users' balances cover them. They wait
-   * in the queue as long as a renewal is useful. If the statement fails, or would wait for a locked account,
-   * each user's orders are placed separately, if possible.
+   * Places the orders with one statement, in the given order, while the users' balances cover them. Placed
+   * orders wait in the queue as long as the renewal is useful. If the statement fails, or would wait for a
+   * locked account, each user's orders are placed separately, if possible.
    */
   async place(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
     const placements = await this.placeTogether(renewals).catch(async (error: unknown) => {
