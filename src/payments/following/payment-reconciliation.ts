@@ -13,8 +13,8 @@ import { DepositRefundsJob } from './deposit-refunds.job';
 interface ComparedSpan {
   readonly since: Date;
   /**
-   * Start of the listed refunds. It is earlier if staff have matched a payment whose refund may have been
-   * listed before the deposit existed.
+   * Time from which refunds are listed. It is earlier if staff have matched a payment whose refund may have
+   * been listed before the deposit existed.
    */
   readonly refundsSince: Date;
   /** Database time before the comparison. */

@@ -128,8 +128,8 @@ export abstract class PaymentProvider {
   abstract time(): Date | null;
 
   /**
-   * Returns the body of a request that creates a payment. It is stored before the first call and resent by
-   * each retry, because the provider refuses a different request with the same key.
+   * Returns the body of a request that creates a payment. The body is stored before the first call and resent
+   * by each retry, because the provider refuses a different request with the same key.
    */
   abstract paymentRequest(payment: NewPayment): string;
 

@@ -129,8 +129,8 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Captures the held money of a refund listed as succeeded. If its key was unreadable at first, the refund
-   * is already stored as one made elsewhere; then releases the hold, and staff decide about that refund.
+   * Captures the held money of a refund listed as succeeded. If its key was unreadable at first and the
+   * refund was therefore stored as one made elsewhere, releases the hold and leaves that refund to staff.
    */
   async succeed(provider: string, refund: ProviderRefund & { readonly refundKey: string }): Promise<void> {
     try {
