@@ -142,7 +142,7 @@ export class CircuitBreakers {
     this.assertClosed(this.money);
   }
 
-  /** Makes a call that costs money. It ignores open breakers: the order is already marked as sent. */
+  /** Makes a call that costs money, even if breakers are open: the order is already marked as sent. */
   async spend<Result>(quoted: string, call: () => Promise<Result>): Promise<Result> {
     try {
       return await this.count(this.money, call);

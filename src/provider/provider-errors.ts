@@ -9,7 +9,7 @@ export type ProviderRefusal =
   | 'misconfigured'
   | 'request';
 
-/** An error of a provider call. Its kind shows whether the provider may have acted. */
+/** An error of a provider call. Its subclass shows whether the provider may have acted. */
 export abstract class ProviderError extends Error {
   abstract readonly outcome: 'refused' | 'unavailable' | 'unknown';
 

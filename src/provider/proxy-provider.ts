@@ -70,7 +70,7 @@ export abstract class ProxyProvider {
   ): Promise<ProviderProlongation>;
 
   /**
-   * Changes the protocol of a proxy, free of charge. It may be retried. If the proxy already has this
+   * Changes the protocol of a proxy, free of charge. The call may be retried. If the proxy already has this
    * protocol, nothing changes, but the outcome may be unknown.
    */
   abstract setType(
@@ -82,8 +82,8 @@ export abstract class ProxyProvider {
   abstract checkProxy(proxyId: string, options?: ReadOptions): Promise<boolean>;
 
   /**
-   * Deletes a proxy permanently, without a refund. It may be retried: a refusal `not-found` confirms the
-   * deletion. Only `src/proxy-refunds/proxy-deletions.ts` calls it, for refunded proxies.
+   * Deletes a proxy permanently, without a refund. The call may be retried: a refusal `not-found` confirms
+   * the deletion. Only `src/proxy-refunds/proxy-deletions.ts` calls this, for refunded proxies.
    */
   abstract deleteProxy(proxyId: string, options?: ReadOptions): Promise<void>;
 
