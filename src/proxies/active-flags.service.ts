@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { queryRow } from '../database';
 import type { LeasedRun } from '../jobs';
 
-/** Number of flags corrected at a time, which takes well below a second. */
+/** Number of flags to correct at a time. A batch takes well under a second. */
 const BATCH_SIZE = 10_000;
 
 /**

@@ -4,7 +4,7 @@ import { AppConfig } from '../../config';
 import { queryRow } from '../../database';
 import type { LeasedRun } from '../../jobs';
 
-/** Number of reminders sent at a time, which takes a few hundredths of a second. */
+/** Number of reminders to send at a time. A batch takes a few hundredths of a second. */
 const BATCH_SIZE = 1000;
 
 /**
