@@ -80,7 +80,7 @@ export function renewalDueAt(dateEnd: Date, hoursBefore: number): Date {
   return new Date(Math.floor(dateEnd.getTime() / HOUR_MS - hoursBefore) * HOUR_MS);
 }
 
-/** Returns {@link renewalDueAt} in SQL. @param dateEnd and @param hoursBefore are SQL expressions */
+/** Returns {@link renewalDueAt} in SQL. The parameters are SQL expressions. */
 export const renewalDueAtSql = (dateEnd: string, hoursBefore: string): string =>
   `date_trunc('hour', ${dateEnd} - make_interval(hours => ${hoursBefore}), 'UTC')`;
 

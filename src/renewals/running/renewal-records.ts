@@ -256,7 +256,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Retries renewals that a credit can now pay for, or whose refund check has ended, without delay. */
+  /** Retries at once those renewals that a credit can now pay for, or whose refund check has ended. */
   async retryUnblocked(): Promise<void> {
     await queryRows(
       this.dataSource,
