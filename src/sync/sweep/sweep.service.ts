@@ -320,7 +320,7 @@ export class SweepService {
             WHERE id = ANY (ARRAY(SELECT id FROM locked))
          )
          SELECT count(*) FILTER (WHERE refunded_at IS NULL) AS rented,
-                -- Count proxies withdrawn in the last day again, because the listing may shrink little by
+                -- Count proxies withdrawn in the last day, too, because the listing may shrink little by
                 -- little. Do not count refunded proxies, which are deleted at the provider.
                 count(*) FILTER (
                   WHERE is_missing AND refunded_at IS NULL
