@@ -39,7 +39,7 @@ export const CLAIM_TAKES_MS = 3000;
 export const SETTLING_TAKES_MS = 10_000;
 const MARGIN_MS = 2000;
 
-/** Returns how long a claim is valid, which exceeds the time for all work under the claim. */
+/** Returns how long a claim is valid: longer than all work under the claim can take. */
 export const leaseMs = (timeoutMs: number): number =>
   CLAIM_TAKES_MS + timeoutMs + SETTLING_TAKES_MS + MARGIN_MS;
 
