@@ -233,12 +233,12 @@ export const SETTINGS = {
     maxConnections: setting('MAX_CONNECTIONS', integer(1, 1_000_000), {
       default: '2000',
       description:
-        'Client connections per replica. An address gets at most half, `TRUSTED_PROXIES` all but 2 %.',
+        'Client connections per replica. One address may use half of them, `TRUSTED_PROXIES` all but 2 %.',
     }),
     keepAliveSeconds: setting('KEEP_ALIVE_SECONDS', integer(15, 3600), {
       default: '65',
       description:
-        'Seconds for which idle client connections are kept. Load balancers must close theirs earlier.',
+        'Seconds for which idle client connections are kept. Load balancers must close them earlier.',
     }),
     drainSeconds: setting('DRAIN_SECONDS', integer(0, 3600), {
       default: '0',
@@ -255,12 +255,11 @@ export const SETTINGS = {
     ownerUrl: setting('DATABASE_OWNER_URL', databaseUrl, {
       isSecret: true,
       defaultText: 'none: the role of `DATABASE_URL` owns the tables',
-      description:
-        'The same database as its owner, for migrations, which also create the role of `DATABASE_URL`.',
+      description: 'The same database as its owner, who migrates it and creates the role of `DATABASE_URL`.',
     }),
     migrateOnStart: setting('MIGRATE_ON_START', flag, {
       default: 'true',
-      description: 'Whether the start applies pending migrations.',
+      description: 'Whether the service applies pending migrations at its start.',
     }),
     poolSize: setting('DB_POOL_SIZE', integer(2, 1000), {
       default: '16',
@@ -292,7 +291,8 @@ export const SETTINGS = {
     apiKey: setting('PX6_API_KEY', key, {
       isSecret: true,
       defaultText: 'none: the sandbox is used',
-      description: 'API key of the account at the provider. Every request URL contains it: do not log these.',
+      description:
+        'API key of the account at the provider. Every request URL contains the key: do not log URLs.',
     }),
     apiKeyFile: setting(fileVariable('PX6_API_KEY'), text, {
       defaultText: 'none',
@@ -324,13 +324,13 @@ export const SETTINGS = {
     replayDays: setting('REPLAY_DAYS', integer(0, 3650), {
       default: '30',
       description:
-        'Days after the end of a rental for which a retry of its order returns logins and passwords.',
+        'Days after the end of a rental during which a retry of its order returns logins and passwords.',
     }),
   },
   reconciliation: {
     settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
-      description: 'Seconds after its call until an order without a proxy at the provider is canceled.',
+      description: 'Seconds after its call until an order is canceled if the provider shows no trace of it.',
     }),
   },
   sweep: {
@@ -354,7 +354,7 @@ export const SETTINGS = {
   proxyChecks: {
     echoUrl: setting('ECHO_URL', echoUrl, {
       defaultText: 'this process when the sandbox runs, otherwise none',
-      description: 'Public URL of `GET /echo` of this service, which proxy checks request.',
+      description: "Public URL of this service's `GET /echo`, which proxy checks request.",
     }),
   },
   links: {
@@ -371,7 +371,7 @@ export const SETTINGS = {
     allowHttp: setting('WEBHOOK_ALLOW_HTTP', flag, {
       default: 'false',
       description:
-        'Whether webhook URLs may begin with `http://`, where others can read and change deliveries.',
+        'Whether webhook URLs may begin with `http://`. Others can read and change such deliveries.',
     }),
     allowedNetworks: setting('WEBHOOK_ALLOWED_NETWORKS', networks, {
       default: '',
@@ -410,7 +410,7 @@ export const SETTINGS = {
     auditLogReadDays: setting('AUDIT_LOG_READ_DAYS', days(365), {
       default: '0',
       description:
-        "Days to store staff's reads and refusals in the audit log. `0`: forever. Changes always stay.",
+        "Days to store staff's reads and refusals in the audit log. `0`: forever. Changes are never removed.",
     }),
     eventDays: setting('EVENT_DAYS', days(7), {
       default: '30',
@@ -420,8 +420,9 @@ export const SETTINGS = {
   payments: {
     provider: setting('PAYMENTS', oneOf('off', 'yookassa', 'sandbox'), {
       default: (given: Lookup) => (isOnItsOwn(given) ? 'sandbox' : 'off'),
-      defaultText: '`sandbox` without a database, provider key and shop, otherwise `off`',
-      description: 'Payment provider. With `off`, deposits have no routes, and their scopes are refused.',
+      defaultText: '`sandbox` if no database, provider key or shop is set, otherwise `off`',
+      description:
+        'Payment provider. With `off`, deposits have no routes, and tokens cannot get their scopes.',
     }),
     shopId: setting('YOOKASSA_SHOP_ID', key, { defaultText: 'none', description: 'Shop id at YooKassa.' }),
     secretKey: setting('YOOKASSA_SECRET_KEY', key, {
@@ -436,13 +437,13 @@ export const SETTINGS = {
     receipt: setting('YOOKASSA_RECEIPT', receipt, {
       defaultText: 'none: no receipt is requested',
       description:
-        'Requests a fiscal receipt (54-FZ) for each payment: the address for customers without one, and ' +
-        'the VAT code ([example](payments.md#receipts)).',
+        'Requests a fiscal receipt (54-FZ) for each payment. Contains the e-mail address for customers ' +
+        'without one, and the VAT code ([example](payments.md#receipts)).',
     }),
     register: setting('YOOKASSA_REGISTER', cashRegister, {
       defaultText: '`advance:payment`',
       description:
-        'Words for a deposit on its receipt. They depend on [the cash register](payments.md#cash-registers).',
+        'How receipts describe a deposit, which depends on [the cash register](payments.md#cash-registers).',
     }),
     receiptItem: setting('YOOKASSA_RECEIPT_ITEM', receiptItem, {
       default: 'Пополнение баланса',
@@ -452,7 +453,7 @@ export const SETTINGS = {
     max: setting('DEPOSIT_MAX', roubles, { default: '100000.00', description: 'Largest deposit.' }),
     returnUrl: setting('DEPOSIT_RETURN_URL', publicUrl, {
       defaultText: '`PUBLIC_URL`',
-      description: 'Where the payment page sends customers back.',
+      description: 'URL to which the payment page sends customers back.',
     }),
     compareSeconds: setting('PAYMENTS_COMPARE_SECONDS', integer(1, 86_400), {
       default: '3600',
@@ -468,14 +469,14 @@ export const SETTINGS = {
     oauth: setting('MCP_OAUTH', oneOf('off', 'on'), {
       default: 'off',
       description:
-        'Whether agents that take no header [connect by OAuth](agents.md#connect-by-oauth). Requires ' +
+        'Whether agents that cannot send a header [connect by OAuth](agents.md#connect-by-oauth). Requires ' +
         '`PUBLIC_URL` with https and without a path.',
     }),
   },
   compatible: {
     px6: setting('PX6_COMPATIBLE', oneOf('off', 'on'), {
       default: 'off',
-      description: 'Whether `/api/{token}/{method}` serves customers as [PROXY6 would](px6.md).',
+      description: "Whether `/api/{token}/{method}` serves customers like [PROXY6's API](px6.md).",
     }),
   },
   local: {
@@ -496,7 +497,7 @@ export const SETTINGS = {
       default: '',
       defaultText: 'none',
       description:
-        'Targets of direct calls in spite of `HTTPS_PROXY`, comma-separated: domains with subdomains, ' +
+        'Targets that are called directly despite `HTTPS_PROXY`, comma-separated: domains with subdomains, ' +
         'addresses, networks in CIDR notation, each with a port if needed, or `*` for all.',
     }),
   },

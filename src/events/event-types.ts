@@ -87,7 +87,7 @@ export const EVENT_TYPES = {
     },
   },
   'proxy.expiring': {
-    description: 'A rental ends soon. Sent at each stage',
+    description: 'A rental ends soon',
     data: { ...PROXY_END, hours_left: 'The stage, in hours before the end' },
     example: { proxy_id: '17', date_end: AT, hours_left: 72 },
   },
@@ -102,12 +102,12 @@ export const EVENT_TYPES = {
     example: { proxy_id: '17', date_end: AT },
   },
   'proxy.refunded': {
-    description: 'The proxy did not work: it was refunded and withdrawn',
+    description: 'A proxy that did not work was refunded and withdrawn',
     data: { ...PROXY_END, amount: 'Roubles refunded' },
     example: { proxy_id: '17', date_end: AT, amount: '12.54' },
   },
   'proxy.moved': {
-    description: 'The proxy has another host or port: read it again',
+    description: 'A proxy has another host or port: read the proxy again',
     data: PROXY_ID,
     example: { proxy_id: '17' },
   },

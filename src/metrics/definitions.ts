@@ -26,7 +26,8 @@ const METHOD = '`GET`, …; `other` if unknown';
 const ROUTE = 'the path template; `unmatched` without one';
 const PAYMENT_METHOD = '`create`, `read`, `list`, `refund`, `refunds`';
 const PROVIDER_METHOD = 'of the provider, such as `buy`';
-const PAYMENT_REASON = 'as in `cli payments list`; `found-refund`; `receipt`: not registered, for a week';
+const PAYMENT_REASON =
+  'as in `cli payments list`; `found-refund`; `receipt`: not registered; shown for a week';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
 /** Description of the label `name`. Prometheus's own label `job` would hide a `job`. */
 const JOB_NAME = 'as in `cli status`';
@@ -35,7 +36,7 @@ const WAITED_FOR =
   '`read-deposits`';
 const SCOPE = '`day`, `all`';
 /** Description of a renewal's reasons. `src/renewals` defines the reasons, but imports this module. */
-const RENEWAL_REASON = 'of a skipped or failed one, as in `cli renewals list`; otherwise empty';
+const RENEWAL_REASON = 'why it was skipped or failed, as in `cli renewals list`; otherwise empty';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -79,7 +80,7 @@ export const METRICS = {
     tool: 'as in `docs/agents.md`',
     outcome: '`done`; `refused`; `failed`, by an error of the service',
   }),
-  payments_total: counter('Payments of deposits, at their creation and by their outcome.', {
+  payments_total: counter('Payments of deposits, counted at their creation and by outcome.', {
     outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
   }),
   deposits_pending: sharedGauge(
@@ -89,12 +90,12 @@ export const METRICS = {
   payments_undecided: sharedGauge('Payments, and refunds made at the provider, that wait for staff.', {
     reason: PAYMENT_REASON,
   }),
-  payments_undecided_oldest_seconds: sharedGauge('Age of the oldest of them; 0 without any.', {
+  payments_undecided_oldest_seconds: sharedGauge('Age of the oldest such payment or refund; 0 without any.', {
     reason: PAYMENT_REASON,
   }),
   payment_credit_seconds: histogram('Time from a payment to its credit.', CREDIT_BUCKETS),
   payment_notifications_total: counter('Notifications of the payment provider, genuine or not.', {
-    outcome: '`known`: of a deposit; `unknown`; `ignored`: no payment, or repeated',
+    outcome: '`known`: of a deposit; `unknown`; `ignored`: not of a payment, or repeated',
   }),
   payment_calls_total: counter('Calls to the payment provider.', {
     method: PAYMENT_METHOD,
@@ -116,44 +117,43 @@ export const METRICS = {
     { method: PROVIDER_METHOD },
   ),
   provider_calls_waiting: gauge('Calls of this replica that wait for a rate permit.'),
-  provider_permit_wait_seconds: histogram(
-    'Time that calls waited for a rate permit, or until they gave up.',
-    WAIT_BUCKETS,
-  ),
+  provider_permit_wait_seconds: histogram('Time until calls got a rate permit or gave up.', WAIT_BUCKETS),
   breaker_open: gauge('1 if a circuit breaker of this replica is open.', {
     breaker: '`money`, `reads`, `funds`',
   }),
   provider_balance_roubles: sharedGauge(
-    'Our balance in the latest response of the provider. Absent before the first.',
+    'Our balance in the latest response of the provider. Absent before the first response.',
   ),
   provider_runway_seconds: sharedGauge(
-    'Time that the balance lasts at the spending of the last 24 hours. Absent without spending.',
+    'Time that our balance lasts if spending stays as in the last 24 hours. Absent without spending.',
   ),
   orders_open: sharedGauge('Open orders by state.', { state: OPEN_STATE }),
   orders_open_oldest_seconds: sharedGauge('Age of the oldest open order; 0 without any.', {
     state: OPEN_STATE,
   }),
-  provider_rows_unread: sharedGauge('Rows of the last sweep that cannot be read. Absent before the first.', {
-    owner: '`own`: under our order references; `foreign`; `unknown`: absences did not count',
+  provider_rows_unread: sharedGauge('Rows unreadable in the last sweep. Absent before the first sweep.', {
+    owner: '`own`: under our order references; `foreign`; `unknown`: no absence counted',
   }),
   unmatched_proxies_open: sharedGauge('Unmatched proxies that wait for staff.'),
   renewals: sharedGauge('Renewals that became due in the last 24 hours.', {
     state: '`planned`, `placed`, `done`, `skipped`, `failed`',
     reason: RENEWAL_REASON,
   }),
-  renewals_paused: sharedGauge('1 if staff have paused all renewals, and the number of paused users.', {
+  renewals_paused: sharedGauge('1 if staff paused all renewals (`all`); number of paused users (`users`).', {
     of: '`all`, `users`',
   }),
   reconciliation_searches_total: counter("Searches for the outcome of orders in the provider's listing.", {
     outcome: '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: no listing',
   }),
-  job_last_success_timestamp_seconds: gauge('Last success of a job, on this replica if each runs it.', {
+  job_last_success_timestamp_seconds: gauge("Time of a job's last success; on this replica if all run it.", {
     name: JOB_NAME,
   }),
   job_interval_seconds: gauge('Interval of a job.', { name: JOB_NAME }),
   job_failures_total: counter('Failed runs of a job on this replica.', { name: JOB_NAME }),
   job_claimed_total: counter('Rows claimed, or runs begun, by a job of this replica.', { name: JOB_NAME }),
-  job_seconds: histogram('Duration of a row or a run of a job.', JOB_BUCKETS, { name: JOB_NAME }),
+  job_seconds: histogram('Duration of a job, per run or row.', JOB_BUCKETS, {
+    name: JOB_NAME,
+  }),
   job_pending: sharedGauge('Rows that wait for a job.', { name: WAITED_FOR }),
   job_oldest_seconds: sharedGauge(
     'Time that the oldest row has waited for a job; 0 without any. Renewals in the queue or waiting for ' +
@@ -173,16 +173,16 @@ export const METRICS = {
   closed_for_maintenance: sharedGauge('1 while the service is closed for maintenance.'),
   replicas: sharedGauge('Replicas that reported in the last 20 seconds.'),
   catalog_age_seconds: gauge(
-    'Age of the oldest copy that customers requested from this replica in 15 minutes, if they did.',
+    'Age of the oldest catalog copy that customers requested from this replica in the last 15 minutes.',
     { copy: '`countries`, `stock`, `prices`, `exact_prices`' },
   ),
   database_pool_connections: gauge('Connections of this replica to the database.', {
-    state: '`idle`, `busy`; `waiting`: requests for one',
+    state: '`idle`, `busy`; `waiting`: requests for a connection',
   }),
   database_up: gauge('1 if the database responded to this scrape in time.'),
   database_size_bytes: sharedGauge('Size of the database.'),
   database_standbys: sharedGauge(
-    'Standbys that stream from the database; without pg_read_all_stats, replication slots only.',
+    'Standbys that stream from the database; without pg_read_all_stats, only those with a slot.',
   ),
   database_archive_failing: sharedGauge(
     '1 if the last attempt to archive a WAL file failed. Absent if archive_mode is off.',
@@ -190,7 +190,7 @@ export const METRICS = {
   database_archive_age_seconds: sharedGauge(
     'Time since the last WAL file was archived. Absent if archive_mode is off.',
   ),
-  audit_ok: sharedGauge('1 if the last audit of the books found no violation. Absent before the first.', {
+  audit_ok: sharedGauge('1 if the last audit of the books found no violation. Absent before any audit.', {
     scope: SCOPE,
   }),
   audit_last_run_timestamp_seconds: sharedGauge('End of the last audit of the books.', { scope: SCOPE }),
