@@ -11,10 +11,10 @@ import { acquireResources, provideDemo, subscribeToSandbox, demoInstructions } f
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Time within which a second signal belongs to the same Ctrl-C, which npm also forwards. */
+/** Time within which a second signal belongs to the same Ctrl-C: npm forwards Ctrl-C as well. */
 const SAME_REQUEST_MS = 1000;
 
-/** Resolves with the first signal to stop. A later SIGINT or SIGTERM ends the process at once. */
+/** Resolves at the first signal to stop. A later SIGINT or SIGTERM ends the process at once. */
 function stopRequest(): Promise<void> {
   return new Promise((resolve) => {
     let firstAtMs: number | undefined;
@@ -26,7 +26,7 @@ function stopRequest(): Promise<void> {
     process.on('SIGINT', stop);
     process.on('SIGTERM', stop);
     process.on('SIGHUP', resolve);
-    // An error of a closed terminal must not end the process before the database has shut down.
+    // Writing to a closed terminal must not end the process before the database has shut down.
     for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   });
 }
@@ -35,7 +35,7 @@ async function start(app: NestExpressApplication, { host, port }: Environment['s
   await app.init();
   await app.get(Jobs).start();
   const other = port < 65_535 ? port + 1 : port - 1;
-  // Nest's own listen() would also log the error that is reported here.
+  // Not Nest's own listen(), which would log the error that is reported here.
   return listen(app.getHttpServer(), host, port, `choose another with PORT=${other}.`);
 }
 
@@ -61,12 +61,12 @@ async function main(): Promise<void> {
       } else {
         print(`Listening on ${baseUrl}`);
       }
-      // Load these modules now: `npm ci` may have deleted them by their first use.
+      // Load these modules now, because `npm ci` may delete them before their first use.
       await Promise.all([import('undici'), import('@modelcontextprotocol/server')]);
       // A supervisor restarts a process that ends with code 1.
       await Promise.race([stopping, resources.lost]);
       drain(app);
-      // Load balancers keep sending requests until they notice.
+      // Load balancers keep sending requests until they notice that the replica is not ready.
       await pause(environment.server.drainSeconds * 1000);
     } finally {
       await app.close();
@@ -77,7 +77,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  // Several errors in the environment are easier to read on separate lines.
+  // Show several problems of the environment on separate lines.
   const complaint =
     error instanceof EnvironmentError
       ? ['The environment is not usable:', ...error.problems].join('\n  ')

@@ -4,8 +4,8 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
- * Returns the last moment, not after `now`, that is `minutes` after midnight (UTC). If `weekday` is given, in
- * JavaScript's numbering, the moment is on that day.
+ * Returns the last moment, at or before `now`, that is `minutes` after midnight (UTC), on `weekday` if given,
+ * numbered as in JavaScript.
  */
 export function lastMoment(now: Date, minutes: number, weekday?: number): Date {
   const today = Math.floor(now.getTime() / DAY_MS) * DAY_MS + minutes * MINUTE_MS;

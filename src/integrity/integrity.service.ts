@@ -22,13 +22,13 @@ export interface IntegrityReport {
 }
 
 export interface AuditOptions {
-  /** Audited data, everything by default. */
+  /** Data to audit; everything by default. */
   readonly scope?: AuditScope;
-  /** Whether the database is also compared with the provider's complete listing. */
+  /** Whether to also compare the database with the provider's complete listing. */
   readonly withProvider?: boolean;
-  /** Provider whose listed payments and refunds are also compared with the database. */
+  /** Payment provider whose listed payments and refunds are also compared with the database. */
   readonly payments?: PaymentProvider;
-  /** Signal that ends the audit, including its running statement. */
+  /** Aborts the audit, including the statement that is running. */
   readonly signal?: AbortSignal;
   readonly beforeEach?: (checked: number) => Promise<void>;
   /** Maximum time for one invariant, in seconds; 0 for no limit. */
@@ -37,11 +37,11 @@ export interface AuditOptions {
 
 const SHOWN_ROWS = 20;
 
-/** CTE with the provider's listing of this audit, for the invariants' statements. */
+/** CTE with the provider's listing as this audit read it, for the invariants' statements. */
 const PROVIDER_LISTING = `provider_listing AS (
   SELECT provider_proxy_id, listed_as, date_end FROM provider_listings WHERE audit = $2)`;
 
-/** CTE with the payments and refunds of this audit, from the same table as the provider's listing. */
+/** CTE with the payments and refunds as this audit read them, from the same table as the listing. */
 const PAYMENT_LISTING = `payment_listing AS (
   SELECT provider_proxy_id AS id, part[1] AS kind, part[2]::numeric AS value, part[3] AS currency,
          part[4] AS payment_id, date_end AS at
@@ -49,13 +49,13 @@ const PAYMENT_LISTING = `payment_listing AS (
 limits AS (SELECT $1::timestamptz AS listed_at, $3::text AS provider, $4::timestamptz AS since)`;
 
 const DAY_MS = 24 * 3600 * 1000;
-/** Number of days for which payments and refunds are listed. The provider's lists go three years back. */
+/** How many days back payments and refunds are listed. The provider's lists go back three years. */
 const LISTED_DAYS = {
   day: { payments: 3, refunds: 33, recorded: 2 },
   all: { payments: 3 * 365, refunds: 3 * 365, recorded: 3 * 365 - 1 },
 } as const;
 
-/** Checks the invariants, all of them in one consistent snapshot of the database. */
+/** Checks all invariants in one consistent snapshot of the database. */
 @Injectable()
 export class IntegrityService {
   constructor(
@@ -64,8 +64,8 @@ export class IntegrityService {
   ) {}
 
   /**
-   * Runs an audit on a connection outside the pool, with at most one core of the database.
-   * @throws ProviderError, PaymentError when a listing could not be read completely
+   * Runs an audit on a connection outside the pool, where it uses at most one core of the database.
+   * @throws ProviderError, PaymentError if a listing could not be read completely
    */
   async run(options: AuditOptions = {}): Promise<IntegrityReport> {
     const {
@@ -86,7 +86,7 @@ export class IntegrityService {
     try {
       signal?.throwIfAborted();
       await session.connect();
-      // The server ends the statements of dead processes, if the operating system can detect their death.
+      // If the process dies, the server ends its statement, where the operating system can detect the death.
       await session.query(`SET client_connection_check_interval = '5s'`).catch(() => undefined);
       await session.query(
         `SET statement_timeout = '${invariantSeconds}s'; SET idle_in_transaction_session_timeout = '5min';
@@ -119,11 +119,11 @@ export class IntegrityService {
     }
   }
 
-  /** Stores the provider's listing. Returns the database's time before the first page was read. */
+  /** Stores the provider's listing. Returns the database's time from before the first page was read. */
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
     for await (const { proxies, unread } of this.upstream.allProxies()) {
-      // Proxies in unreadable rows exist at the provider, although their expiry is unknown.
+      // Proxies in unreadable rows are listed, too, although their expiry is unknown.
       const rows = [...proxies, ...unread.map((row) => ({ ...row, dateEnd: null }))];
       const listed = rows.map(({ orderReference, ...row }) => ({ ...row, listedAs: orderReference }));
       await this.store(audit, listed);
@@ -131,7 +131,7 @@ export class IntegrityService {
     return listedAt;
   }
 
-  /** Stores succeeded payments and refunds. Returns the parameters of their invariants. */
+  /** Stores the succeeded payments and refunds. Returns the parameters of the invariants about them. */
   private async storePayments(
     audit: string,
     paymentProvider: PaymentProvider,
@@ -141,7 +141,7 @@ export class IntegrityService {
     const days = LISTED_DAYS[scope];
     const since = (count: number) => new Date(listedAt.getTime() - count * DAY_MS);
     const hasSucceeded = ({ state }: { readonly state: string }) => state === 'succeeded';
-    // Lists by the time of the payment: a deposit may be paid days after its creation.
+    // Lists payments by the time they were made, because a deposit may be paid days after its creation.
     for await (const page of paymentProvider.paymentsSince(since(days.payments), 'captured_at')) {
       await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({
@@ -176,7 +176,7 @@ export class IntegrityService {
     );
   }
 
-  /** Deletes the listings of these audits, and those left by audits that were killed. */
+  /** Deletes the stored listings of these audits, and of audits that were killed. */
   private async forgetListings(audits: readonly string[]): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -186,7 +186,7 @@ export class IntegrityService {
   }
 }
 
-/** Measures one invariant. @param source the tables of the statement: `WITH …` */
+/** Counts the violations of an invariant. @param source the tables of the statement: `WITH …` */
 async function measure(
   session: Client,
   name: string,

@@ -1,12 +1,12 @@
 import { sqlList } from '../database';
 import { OPEN_STATES } from '../orders';
 
-/** Data that an audit reads: changes since the beginning of yesterday (UTC), or everything. */
+/** Data that an audit reads: what changed since the beginning of yesterday (UTC), or everything. */
 export type AuditScope = 'day' | 'all';
 
 const YESTERDAY = `(date_trunc('day', now() AT TIME ZONE 'UTC') - interval '1 day') AT TIME ZONE 'UTC'`;
 
-/** SQL for the time since which all events are retained, plus an hour for differences between clocks. */
+/** SQL for the time since which all events are kept, plus an hour for differences between clocks. */
 const EVENTS_SINCE = `
   SELECT greatest(events_began_at, CASE WHEN EXISTS (SELECT FROM retention_marks WHERE name = 'events')
            THEN coalesce((SELECT min(at) FROM events) + interval '1 hour', now()) END) AS since
@@ -15,7 +15,7 @@ const EVENTS_SINCE = `
 /** SQL for the users whose events were erased. */
 const ERASED_USERS = 'SELECT id FROM users WHERE deleted_at IS NOT NULL';
 
-/** Rows on which the invariants are checked. Indexes find the other rows that a check needs. */
+/** The rows to check, by table name. Other rows that a check needs are found by indexes. */
 const ALL = {
   audited_orders: 'SELECT * FROM orders',
   entries_of_orders: 'SELECT * FROM ledger_entries WHERE order_id IS NOT NULL',
@@ -50,7 +50,7 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   audited_bulks: `SELECT bulk.* FROM bulk_prolongations bulk
     JOIN (SELECT DISTINCT user_id, split_part(idempotency_key, ' ', 1) AS idempotency_key
             FROM audited_orders WHERE idempotency_key LIKE '% %') AS keys USING (user_id, idempotency_key)`,
-  // The due time also finds a renewal without its order.
+  // The due time also finds renewals whose order is missing.
   audited_renewals: `SELECT * FROM renewals
     WHERE order_id = ANY (ARRAY(SELECT id FROM changed_orders)) OR due_at >= ${YESTERDAY}`,
   audited_entries: `SELECT * FROM ledger_entries WHERE created_at >= ${YESTERDAY}`,
@@ -68,14 +68,14 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
     UNION SELECT * FROM deposits WHERE id = ANY (ARRAY(
       SELECT deposit_id FROM audited_payments UNION SELECT deposit_id FROM audited_refunds))`,
   event_log: `SELECT greatest(since, ${YESTERDAY}) AS since FROM (${EVENTS_SINCE}) AS log`,
-  // A change is dated by the beginning of its transaction, and its event is written later.
+  // A change is dated by the start of its transaction, but its event is written later.
   audited_events: `SELECT * FROM events WHERE at >= ${YESTERDAY} - interval '1 hour'`,
   erased_users: ERASED_USERS,
 };
 
-/** Tables of a scope as the beginning of a query: `WITH …`. */
+/** The tables of a scope, as the beginning of a query: `WITH …`. */
 export const SCOPE_SQL: Readonly<Record<AuditScope, string>> = {
-  // Inlined tables are planned as if the statements used the original tables directly.
+  // Inlined, so that the planner treats them like the original tables.
   all: withList(ALL, 'NOT MATERIALIZED'),
   day: withList(DAY, 'MATERIALIZED'),
 };

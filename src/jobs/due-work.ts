@@ -1,12 +1,12 @@
 /** Delay before the next claim, so that rows that finish together share one claim. */
 const LOOK_AFTER_MS = 25;
 
-/** SQL for the backlog: its `count`, and the time of its `oldest` row. Each scrape runs the statement. */
+/** SQL for the backlog: its `count`, and the time of its `oldest` row. Runs on each metrics scrape. */
 export type WaitingSql = string;
 
 /**
- * Returns an SQL condition: whether there may be work. It is checked at each interval of the job, in one
- * statement with the conditions of other jobs, so it needs an index.
+ * Returns an SQL condition: whether there may be work. Evaluated at each interval of the job, in one
+ * statement with other jobs' conditions, so it needs an index.
  */
 export type IsDue = () => string;
 
@@ -15,20 +15,20 @@ export interface Claimed<Row> {
   readonly isMore: boolean;
 }
 
-/** Work on rows that become due. The replica that claims a row processes it. */
+/** Work on rows that become due. A replica claims a row and then processes it. */
 export interface DueWork<Row> {
-  /** The name in the log and in metrics. */
+  /** Name in the log and in metrics. */
   readonly name: string;
-  /** Poll interval of a replica, unless notifications wake the work. */
+  /** Interval at which a replica polls. Notifications can trigger an earlier poll. */
   readonly lookEveryMs: number;
   /** Condition under which a poll claims rows. If omitted, every poll claims rows. */
   readonly isDue?: IsDue;
-  /** Maximum number of rows in progress on a replica. If infinite, `claim` must have its own limit. */
+  /** Maximum number of rows in progress on a replica. If it is infinite, `claim` must have its own limit. */
   readonly atOnce: number;
   /** SQL for the backlog of all replicas, for metrics. */
   readonly waiting: WaitingSql;
   /**
-   * Claims rows with one guarded statement. If another replica may claim a row again later, the lease must
+   * Claims rows with one guarded statement. If another replica may later claim the same row, the lease must
    * outlast the row's processing.
    *
    * @param capacity maximum number of rows
@@ -36,11 +36,11 @@ export interface DueWork<Row> {
    */
   claim(capacity: number, underWay: Iterable<Row>): Promise<Claimed<Row>>;
   /**
-   * Processes a row, outside transactions. Its last statement must be guarded by the claim.
+   * Processes a row, outside of transactions. The last statement must be guarded by the claim.
    * @param cutOff aborts when the process stops and cannot wait any longer
    */
   execute(row: Row, cutOff: AbortSignal): Promise<void>;
-  /** Subscribes to notifications that wake the work. Called once, when the process begins to work. */
+  /** Subscribes to notifications that trigger a poll. Called once, when the jobs start. */
   listen?(wake: () => void): void;
 }
 
@@ -55,7 +55,7 @@ export class DueRows<Row> {
     private readonly execute: (row: Row) => Promise<void>,
   ) {}
 
-  /** Claims and begins to process as many rows as allowed. Returns whether more may be due. */
+  /** Claims as many rows as allowed, and begins to process them. Returns whether more may be due. */
   async claim(): Promise<{ claimed: number; isMore: boolean }> {
     const capacity = this.work.atOnce - this.underWay.size;
     if (capacity <= 0) return { claimed: 0, isMore: false };

@@ -7,15 +7,15 @@ import { DueRows, type DueWork, type IsDue, type WaitingSql } from './due-work';
 import { LeasedRun, type LeasedJob } from './leased-run';
 import { StepLoop } from './step-loop';
 
-/** How long a stopping process waits for its work, and then for the aborted work. */
+/** Milliseconds that a stopping process waits for its work, and then for the aborted work. */
 const STOP_MS = 5000;
 /** Pause after a failure, for jobs that would otherwise poll several times a second. */
 export const PAUSE_AFTER_FAILURE_MS = 2000;
-/** Number of times per interval that each replica checks for a due run. */
+/** How many times per interval each replica checks whether a run is due. */
 const POLLS_PER_INTERVAL = 10;
 const LONGEST_POLL_PAUSE_MS = 60_000;
 
-/** Recurring work that no request waits for. */
+/** Recurring background work. */
 export interface Job {
   readonly name: string;
   /** Whether one replica runs the job on behalf of all. If so, `job_runs` records when it last ran. */
@@ -29,15 +29,15 @@ export interface Job {
 interface OwnJob extends Job {
   readonly loop: StepLoop;
   readonly isDue: IsDue | undefined;
-  /** Time of the monotonic clock at which `isDue` was last checked. */
+  /** When `isDue` was last checked, on the monotonic clock. */
   lookedAtMs: number;
-  /** Time of the monotonic clock before which ticks do nothing. */
+  /** Before this time on the monotonic clock, the job is not started. */
   notBeforeMs: number;
 }
 
 /**
- * Runs all jobs: those of each replica, those that one replica runs for all, and due work. Modules add their
- * jobs when they are created. The command line never calls `start()`, which begins the jobs.
+ * Runs all jobs: those that each replica runs, those that one replica runs for all, and due work. Modules add
+ * their jobs when they are created. The command line never calls `start()`, so no job runs there.
  */
 @Injectable()
 export class Jobs {
@@ -57,12 +57,12 @@ export class Jobs {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Lists the jobs of this process, by the names of metrics and `job_runs`; empty before `start()`. */
+  /** Lists the jobs of this process, named as in metrics and in `job_runs`; empty before `start()`. */
   list(): readonly Readonly<Job>[] {
     return this.isStarted ? this.jobs : [];
   }
 
-  /** Adds a startup step that completes before the process serves requests. */
+  /** Adds a step to the startup, which ends before the process serves requests. */
   first(beginning: () => unknown): void {
     this.beginnings.push(beginning);
   }
@@ -71,7 +71,7 @@ export class Jobs {
    * Adds a job that each replica runs at an interval. Its runs never overlap on a replica.
    * @param execute returns true if the next run should follow at once
    * @param options.waiting SQL for the backlog, if rows wait for the job
-   * @returns a function that starts a run now, or after the current one
+   * @returns a function that starts a run at once, or right after the current run
    */
   every(
     name: string,
@@ -84,7 +84,7 @@ export class Jobs {
     return () => loop.wake();
   }
 
-  /** Adds a job that one replica at a time runs for all, under a lease. */
+  /** Adds a job that runs under a lease, on one replica on behalf of all. */
   run(run: LeasedJob): void {
     const { name, everySeconds, waiting } = run;
     this.runs.set(name, run);
@@ -120,12 +120,12 @@ export class Jobs {
     return rows;
   }
 
-  /** Executes a run now and returns its report; null if another replica is executing it. */
+  /** Executes a leased job now, and returns its report; null if another replica is executing it. */
   runNow(name: string, cutOff = this.cutOff.signal): Promise<object | null> {
     return this.execute(this.runOf(name), 0, cutOff);
   }
 
-  /** Executes a run that is due and not running elsewhere. Returns its report; null if not executed. */
+  /** Executes a leased job if it is due and no replica is executing it. Returns its report, or null. */
   async runWhenDue(name: string): Promise<object | null> {
     const run = this.runOf(name);
     return this.execute(run, (await run.dueForSeconds?.()) ?? run.everySeconds, this.cutOff.signal);
@@ -152,8 +152,8 @@ export class Jobs {
   }
 
   /**
-   * Stops claiming rows and starting steps. Waits some seconds for current work, then aborts the work and
-   * waits until it ends. Another process does the remaining work.
+   * Stops claiming rows and starting steps. Waits some seconds for current work, then aborts it and waits
+   * until it has ended. Another process does the remaining work.
    */
   async stop(waitMs = STOP_MS): Promise<void> {
     this.isStopping = true;
@@ -194,7 +194,7 @@ export class Jobs {
     return loop;
   }
 
-  /** Starts the due jobs. One statement checks all of them, so that an idle replica sends few statements. */
+  /** Starts the jobs that are due. Checks all of them in one statement, so that an idle replica sends few. */
   private async look(jobs: readonly OwnJob[], everyMs: number): Promise<boolean> {
     const nowMs = performance.now();
     const asked = jobs.filter(
@@ -205,7 +205,7 @@ export class Jobs {
     const conditions = asked.map(({ isDue }) => `(${isDue?.()})`);
     const statement = `SELECT ARRAY[${conditions.join(', ')}] AS due`;
     const { due } = await queryRow<{ due: readonly boolean[] | null }>(this.dataSource, statement)
-      // On failure, all jobs start: each meets the failure itself and reports it.
+      // On failure, all jobs start, because each of them will run into the failure and report it.
       .catch(() => ({ due: null }));
     for (const [n, job] of asked.entries()) {
       job.lookedAtMs = nowMs;

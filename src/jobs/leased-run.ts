@@ -4,40 +4,40 @@ import { REPLICA_ID } from '../common';
 import { queryRows } from '../database';
 import type { WaitingSql } from './due-work';
 
-/** Thrown when a run did not renew its lease in time. Another replica may have taken the run over. */
+/** Thrown if a run did not renew its lease in time, so that another replica may have taken over. */
 export class LeaseLost extends Error {}
 
-/** Thrown when the process stops. Another replica continues the run from its stored progress. */
+/** Thrown if the process is stopping. Another replica continues from the stored progress. */
 export class RunInterrupted extends Error {}
 
-/** Duration of a lease, longer than the usual stalls of a replica's processor or database connection. */
+/** Duration of a lease, longer than a replica's processor or database connection usually stalls. */
 const LEASE_SECONDS = 60;
-/** Maximum duration of a step, longer than any statement's time limit. */
+/** Maximum duration of a step, longer than the time limit of any statement. */
 const LONGEST_STEP_SECONDS = 120;
 const RENEWALS_OF_A_LEASE = 3;
 const PROGRESS_EVERY_MS = 10_000;
 
 /** A job that runs on one replica at a time. */
 export interface LeasedJob {
-  /** The name in the log, in `job_runs` and in metrics. */
+  /** Name in the log, in `job_runs` and in metrics. */
   readonly name: string;
   readonly everySeconds: number;
-  /** SQL for the backlog, for metrics, if rows wait for the run. */
+  /** SQL for the backlog, for metrics, if rows wait for the job. */
   readonly waiting?: WaitingSql;
   /**
-   * Returns how many seconds ago the last run must have begun for the next run to be due. Defaults to the
-   * interval. Runs at a fixed time of day, or with temporary urgency, need it.
+   * Returns how many seconds must have passed since the start of the last run for the next one to be due.
+   * Defaults to the interval. Needed by jobs that run at a fixed time of day, or are sometimes urgent.
    */
   readonly dueForSeconds?: () => number | Promise<number>;
   /** How often each replica checks whether the run is due. Defaults to ten times per interval. */
   readonly pollEveryMs?: number;
-  /** Delay until another replica takes over after a crash, or retries a failed run. Defaults to 60. */
+  /** Seconds until another replica takes over after a crash, or retries a failed run. Defaults to 60. */
   readonly leaseSeconds?: number;
-  /** Maximum duration of a step, by default 120. The lease of a longer step is not renewed. */
+  /** Maximum duration of a step, by default 120 s. After that, the lease is no longer renewed. */
   readonly longestStepSeconds?: number;
   /**
-   * Does the work in small, idempotent steps: a run may be interrupted between any two steps. Must call
-   * `renew()` before each step.
+   * Does the work in small, idempotent steps, because a run may be interrupted between any two steps. Must
+   * call `renew()` before each step.
    * @param cutOff aborts when the process stops and cannot wait for the current step
    * @returns counts by name, which are stored
    */
@@ -45,8 +45,8 @@ export interface LeasedJob {
 }
 
 /**
- * A run on this replica. Its lease is a row in `job_runs`, fenced by the run's id: a run that lost its lease
- * cannot change a later run, even on the same replica.
+ * A run on this replica. Its lease is a row in `job_runs`, fenced by the run's id: a run that has lost its
+ * lease cannot affect a later run, even on the same replica.
  */
 export class LeasedRun {
   private readonly logger = new Logger('Jobs');
@@ -66,14 +66,14 @@ export class LeasedRun {
     this.renewing = setInterval(
       () => {
         if (performance.now() - this.stepBeganMs > longestStepSeconds * 1000) return;
-        // The next step checks whether the lease was lost.
+        // A failure is ignored here, because the next step checks whether the lease was lost.
         this.extend().catch(() => undefined);
       },
       (leaseSeconds * 1000) / RENEWALS_OF_A_LEASE,
     );
   }
 
-  /** Begins a run. Returns null if the run is not due, or another replica has its lease. */
+  /** Begins a run. Returns null if the run is not due, or another replica holds its lease. */
   static async begin(
     dataSource: DataSource,
     run: LeasedJob,
@@ -91,7 +91,7 @@ export class LeasedRun {
               interval_seconds = excluded.interval_seconds
         WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
                    ELSE run.started_at + make_interval(secs => $3) END <= now()
-           -- The database's clock was set back. The minute allows for statements that waited.
+           -- The database's clock was set back. The minute allows for statements that had to wait.
            OR run.started_at > now() + interval '1 minute'
        RETURNING run_id AS id`,
       [run.name, REPLICA_ID, dueForSeconds, run.leaseSeconds ?? LEASE_SECONDS, run.everySeconds],
@@ -99,7 +99,7 @@ export class LeasedRun {
     return begun ? new LeasedRun(dataSource, run, begun.id, isStopping, progressEveryMs) : null;
   }
 
-  /** Returns an SQL condition: whether a run can begin at its usual interval. */
+  /** Returns an SQL condition: whether a run is due by its interval. */
   static isDue({ name, everySeconds }: LeasedJob): string {
     return `NOT EXISTS (SELECT FROM job_runs
                          WHERE name = '${name}' AND started_at <= now() + interval '1 minute'
@@ -110,7 +110,7 @@ export class LeasedRun {
   /**
    * Repeats a step until the work is done, and renews the lease before each step.
    * @param soFar accumulates the steps' results
-   * @param step receives the previous step's `next`, null at first; the last step returns null
+   * @param step receives the `next` of the step before, or null at first, and returns null when done
    */
   async repeat<Cursor>(
     soFar: Record<string, number>,
@@ -128,7 +128,7 @@ export class LeasedRun {
 
   /**
    * Renews the lease and stores the progress. Must be called before each step.
-   * @throws LeaseLost, or RunInterrupted if the process stops
+   * @throws LeaseLost, or RunInterrupted if the process is stopping
    */
   async renew(soFar: object): Promise<void> {
     this.soFar = soFar;
@@ -141,7 +141,7 @@ export class LeasedRun {
     this.logger.log(`${this.run.name} is still running: ${counts.join(', ')} so far`);
   }
 
-  /** Executes the run, and stores its result unless another run has taken over. */
+  /** Executes the run, and stores its result unless another run has taken over the lease. */
   async execute(cutOff: AbortSignal): Promise<object> {
     try {
       const report = await this.run.execute(this, cutOff);
@@ -172,7 +172,7 @@ export class LeasedRun {
     return renewed.length > 0;
   }
 
-  /** Ends the lease, so that another replica can begin at once. */
+  /** Ends the lease, so that another replica can begin a run at once. */
   private async handOver(): Promise<void> {
     await queryRows(
       this.dataSource,

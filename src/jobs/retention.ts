@@ -7,37 +7,37 @@ import type { LeasedRun } from './leased-run';
 
 export interface RetentionStep<Cursor> {
   readonly removed: number;
-  /** Start of the next step; null after the last step. */
+  /** Where the next step starts; null after the last step. */
   readonly next: Cursor | null;
 }
 
-/** A rule that defines a table's old rows and their removal. */
+/** Defines which rows of a table are old, and how to remove them. */
 export interface RetentionRule {
   /** Plural noun for the removed rows, for the job's report. */
   readonly name: string;
   readonly table: string;
-  /** An indexed number that increases with time; defaults to `id`. */
+  /** An indexed number that increases with time. Defaults to `id`. */
   readonly key?: string;
   /** The column of a row's time. */
   readonly time: string;
   readonly days: number;
-  /** An SQL condition for old rows that stay for now. Each run checks these rows again. */
+  /** SQL condition for old rows that must stay for now. Each run checks such rows again. */
   readonly stays?: string;
-  /** A DELETE or UPDATE of the rows whose keys the CTE `old (id)` lists. */
+  /** A DELETE or UPDATE of the rows whose keys are in the CTE `old (id)`. */
   readonly removal: string;
 }
 
 const INTERVAL_SECONDS = 3600;
-/** Maximum number of rows that a statement reads and removes, which takes some hundredths of a second. */
+/** Maximum number of rows that a statement reads and removes, in some hundredths of a second. */
 export const STEP_ROWS = 1000;
-/** Ratio of a pause to the step before it: two thirds of a run are pauses. */
+/** Length of a pause as a multiple of the step before it, so that two thirds of a run are pauses. */
 const PAUSE_FACTOR = 2;
 
 type Step = (cursor: unknown) => Promise<RetentionStep<unknown>>;
 
 /**
- * Removes rows after their retention period, on one replica at a time. Each statement reads few rows by an
- * index. Pauses leave time for other users of the database.
+ * Removes rows after their retention period, on one replica at a time. Each statement reads a few rows by an
+ * index, and pauses leave time for other users of the database.
  */
 @Injectable()
 export class Retention {
@@ -55,17 +55,17 @@ export class Retention {
     });
   }
 
-  /** Adds a rule. `name` is a plural noun for the removed rows; a step receives the previous `next`. */
+  /** Adds a rule. `name` is a plural noun for the removed rows; `step` receives the previous `next`. */
   add<Cursor>(name: string, step: (cursor: Cursor | null) => Promise<RetentionStep<Cursor>>): void {
     this.steps.set(name, step as Step);
   }
 
-  /** Adds a rule for rows that become old in order. With 0 days, rows are never removed. */
+  /** Adds a rule for rows that become old in the order of their keys. With 0 days, rows are kept forever. */
   addOldRows({ name, table, key = 'id', time, days, stays = 'false', removal }: RetentionRule): void {
     this.addWalk(
       name,
       days,
-      // Times and ids may be in slightly different orders. The first young row ends the step.
+      // Times and keys may be in slightly different orders, so the first young row ends the step.
       `next AS MATERIALIZED (
          SELECT ${key} AS id, ${time} < now() - make_interval(days => $2) AS is_old
            FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT $3
@@ -88,7 +88,7 @@ export class Retention {
   }
 
   /**
-   * Adds a rule for rows that become old in order. Later runs continue at the stored position.
+   * Adds a rule for rows that become old in the order of their ids. A run starts at the stored position.
    * @param walk a CTE `walked (removed, last, left_ids)`. It reads `$3` rows with ids above `$1`; `last` is
    * the last of their ids that is older than `$2` days. It also checks again the rows in `left_ids` of the
    * mark named `$4`, and returns the new `left_ids`.

@@ -9,27 +9,27 @@ export interface RetryTimes {
   readonly table: string;
   /** The column with the time of a row's next try. */
   readonly column: string;
-  /** An SQL condition for rows whose next try follows a failure, rather than a plan. */
+  /** SQL condition for rows that wait to be retried after a failure. */
   readonly where: string;
-  /** Maximum pause between two tries, as an SQL interval. */
+  /** Maximum pause before a retry, as an SQL interval. */
   readonly longestPause: string;
-  /** New delay for rows that are scheduled too far ahead, as an SQL interval from now; by default none. */
+  /** SQL interval after which to retry rows that are scheduled too far ahead; by default, at once. */
   readonly pause?: string;
 }
 
 const EVERY_SECONDS = 60;
-/** Maximum apparent jump of the database's clock that is ignored, because a statement may have waited. */
+/** Maximum apparent jump of the database's clock that is ignored, because the statement may have waited. */
 const JUMP_MS = 60_000;
 
 /**
- * Brings forward retries that were scheduled while the database's clock was ahead. Once the clock is set
- * back, such retries are further ahead than the longest pause between two tries.
+ * Brings forward retries that were scheduled while the database's clock was ahead. After the clock is set
+ * back, they are further ahead than the longest pause before a retry.
  */
 @Injectable()
 export class Retries {
   private readonly logger = new Logger(Retries.name);
   private readonly times: RetryTimes[] = [];
-  /** The database's time minus this process's monotonic clock, in the last run. */
+  /** The database's time minus this process's monotonic clock, as of the last run. */
   private offsetMs: number | undefined;
 
   constructor(
@@ -39,7 +39,7 @@ export class Retries {
     jobs.run({ name: 'retries', everySeconds: EVERY_SECONDS, execute: (run) => this.bringForward(run) });
   }
 
-  /** Adds a table. The module that owns the table calls it. */
+  /** Adds a table. Called by the module that owns the table. */
   add(times: RetryTimes): void {
     this.times.push(times);
   }

@@ -1,16 +1,16 @@
 import { captureOrigin } from '../tracing';
 
-/** Runs steps one after the other, as long as there may be work. Steps never overlap. */
+/** Runs a step again and again while there may be work. Steps never overlap. */
 export class StepLoop {
   private running: Promise<void> | undefined;
   private isWoken = false;
-  /** The process's tracing context: shared work does not belong to the request that woke it. */
+  /** The process's own tracing context, because shared work does not belong to the request that woke it. */
   private readonly background = captureOrigin();
 
   /** @param step returns whether there may be more work; never rejects */
   constructor(private readonly step: () => Promise<boolean>) {}
 
-  /** Starts a step now or after the current one, which may have missed the new work. */
+  /** Starts a step now or, as the current step may have missed the new work, right after it. */
   wake(): void {
     this.isWoken = true;
     this.running ??= this.background.run(() => this.run());

@@ -1,7 +1,7 @@
 import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiRoubles, PageOf } from '../http';
 import { SHOWN_KINDS, type ShownKind } from './shown-kind';
 
-/** Ledger entry as its customer sees it. */
+/** A ledger entry as the customer sees it. */
 export class BalanceChangeOut {
   @ApiInteger('Counts the changes of the balance, from 1 without gaps', 3)
   seq!: number;

@@ -20,26 +20,26 @@ const COLUMNS = [
   'deposit_id',
 ] as const satisfies readonly (keyof BalanceChangeOut)[];
 
-/** SQL for the id of the deposit whose payment or refund an entry posts. */
+/** SQL for the id of the deposit whose payment or refund caused an entry. */
 const DEPOSIT_ID = `coalesce(
   (SELECT deposit_id FROM payments WHERE payments.id = ledger_entries.payment_id),
   (SELECT deposit_id FROM deposit_refunds WHERE deposit_refunds.id = ledger_entries.refund_id)
 ) AS deposit_id`;
 
-/** SQL columns of a {@link BalanceChangeOut}, without staff's reason and reference. */
+/** SQL columns of a {@link BalanceChangeOut}, which lacks staff's reason and reference. */
 const SHOWN = `
   seq, created_at, ${SHOWN_KIND} AS kind, order_id,
   available_after - available_delta AS available_before, available_delta, available_after,
   held_after - held_delta AS held_before, held_delta, held_after, ${DEPOSIT_ID}`;
 
-/** SQL for a CSV line (RFC 4180). Numbers, times and our own words need no quotes and are not formulas. */
+/** SQL for a CSV line (RFC 4180). Numbers, times and our own words need no quotes, and are never formulas. */
 const LINE = `format(E'${COLUMNS.map(() => '%s').join(',')}\\r\\n', ${COLUMNS.map((column) =>
   column === 'created_at' ? 'iso_text(created_at)' : column,
 ).join(', ')})`;
 
-/** Maximum number of entries between an entry and a higher-numbered entry with an earlier time. */
+/** Maximum number of entries by which the order of times may differ from the order of numbers. */
 const MOST_OVERTAKEN = 1000;
-/** Number of lines that are read and buffered at a time. */
+/** Number of lines to read and buffer at a time. */
 const BATCH_SIZE = 1000;
 
 @Injectable()
@@ -47,8 +47,8 @@ export class BalanceHistoryService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns a page of a user's entries, newest first. The cursor is the previous page's last `seq`. Pages
-   * stay consistent while entries are written. @throws InvalidPeriod
+   * Returns a page of a user's entries, newest first. The cursor is the last `seq` of the previous page.
+   * Entries written in between do not affect the pages. @throws InvalidPeriod
    */
   listEntries(userId: number, filter: LedgerFilterQuery, page: PageRequest): Promise<Page<BalanceChangeOut>> {
     assertPeriod(filter.from, filter.to);
@@ -66,8 +66,9 @@ export class BalanceHistoryService {
   }
 
   /**
-   * Yields a user's entries as CSV, oldest first, up to the last entry at the start. No connection is held
-   * between chunks: entries never change, and later ones have higher numbers. @throws InvalidPeriod
+   * Yields a user's entries as CSV, oldest first, up to the last entry at the start of the call. Entries
+   * never change, and later ones have higher numbers, so no connection is held between chunks. @throws
+   * InvalidPeriod
    */
   async *writeCsv(userId: number, filter: LedgerFilterQuery): AsyncGenerator<string> {
     assertPeriod(filter.from, filter.to);
@@ -97,9 +98,9 @@ export class BalanceHistoryService {
 }
 
 /**
- * Returns the conditions of a filter. A time also becomes a bound for `seq`, without which each page would
- * read all entries of the period. An entry is dated at the start of its transaction, which may then wait for
- * the account. Entries that overtake it have a later time and a lower number.
+ * Returns the conditions of a filter. A time also yields a bound for `seq`: without it, each page would read
+ * all entries of the period. An entry's time is the start of its transaction, which may then wait for the
+ * account, so entries with lower numbers may have later times.
  */
 export function selectEntries(
   userId: number,

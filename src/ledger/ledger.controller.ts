@@ -79,7 +79,7 @@ export class LedgerController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<BalanceChangesPage | StreamableFile> {
     response.vary('Accept');
-    // Clients that accept neither get JSON, as from every other route.
+    // As on every other route, clients that accept neither format get JSON.
     const format = query.format ?? request.accepts('json', 'csv');
     if (format === 'csv') return this.sendFile(userId, query, false);
     return this.history.listEntries(userId, query, query);

@@ -16,8 +16,8 @@ export class BalanceTooLarge extends domainError(
   'No balance can be as large as this one would be',
 ) {}
 
-/** Errors for `refusedBy` if a balance, including its held amount, would exceed the maximum. */
+/** For `refusedBy`: the error if a balance, including its held amount, would exceed the maximum. */
 export const OVERFLOW = { [OUT_OF_RANGE]: BalanceTooLarge, accounts_total_check: BalanceTooLarge };
 
-/** Error for `refusedBy` if an entry would overdraw the available balance. */
+/** For `refusedBy`: the error if an entry would overdraw the available balance. */
 export const OVERDRAFT = { accounts_available_check: InsufficientBalance };

@@ -10,16 +10,16 @@ export interface EntryOrigin {
   readonly reference?: string | null | undefined;
   /** Id of the staff action in the audit log. */
   readonly actionId?: number;
-  /** Manager of the transaction to which the entry belongs. */
+  /** Manager of the transaction in which to post the entry. */
   readonly manager?: EntityManager;
 }
 
-/** SQL columns of a PostedEntryOut. */
+/** SQL columns of a {@link PostedEntryOut}. */
 export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.available_delta AS amount,
   entry.reason, entry.reference, entry.available_after AS balance, entry.held_after AS held,
   entry.created_at`;
 
-/** Posts credits and debits by staff. Orders write their own entries, in one statement with their state. */
+/** Posts credits and debits by staff. Orders post their entries in the statements that change their state. */
 @Injectable()
 export class LedgerService {
   constructor(private readonly dataSource: DataSource) {}
@@ -45,7 +45,7 @@ export class LedgerService {
     return Money.parse(account.available);
   }
 
-  /** Returns the balance, in roubles, below which the user gets an event; null for no event. */
+  /** Returns the balance in roubles below which the user gets an event; null for no event. */
   lowBalanceOf(userId: number): Promise<string | null> {
     return this.lowBalance('SELECT low_balance AS below FROM accounts WHERE user_id = $1', [userId]);
   }

@@ -1,4 +1,4 @@
-/** Kinds of entries in responses to customers. */
+/** Kinds of entries as customers see them. */
 export const SHOWN_KINDS = ['hold', 'capture', 'release', 'refund', 'credit', 'debit'] as const;
 export type ShownKind = (typeof SHOWN_KINDS)[number];
 

@@ -10,7 +10,7 @@ import { UsersService } from '../users';
 
 export interface DemoUser {
   readonly token: string;
-  /** Working proxy that the demo user has rented. */
+  /** A working proxy that the demo user has rented. */
   readonly proxy: Proxy | null;
   readonly takesPayments: boolean;
 }
@@ -18,8 +18,8 @@ export interface DemoUser {
 const DEMO_BALANCE = Money.parse('10000.00');
 
 /**
- * Creates a user with money to try the service, only for the embedded database. The data directory stores the
- * token, so that the next start can print it again.
+ * Creates a user with money for trying the service, only with the embedded database. The token is stored in
+ * the data directory, so that the next start can print it again.
  */
 export async function provideDemo(app: INestApplicationContext, dataDir: string): Promise<DemoUser> {
   const tokens = app.get(TokensService);
@@ -29,7 +29,7 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   const caller = await tokens.findCaller(stored);
   const takesPayments = app.get<unknown, AppConfig>(AppConfig).payments.provider !== 'off';
   const scopes = takesPayments ? [...USUAL_SCOPES, ...ALL_PAYMENT_SCOPES] : USUAL_SCOPES;
-  // An earlier version's token may lack newer scopes.
+  // A token from an earlier version may lack newer scopes.
   if (caller && scopes.every((scope) => caller.scopes.includes(scope))) {
     return { token: stored, proxy: await proxies.findActive(caller.userId), takesPayments };
   }
@@ -44,8 +44,8 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
 }
 
 /**
- * Returns lines for a first visit: addresses, the token, and commands to paste one after the other. Fixed
- * idempotency keys keep a command from the shell's history from paying twice.
+ * Returns lines for a first visit: addresses, the token, and commands to paste in order. The commands have
+ * fixed idempotency keys, so that repeating one from the shell's history does not pay twice.
  */
 export function demoInstructions(baseUrl: string, { token, proxy, takesPayments }: DemoUser): string {
   const curl = `curl -H 'Authorization: Bearer ${token}'`;

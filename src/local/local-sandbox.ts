@@ -7,18 +7,18 @@ import { z } from 'zod';
 import type { AppConfig } from '../config';
 import { isAlive } from './system';
 
-/** Path without an extension, because `npm run start:dev` runs TypeScript. */
+/** Path without an extension: `npm run start:dev` runs TypeScript. */
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main');
-/** Sandbox's exit code if another process already serves the directory. */
+/** The sandbox's exit code if another process already serves the directory. */
 const EXIT_ALREADY_RUNNING = 3;
 
-/** Maximum wait for the sandbox of a service that was killed a moment ago. */
+/** Maximum wait for the end of a sandbox whose service was killed a moment ago. */
 const IN_USE_TIMEOUT_MS = 5000;
 const END_TIMEOUT_MS = 2000;
 const POLL_MS = 50;
 const SUBSCRIBE_TIMEOUT_MS = 5000;
 
-/** Fields of a running sandbox's address file that are read here. */
+/** The fields that are read from the address file of a running sandbox. */
 const addressSchema = z.object({
   pid: z.number(),
   baseUrl: z.string(),
@@ -27,22 +27,24 @@ const addressSchema = z.object({
 });
 type SandboxAddress = z.infer<typeof addressSchema>;
 
-/** Provider's sandbox on this machine, in a separate process. */
+/** The provider's sandbox, in a separate process on this machine. */
 export interface LocalSandbox extends SandboxAddress {
   release(): Promise<void>;
 }
 
 export interface LocalSandboxOptions {
   directory: string;
-  /** Receives one-line notes about problems, for the user. */
+  /** Receives notes about problems, each one line, to show to the user. */
   onNote: (line: string) => void;
-  /** Ports on which the service will listen later. The sandbox avoids them. */
+  /** Ports that the sandbox must avoid, because the service will listen on them. */
   exceptPorts?: readonly number[];
-  /** Compiled program of the sandbox. */
+  /** Path of the sandbox's compiled program. */
   program?: string;
 }
 
-/** Finds the address of a directory's running sandbox, or null. A killed sandbox leaves its address file. */
+/**
+ * Returns the address of a directory's running sandbox, or null. A killed sandbox leaves its address file.
+ */
 export async function findLocalSandbox(directory: string): Promise<SandboxAddress | null> {
   try {
     const text = await readFile(join(directory, 'address.json'), 'utf8');
@@ -54,13 +56,13 @@ export async function findLocalSandbox(directory: string): Promise<SandboxAddres
 }
 
 /**
- * Starts a directory's sandbox. It ends with this process, even a killed one, because the system then closes
- * its input. It has its own session, so that Ctrl-C in a terminal does not reach it. @throws Error with one
- * line for the user, without the key
+ * Starts a directory's sandbox. The sandbox ends with this process, even if this process is killed, because
+ * the system then closes the sandbox's input. It has its own session, so that Ctrl-C in a terminal does not
+ * reach it. @throws Error with one line for the user, without the key
  */
 export async function startLocalSandbox(options: LocalSandboxOptions): Promise<LocalSandbox> {
   const { directory, onNote } = options;
-  // The shared parent directory is created first, because it must not get the sandbox's mode.
+  // Create the shared parent first, because it must not get the mode of the sandbox's directory.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const deadlineMs = performance.now() + IN_USE_TIMEOUT_MS;
@@ -109,7 +111,7 @@ async function spawnSandbox({
   }
 }
 
-/** Waits until the sandbox listens. Returns `null` if the sandbox has ended instead. */
+/** Waits until the sandbox listens. Returns null if it has ended instead. */
 async function untilListening(child: ChildProcess, directory: string): Promise<SandboxAddress | null> {
   for (;;) {
     const address = await findLocalSandbox(directory);
@@ -122,7 +124,7 @@ async function untilListening(child: ChildProcess, directory: string): Promise<S
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode !== null || signalCode !== null;
 
-/** Closes the sandbox's input, and kills a sandbox that hangs. */
+/** Ends the sandbox by closing its input, and kills it if it hangs. */
 async function stop(child: ChildProcess, end: AbortController): Promise<void> {
   end.abort();
   if (hasEnded(child)) return;
@@ -138,8 +140,8 @@ function logFileIn(directory: string): string {
 }
 
 /**
- * Subscribes this service to the notifications of a payment sandbox. At the real provider, an operator
- * subscribes in the shop's profile. Without notifications, payments are found when their deposits are read.
+ * Subscribes this service to a payment sandbox's notifications. At the real provider, an operator subscribes
+ * in the shop's profile. Without notifications, payments are found when their deposits are read.
  */
 export async function subscribeToSandbox({ payments }: AppConfig, serviceUrl: string): Promise<void> {
   const { provider, baseUrl, shopId = '', secretKey = '' } = payments;

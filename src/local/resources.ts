@@ -12,9 +12,9 @@ import { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
 
 export interface Resources {
   readonly config: AppConfig;
-  /** Rejects when the embedded database is lost. Never resolves. */
+  /** Rejects if the embedded database is lost. Never resolves. */
   readonly lost: Promise<never>;
-  /** Stops everything that was started for this process, except a database that another process uses. */
+  /** Stops everything that was started for this process, except a database that other processes use. */
   release(): Promise<void>;
 }
 
@@ -32,15 +32,15 @@ const nothingToRelease = async (): Promise<void> => undefined;
 
 export interface ResourceNeeds {
   readonly provider: boolean;
-  /** Whether to use the sandbox of a running service, if any. Commands do, because they end soon. */
+  /** Whether to use a running service's sandbox, if any. Commands do, because they end soon. */
   readonly sharesSandbox?: boolean;
 }
 
 /**
- * Finds the environment's database or starts the embedded one. If needed, finds the provider or starts the
+ * Finds the environment's database, or starts the embedded one. If needed, finds the provider, or starts the
  * sandbox that stands in for the provider.
  *
- * @param onNote receives single lines for the person who started the process
+ * @param onNote receives notes, each one line, for the person who started the process
  */
 export async function acquireResources(
   environment: Environment,
@@ -76,15 +76,15 @@ export async function acquireResources(
 }
 
 /**
- * Returns the sandbox's shop, or nothing if another shop is configured. Without a sandbox, the shop's address
- * is empty.
+ * Returns the settings of the sandbox's shop; none if another shop is configured. If there is no sandbox, the
+ * shop's address is empty.
  */
 function shopOf({ payments, server: { port } }: Environment, { payments: shop }: Provider) {
   if (payments.provider !== 'sandbox' || payments.shopId !== undefined) return {};
   return { baseUrl: '', ...shop, returnUrl: payments.returnUrl ?? `http://127.0.0.1:${port}/docs` };
 }
 
-/** Returns the echo endpoint: this process for the sandbox's proxies, which reach only this machine. */
+/** Returns the echo endpoint: in this process for the sandbox's proxies, which reach only this machine. */
 function echoUrlOf({ provider, server, proxyChecks }: Environment): string | undefined {
   const isOwn = provider.apiKey === undefined && server.port !== 0 && LISTENS_ON_LOOPBACK.has(server.host);
   return proxyChecks.echoUrl ?? (isOwn ? `http://127.0.0.1:${server.port}/echo` : undefined);

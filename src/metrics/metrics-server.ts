@@ -12,11 +12,11 @@ import { Metrics } from './metrics';
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Maximum number of connections, enough for a few scrapers and a person with curl. */
+/** Maximum number of connections, enough for a few scrapers and somebody using curl. */
 const MAX_CONNECTIONS = 50;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Serves `GET /metrics` on a port that can be closed to customers. Disabled without METRICS_PORT. */
+/** Serves `GET /metrics` on a port of its own, which can be closed to customers, if METRICS_PORT is set. */
 @Injectable()
 export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(MetricsServer.name);
@@ -40,7 +40,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
     this.logger.log(`metrics on ${this.url}`);
   }
 
-  /** Stops serving after the orders in progress have ended, and before the database closes. */
+  /** Stops serving after the orders in progress have ended, but before the database closes. */
   async beforeApplicationShutdown(): Promise<void> {
     const { server } = this;
     if (!server?.listening) return;

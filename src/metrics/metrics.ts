@@ -11,13 +11,13 @@ import {
 
 type PromClient = typeof import('prom-client');
 
-/** Sets a gauge for the current scrape, which omits gauges that are not set. */
+/** Sets a gauge for the current scrape. A scrape omits gauges that are not set. */
 export type SetGauge = <Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, value: number) => void;
 
 /** Reads gauges for each scrape, within the scraper's timeout. */
 export type GaugeReader = (set: SetGauge) => void | Promise<void>;
 
-/** Fields of {@link Metrics} that are costly, and exist only if metrics can be read. */
+/** The costly parts of {@link Metrics}, which exist only if metrics are enabled. */
 interface Recorder {
   readonly client: PromClient;
   readonly registry: Registry;
@@ -25,9 +25,9 @@ interface Recorder {
   readonly histograms: ReadonlyMap<string, Histogram>;
 }
 
-/** Records the service's metrics. Nothing is recorded without METRICS_PORT. */
+/** Records the service's metrics, but only if METRICS_PORT is set. */
 export class Metrics {
-  /** Metrics that record nothing, for code outside the application. */
+  /** Records nothing. For code outside of the application. */
   static readonly disabled = new Metrics(undefined);
 
   private readonly readers: GaugeReader[] = [];
@@ -35,7 +35,7 @@ export class Metrics {
 
   private constructor(private readonly recorder: Recorder | undefined) {}
 
-  /** Opens the metrics. Loads prom-client, which takes a tenth of a second, only if metrics are on. */
+  /** Creates the metrics. Loads prom-client only if they are enabled: that takes a tenth of a second. */
   static async open(isEnabled: boolean): Promise<Metrics> {
     return new Metrics(isEnabled ? await createRecorder(await import('prom-client')) : undefined);
   }
@@ -48,7 +48,7 @@ export class Metrics {
     this.recorder?.counters.get(name)?.inc(labels, times);
   }
 
-  /** Records a duration. A negative difference of two clocks counts as 0 seconds. */
+  /** Records a duration. A negative difference between two clocks counts as 0 seconds. */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
     this.recorder?.histograms.get(name)?.observe(labels, Math.max(0, seconds));
   }
@@ -66,7 +66,7 @@ export class Metrics {
   private async renderNow(): Promise<string> {
     if (!this.recorder) throw new Error('nothing is measured without METRICS_PORT');
     const { client, registry } = this.recorder;
-    // The registry is new for each scrape, so that a gauge that could not be read is absent instead of old.
+    // A new registry for each scrape, so that a gauge that could not be read is absent rather than outdated.
     const gauges = new client.Registry();
     const set: SetGauge = (name, labels, value) => {
       const known = gauges.getSingleMetric(PREFIX + name) as InstanceType<PromClient['Gauge']> | undefined;
@@ -99,8 +99,8 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
 }
 
 /**
- * Names of prom-client's metrics of the process: CPU, memory, and event loop lag. Excludes resources in use,
- * whose labels come and go, and garbage collections, whose observer slows them.
+ * Names of prom-client's process metrics: CPU, memory and event loop lag. Excludes resources in use, whose
+ * labels come and go, and garbage collections, which observing would slow down.
  */
 const PROCESS_METRICS = [
   'processCpuTotal',

@@ -7,9 +7,7 @@ import { OAuthError, type RequestParameters } from './oauth-error';
 import { isRegistered, withParameters } from './redirect-uri';
 import { oauthUrls } from './urls';
 
-/**
- * Parameters of an authorization request. The page sends them back, so that no replica stores the request.
- */
+/** Parameters of an authorization request. The page sends them back, so that no replica stores them. */
 export const PARAMETERS = [
   'response_type',
   'client_id',
@@ -21,7 +19,7 @@ export const PARAMETERS = [
   'resource',
 ] as const;
 
-/** Where the responses to an authorization request go. The client registered the redirect URI. */
+/** Where to send the response to an authorization request: to a redirect URI that the client registered. */
 export interface Destination {
   readonly client: OAuthClient;
   readonly redirectUri: string;
@@ -29,11 +27,11 @@ export interface Destination {
 
 export interface AuthorizationRequest extends Destination {
   readonly challenge: string;
-  /** Scopes that the client requests, or all that an agent can have. */
+  /** Scopes that the client requests; by default, all that an agent can have. */
   readonly scopes: readonly CustomerScope[];
 }
 
-/** A message for the customer. There is no trustworthy client to which an error could be sent. */
+/** An error to show to the customer, because there is no trustworthy client to send it to. */
 export class NoDestination extends Error {}
 
 @Injectable()
@@ -44,8 +42,7 @@ export class AuthorizationRequests {
   ) {}
 
   /**
-   * Returns where the responses to a request may go. Before this is known, nothing may be sent to the
-   * redirect URI.
+   * Returns where to send the response to a request. Nothing may be sent to a redirect URI before this check.
    *
    * @throws NoDestination
    */
@@ -59,7 +56,7 @@ export class AuthorizationRequests {
     return { client, redirectUri };
   }
 
-  /** Reads the other parameters. @throws OAuthError */
+  /** Reads the parameters other than the destination. @throws OAuthError */
   read(destination: Destination, parameters: RequestParameters): AuthorizationRequest {
     if (parameters.get('response_type') !== 'code') {
       throw new OAuthError('unsupported_response_type', 'response_type must be code');
@@ -84,7 +81,7 @@ export class AuthorizationRequests {
     return scopes;
   }
 
-  /** Returns the URL of a response, which names this server so that clients notice a mix-up (RFC 9207). */
+  /** Returns the URL of a response. It names this server, so that clients notice a mix-up (RFC 9207). */
   responseUrl(
     { redirectUri }: Destination,
     parameters: RequestParameters,
@@ -95,7 +92,7 @@ export class AuthorizationRequests {
   }
 }
 
-/** Checks the resource that a request names, if it names one (RFC 8707). @throws OAuthError */
+/** Checks the resource, if a request names one (RFC 8707). @throws OAuthError */
 export function assertResource(parameters: RequestParameters, config: AppConfig): void {
   const resource = parameters.get('resource');
   if (resource !== undefined && resource !== oauthUrls(config)?.resource) {

@@ -17,7 +17,7 @@ import { OAuthError, readParameters, type RequestParameters } from './oauth-erro
 
 const MAX_BODY_BYTES = 32 * 1024;
 
-/** A mistake of the customer in the form. */
+/** A mistake that the customer made in the form. */
 class Mistake extends Error {
   constructor(
     message: string,
@@ -27,7 +27,7 @@ class Mistake extends Error {
   }
 }
 
-/** Serves the page on which a customer allows a client to use `/mcp`. The page has no session or cookie. */
+/** Serves the page on which a customer allows a client to use `/mcp`, without a session or cookie. */
 @ApiExcludeController()
 @Controller('authorize')
 export class AuthorizeController {
@@ -52,8 +52,8 @@ export class AuthorizeController {
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
   @UnparsedBody()
   async decide(@Req() request: Request, @Res() response: Response): Promise<void> {
-    // The customer pastes a token each time, so a form of another site could only use that site's own token.
-    // Even that must not be possible, because the customer would then use somebody else's account.
+    // The customer pastes a token each time, so another site's form could only contain that site's own token.
+    // Reject even that: the customer would then unknowingly use somebody else's account.
     const site = request.get('sec-fetch-site') ?? 'same-origin';
     if (site !== 'same-origin') {
       sendPage(response, 403, messagePage('Another site sent this form. Start again in the agent.'));
@@ -74,7 +74,7 @@ export class AuthorizeController {
     });
   }
 
-  /** Reads a request and responds to it. Sends errors to the client only if its redirect URI is certain. */
+  /** Reads a request and responds to it. Sends errors to the client only if its redirect URI was checked. */
   private async serve(
     text: string,
     response: Response,
@@ -142,7 +142,7 @@ export class AuthorizeController {
   }
 }
 
-/** Reads the daily limit in roubles, which is required for an agent that buys. @throws Mistake */
+/** Reads the daily limit in roubles, which is required if the agent may buy. @throws Mistake */
 function readLimit(text: string): Money {
   const amount = /^\d{1,9}([.,]\d{1,2})?$/.test(text.trim())
     ? Money.parse(text.trim().replace(',', '.'))

@@ -8,14 +8,14 @@ import { type ClientMetadata, clientMetadata } from './client-metadata';
 const TIMEOUT_MS = 3000;
 const MAX_BYTES = 64 * 1024;
 const MAX_URL_LENGTH = 500;
-/** Maximum number of documents that are fetched at the same time. */
+/** Maximum number of documents to fetch at the same time. */
 const MAX_FETCHES = 4;
 const CACHED_FOR_MS = 5 * 60_000;
 const MAX_CACHED = 1000;
 
 /**
- * Fetches the documents of clients whose id is a URL (draft-ietf-oauth-client-id-metadata-document).
- * Strangers choose the URLs: requests go only to addresses to which webhooks may be sent, and follow no
+ * Fetches the metadata documents of clients whose id is a URL (draft-ietf-oauth-client-id-metadata-document).
+ * Strangers choose these URLs, so requests go only to addresses that webhooks may use, and follow no
  * redirect.
  */
 @Injectable()
@@ -28,7 +28,7 @@ export class ClientDocuments {
     this.rules = new AddressRules(config.webhooks.allowedNetworks);
   }
 
-  /** Returns the document of a client; null if its URL is not valid or returns no valid document. */
+  /** Returns a client's metadata; null if the URL is not valid, or does not return a valid document. */
   async fetch(id: string): Promise<ClientMetadata | null> {
     const known = this.cache.get(id);
     if (known) return known;
@@ -38,7 +38,7 @@ export class ClientDocuments {
       .catch(() => '');
     const document = jsonOrUndefined(text);
     const { data } = clientMetadata.safeParse(document);
-    // A document that names another client would give it this client's redirect URIs.
+    // By the draft, a document must contain its own URL as the client id.
     if (!data || (document as { client_id?: unknown }).client_id !== id) return null;
     this.cache.set(id, data);
     return data;
@@ -62,7 +62,7 @@ export class ClientDocuments {
   }
 }
 
-/** Whether a client id is the URL of a document: https with a path, in its normal form. */
+/** Whether a client id is the URL of a metadata document: https, with a path, in normal form. */
 function isDocumentUrl(id: string): boolean {
   if (id.length > MAX_URL_LENGTH || !URL.canParse(id)) return false;
   const { protocol, pathname, hash, username, password, href } = new URL(id);

@@ -9,21 +9,19 @@ import { OAuthError } from './oauth-error';
 
 export interface OAuthClient {
   readonly id: string;
-  /** The name that the client chose, in printable characters. It proves nothing. */
+  /** The name that the client gave itself, in printable characters. It proves nothing about the client. */
   readonly name: string;
   readonly redirectUris: readonly string[];
 }
 
 const MAX_NAME_LENGTH = 60;
 /**
- * Maximum number of stored clients that no customer has used. A further registration removes the oldest one,
- * so that strangers cannot keep clients from registering.
+ * Maximum number of stored clients that no customer has used. Beyond it, a registration removes the oldest
+ * one, so that strangers cannot prevent registrations.
  */
 const MAX_UNUSED_CLIENTS = 10_000;
 
-/**
- * Registers and finds OAuth clients. Clients have no secrets, because customers' programs cannot keep one.
- */
+/** Registers and finds OAuth clients. Clients have no secrets: programs of customers cannot keep one. */
 @Injectable()
 export class OAuthClients {
   constructor(
@@ -79,7 +77,7 @@ export class OAuthClients {
     return client ?? null;
   }
 
-  /** Records that a customer granted a client access, so that the client is kept. */
+  /** Records that a customer has given a client consent, so that the client is kept. */
   async recordUse(id: string, manager: EntityManager): Promise<void> {
     await manager.query('UPDATE oauth_clients SET used_at = now() WHERE id = $1', [id]);
   }
@@ -92,7 +90,7 @@ export class OAuthClients {
     );
   }
 
-  /** Removes clients that no customer has used for a day, and those without a grant for a year. */
+  /** Removes unused clients after a day, and clients without a grant after a year. */
   private async removeUnused(): Promise<number> {
     const removed = await queryRows(
       this.dataSource,
@@ -112,7 +110,7 @@ function toClient(
   id: string,
   { client_name = '', redirect_uris: redirectUris }: ClientMetadata,
 ): OAuthClient {
-  // Control and direction characters could make a name look like another name.
+  // Removes control and direction characters, which could make a name look like another one.
   const name = client_name
     .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
     .trim()

@@ -4,7 +4,7 @@ import { type AuthorizationRequest, PARAMETERS } from './authorization-request';
 import type { RequestParameters } from './oauth-error';
 import { isOnLoopback } from './redirect-uri';
 
-/** Choices of how long a client's access lasts, in days. */
+/** Durations of a client's access that the customer can choose, in days. */
 export const DAYS = [1, 7, 30, 90, 365];
 const DEFAULT_DAYS = 30;
 
@@ -150,7 +150,7 @@ export const messagePage = (message: string): string =>
 /**
  * Sends a page, which can load nothing and cannot be framed.
  *
- * @param redirectUri where the form's response may redirect; browsers apply the policy to that redirect, too
+ * @param redirectUri where the response to the page's form may redirect: browsers apply the policy there, too
  */
 export function sendPage(response: Response, status: number, text: string, redirectUri?: string): void {
   const targets = redirectUri === undefined ? `'none'` : `'self' ${sourceOf(redirectUri)}`;
@@ -163,14 +163,14 @@ export function sendPage(response: Response, status: number, text: string, redir
         `frame-ancestors 'none'`,
     )
     .set('X-Frame-Options', 'DENY')
-    // A client may open this page in a popup. The client's own redirect page, shown later in the same popup,
-    // must still be able to report to the page that opened it.
+    // A client may open this page in a popup, and later show its own redirect page there. That page must
+    // still be able to reach the page that opened the popup.
     .set('Cross-Origin-Opener-Policy', 'unsafe-none')
     .type('html')
     .send(text);
 }
 
-/** Returns the source of a policy that allows a URI. Policies cannot name IPv6 addresses. */
+/** Returns the source in a content security policy that allows a URI. IPv6 addresses cannot be sources. */
 function sourceOf(redirectUri: string): string {
   const { origin, protocol, hostname } = new URL(redirectUri);
   return hostname.startsWith('[') ? protocol : origin;

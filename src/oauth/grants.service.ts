@@ -9,7 +9,7 @@ import type { AuthorizationRequest } from './authorization-request';
 import { OAuthClients } from './clients.service';
 import { OAuthError } from './oauth-error';
 
-/** Consent of a customer to a client. */
+/** A customer's consent to a client's access. */
 export interface Consent {
   readonly issuer: Pick<Caller, 'userId' | 'tokenId'>;
   readonly scopes: readonly CustomerScope[];
@@ -29,11 +29,11 @@ export interface IssuedTokens {
 const CODE_SECONDS = 60;
 const ACCESS_SECONDS = 3600;
 const DAY_MS = 86_400_000;
-/** Maximum number of a customer's valid OAuth tokens. A further consent revokes the oldest one. */
+/** Maximum number of a customer's valid OAuth tokens. Beyond it, a consent revokes the oldest token. */
 const MOST_TOKENS = 10;
-/** Maximum number of a customer's stored codes. A further consent removes the code that expires first. */
+/** Maximum number of a customer's stored codes. Beyond it, a consent removes the code that expires first. */
 const MOST_CODES = 20;
-/** Number of ended OAuth tokens that remain visible to a customer. */
+/** Number of invalid OAuth tokens that a customer still sees. */
 const MOST_ENDED = 20;
 
 interface Code {
@@ -57,8 +57,8 @@ interface Grant {
 }
 
 /**
- * Issues the tokens of OAuth. An OAuth token is a token of the customer that `/mcp` alone accepts. A refresh
- * replaces the token's text, but keeps its daily limit and its place in the customer's list.
+ * Issues OAuth tokens: tokens of customers that only `/mcp` accepts. A refresh replaces a token's text, but
+ * keeps its daily limit and its place in the customer's list.
  */
 @Injectable()
 export class OAuthGrants {
@@ -109,8 +109,8 @@ export class OAuthGrants {
   }
 
   /**
-   * Exchanges an authorization code for a token, once. A second exchange revokes the token: one of the two
-   * clients has stolen the code.
+   * Exchanges an authorization code for a token. The code works once: a second exchange revokes the token,
+   * because one of the two clients has stolen the code.
    *
    * @throws OAuthError
    */
@@ -135,7 +135,7 @@ export class OAuthGrants {
       return row.expiresAt > this.clock.now() ? this.issue(code, clientId, row, manager) : null;
     });
     const issued = await exchanged.catch((error: unknown) => {
-      // The customer's token has ended since the consent.
+      // The token with which the customer gave consent is no longer valid.
       if (error instanceof DomainError && error.kind !== 'unavailable') return null;
       throw error;
     });
@@ -162,7 +162,7 @@ export class OAuthGrants {
         scopes,
         name: clientName,
         expiresAt,
-        // Without a limit of its own, the token has its issuer's limit.
+        // Without its own limit, the token inherits its issuer's limit.
         dailyLimit: isLimitLower ? Money.parse(dailyLimit) : null,
         issuedBy: issuerId,
         origin: 'oauth',
@@ -185,8 +185,8 @@ export class OAuthGrants {
   }
 
   /**
-   * Replaces the access token and the refresh token of a grant. An earlier refresh token revokes the grant:
-   * one of the two clients has stolen a refresh token.
+   * Replaces the access token and the refresh token of a grant. A refresh token that was used before revokes
+   * the grant, because one of the two clients has stolen it.
    *
    * @throws OAuthError
    */
@@ -214,7 +214,7 @@ export class OAuthGrants {
     return issued;
   }
 
-  /** Revokes the grant of an access token or a refresh token of the client. Does nothing for other texts. */
+  /** Revokes the grant to which the client's access or refresh token belongs. Ignores any other text. */
   async revoke(text: string, clientId: string): Promise<void> {
     const caller = await this.tokens.findCaller(text);
     await inTransaction(this.dataSource, async (manager) => {
@@ -246,7 +246,7 @@ export class OAuthGrants {
     };
   }
 
-  /** Removes codes that can neither be exchanged nor show a theft. */
+  /** Removes codes that are too old to be exchanged, or to reveal a theft. */
   private async removeOldCodes(): Promise<number> {
     const removed = await queryRows(
       this.dataSource,
@@ -264,7 +264,7 @@ const familyOf = (refreshToken: string): string => refreshToken.split('.', 1)[0]
 /** Returns the PKCE challenge of a verifier (RFC 7636, method S256). */
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
 
-/** Locks the token before the grant, as the removal of ended tokens does. `$2` is the client. */
+/** Locks the token before the grant, as the removal of invalid tokens does. `$2` is the client. */
 async function lockGrant(
   manager: EntityManager,
   condition: string,

@@ -13,7 +13,7 @@ type Code =
   | 'unsupported_grant_type'
   | 'unsupported_response_type';
 
-/** An error of RFC 6749, 7591 or 8707. */
+/** An error as defined by RFC 6749, 7591 or 8707. */
 export class OAuthError extends Error {
   /** @param description text for the client's developer, in printable ASCII without quotes and backslashes */
   constructor(
@@ -25,7 +25,7 @@ export class OAuthError extends Error {
   }
 }
 
-/** Writes errors of OAuth in the form that its RFCs define. */
+/** Writes OAuth errors in the form that the RFCs define. */
 @Catch(OAuthError)
 export class OAuthErrorFilter implements ExceptionFilter<OAuthError> {
   catch({ code, description }: OAuthError, host: ArgumentsHost): void {
@@ -42,7 +42,7 @@ export type RequestParameters = ReadonlyMap<string, string>;
 /**
  * Returns the parameters of a query or a form.
  *
- * @throws OAuthError if a parameter occurs twice, because programs could read different values
+ * @throws OAuthError if a parameter occurs twice, because other programs might read the other value
  */
 export function readParameters(text: string): RequestParameters {
   const parameters = new Map<string, string>();

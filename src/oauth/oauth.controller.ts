@@ -16,10 +16,10 @@ const MAX_BODY_BYTES = 16 * 1024;
 
 const GRANT_TYPES = ['authorization_code', 'refresh_token'];
 const RESPONSE_TYPES = ['code'];
-/** Clients are public: PKCE and the rotation of refresh tokens protect them instead of a secret. */
+/** Clients are public. Instead of a secret, they have PKCE and refresh tokens that change with each use. */
 const CLIENT_AUTHENTICATION = 'none';
 
-/** Serves the routes of OAuth that programs call. Their errors have the form of the RFCs. */
+/** Serves the OAuth routes that programs call. Their errors have the form that the RFCs define. */
 @ApiExcludeController()
 @Controller()
 @UseFilters(OAuthErrorFilter)
@@ -37,7 +37,7 @@ export class OAuthController {
     this.urls = urls;
   }
 
-  /** Describes the protected resource (RFC 9728). */
+  /** Returns the metadata of the protected resource (RFC 9728). */
   @Get([RESOURCE_METADATA, `${RESOURCE_METADATA}/mcp`])
   @Public()
   describeResource(): object {
@@ -50,7 +50,7 @@ export class OAuthController {
     };
   }
 
-  /** Describes the authorization server (RFC 8414). */
+  /** Returns the metadata of the authorization server (RFC 8414). */
   @Get('.well-known/oauth-authorization-server')
   @Public()
   describeServer(): object {
@@ -114,7 +114,7 @@ export class OAuthController {
     return this.grants.exchange(required(form, 'code'), { clientId, redirectUri, verifier });
   }
 
-  /** Revokes a token (RFC 7009). The response does not show whether the token existed. */
+  /** Revokes a token (RFC 7009). The response does not reveal whether the token existed. */
   @Post('revoke')
   @HttpCode(200)
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
@@ -125,7 +125,7 @@ export class OAuthController {
   }
 }
 
-/** Reads a form of a client. @throws OAuthError */
+/** Reads a form that a client sent. @throws OAuthError */
 function readForm(request: Request): RequestParameters {
   if (request.headers.authorization !== undefined) {
     throw new OAuthError('invalid_client', 'clients have no secret: send client_id in the body');

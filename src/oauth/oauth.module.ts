@@ -7,7 +7,7 @@ import { OAuthClients } from './clients.service';
 import { OAuthGrants } from './grants.service';
 import { OAuthController } from './oauth.controller';
 
-/** Lets agents that take no header obtain tokens for `/mcp` with OAuth 2.1. */
+/** Lets agents in which no header can be configured obtain tokens for `/mcp` by OAuth 2.1. */
 @Module({
   imports: [AuthModule],
   controllers: [OAuthController, AuthorizeController],

@@ -2,24 +2,24 @@ import { LOOPBACK_HOSTS } from '../common';
 
 const MAX_LENGTH = 2000;
 
-/** Whether a client may register a URI: https, or http on the customer's own machine. */
+/** Whether a client may register a URI: https anywhere, or http on the customer's own machine. */
 export function isRedirectUri(text: string): boolean {
-  // Other characters could end the `Location` header, or a source of the page's policy.
+  // Other characters could end the `Location` header, or an expression in the page's policy.
   if (text.length > MAX_LENGTH || !/^[\x21-\x7e]+$/.test(text) || !URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);
   if (username !== '' || password !== '' || text.includes('#') || text.includes('\\')) return false;
   return protocol === 'https:' || isOnLoopback(text);
 }
 
-/** Whether a URI leads to the customer's own machine. */
+/** Whether a URI points to the customer's own machine. */
 export function isOnLoopback(text: string): boolean {
   const { protocol, hostname } = new URL(text);
   return protocol === 'http:' && LOOPBACK_HOSTS.has(hostname);
 }
 
 /**
- * Whether a client registered a URI. It must be the same text, except for the port on loopback, which
- * programs choose when they start (RFC 8252, 7.3).
+ * Whether a client registered a URI. The texts must be equal, except for the port of a loopback address,
+ * which programs choose at startup (RFC 8252, 7.3).
  */
 export const isRegistered = (registered: readonly string[], given: string): boolean =>
   isRedirectUri(given) &&
@@ -30,7 +30,7 @@ export const isRegistered = (registered: readonly string[], given: string): bool
 
 const withoutPort = (uri: string): string => uri.replace(/^(http:\/\/(?:\[::1\]|[^/:?]+)):\d*/i, '$1');
 
-/** Returns a redirect URI with further parameters. Its own text stays as it is. */
+/** Adds parameters to a redirect URI, whose own text stays unchanged. */
 export function withParameters(
   uri: string,
   parameters: Readonly<Record<string, string | undefined>>,

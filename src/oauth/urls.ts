@@ -2,13 +2,13 @@ import type { AppConfig } from '../config';
 import { grantableScopes } from './agent-scopes';
 
 export interface OAuthUrls {
-  /** Identifier of the authorization server, which is the origin of the service. */
+  /** Identifier of the authorization server: the origin of the service. */
   readonly issuer: string;
-  /** Identifier of the protected resource, which is the only audience of the tokens. */
+  /** Identifier of the protected resource, the only audience of the tokens. */
   readonly resource: string;
 }
 
-/** Returns the URLs of OAuth; null if the operator did not enable it. */
+/** Returns the OAuth URLs; null if the operator did not enable OAuth. */
 export function oauthUrls({ agents, server: { publicUrl } }: AppConfig): OAuthUrls | null {
   if (agents.oauth === 'off' || publicUrl === undefined) return null;
   return { issuer: publicUrl, resource: `${publicUrl}/mcp` };
@@ -17,8 +17,8 @@ export function oauthUrls({ agents, server: { publicUrl } }: AppConfig): OAuthUr
 export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
 
 /**
- * Returns the parameters by which a 401 of the resource leads clients to the authorization server (RFC 9728);
- * null without OAuth.
+ * Returns the parameters of a resource's 401 that lead clients to the authorization server (RFC 9728); null
+ * without OAuth.
  */
 export function challengeParameters(config: AppConfig): string | null {
   const urls = oauthUrls(config);

@@ -4,12 +4,12 @@ import { queryRows } from '../../database';
 import type { LeasedRun } from '../../jobs';
 import { SALES_COLUMNS, sumsByDay } from './sales-sums';
 
-/** Number of days rolled up at a time. A week takes 0.05 s at a million orders a year. */
+/** Number of days to roll up at a time. At a million orders a year, a week takes 0.05 s. */
 const DAYS_AT_ONCE = 7;
-/** Minutes after which a day's sales are final, longer than any transaction dated to the day. */
+/** Minutes after which a day's sales are final, longer than any transaction that is dated to the day. */
 const SETTLED_AFTER_MINUTES = 15;
 
-/** Rolls up the sales of each day once, when they are final. The first run catches up. */
+/** Rolls up the sales of each day once, when they are final. The first run covers all earlier days. */
 @Injectable()
 export class SalesRollupService {
   private readonly logger = new Logger(SalesRollupService.name);
@@ -29,7 +29,7 @@ export class SalesRollupService {
     return { days };
   }
 
-  /** Sets the start of the roll-up to a day before the first sale: an earlier sale may be committed later. */
+  /** Sets the start to a day before the first sale, because an earlier sale may be committed later. */
   private async setStart(): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -41,7 +41,7 @@ export class SalesRollupService {
     );
   }
 
-  /** @returns the number of days; 0 if another replica was faster, null if no days are left */
+  /** @returns the number of rolled-up days; 0 if another replica was faster, null if no days are left */
   private async rollUpSlice(): Promise<number | null> {
     const [slice] = await queryRows<{ from: string; to: string; days: number }>(
       this.dataSource,

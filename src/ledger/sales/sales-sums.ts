@@ -2,10 +2,10 @@ export const SALES_COLUMNS =
   'day, country, version, purchases, prolongations, proxies, sales, refunds, refunds_by_rule, cost';
 
 /**
- * Returns a query for sales and refunds by day (UTC), country and version. An order counts on the day when it
- * was closed, a refund on the day when it was made.
- * @param from SQL for the first day, as a parameter or a subquery, so that the indexes are used
- * @param to SQL for the day after the last, in the same form
+ * Returns a query for sales and refunds by day (UTC), country and version. An order counts on the day on
+ * which it was closed, a refund on the day on which it was made.
+ * @param from SQL for the first day: a parameter or a subquery, so that the indexes are used
+ * @param to SQL for the day after the last, likewise
  */
 export const sumsByDay = (from: string, to: string): string => `
   SELECT day, country, version, count(*) FILTER (WHERE kind = 'purchase') AS purchases,

@@ -13,7 +13,7 @@ export interface SalesQuery {
   readonly from: string;
   /** Last day in UTC, inclusive. */
   readonly to: string;
-  /** Dimensions of the rows, at least one. */
+  /** Dimensions by which to group the rows, at least one. */
   readonly by: readonly SalesDimension[];
 }
 
@@ -30,7 +30,7 @@ export class SalesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns the sales of a period. Reads rolled-up and later days in one statement, so that a concurrent
+   * Returns the sales of a period. Reads rolled-up days and later days in one statement, so that a concurrent
    * roll-up cannot change the sums.
    * @param page.after dimensions of the previous page's last row, in the order of SALES_DIMENSIONS
    * @param page.limit maximum number of rows; all rows if omitted
@@ -87,11 +87,11 @@ const selectDimension = (name: SalesDimension, keys: readonly SalesDimension[]):
   return name === 'day' ? `to_char(day, 'YYYY-MM-DD') AS day` : name;
 };
 
-/** Returns whether the values can belong to a row with these dimensions. */
+/** Returns whether a row with these dimensions can have these values. */
 const isCursor = (values: readonly string[], keys: readonly SalesDimension[]): boolean =>
   values.length === keys.length && (keys[0] !== 'day' || /^\d{4}-\d\d-\d\d$/.test(values[0] ?? ''));
 
-/** Returns the SQL condition that a row comes after the row whose keys are the parameters from $4 on. */
+/** Returns an SQL condition: whether a row comes after the row whose keys are the parameters from $4 on. */
 const isAfter = (keys: readonly SalesDimension[]): string => {
   const alternatives = keys.map((key, n) => {
     const equal = keys.slice(0, n).map((earlier, index) => `${earlier} = $${4 + index}`);

@@ -9,13 +9,13 @@ const run = promisify(execFile);
 const ROOT_UID = 0;
 const SERVER_USER = 'postgres';
 const UNPRIVILEGED_USER = 'nobody';
-/** Search path of the account tools in sbin, which not every user's PATH contains. */
+/** Where to find account tools such as useradd: not every user's PATH contains sbin. */
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Bit of a directory's mode that lets a user enter it. */
+/** Bit of a directory's mode that allows a user to enter the directory. */
 const ENTER = 1;
 
-/** User of the operating system that owns the server's processes and files. */
+/** The operating system's user that owns the server's processes and files. */
 export interface ServerAccount {
   readonly uid: number;
   readonly gid: number;
@@ -24,8 +24,8 @@ export interface ServerAccount {
 }
 
 /**
- * Returns the user that PostgreSQL runs as, usually the current one. PostgreSQL refuses to run as root: it
- * then runs as the data's owner, or as the user `postgres`, which is created if missing.
+ * Returns the user that runs PostgreSQL, usually the current one. PostgreSQL refuses to run as root; it then
+ * runs as the data's owner, or as the user `postgres`, which is created if missing.
  * @param data the existing data, if any
  * @throws Error if this user cannot use the data
  */
@@ -58,12 +58,12 @@ export async function getServerAccount(
   return { uid: data.owner.uid, gid: data.owner.gid, isSelf: false };
 }
 
-/** Returns options that make a child process run as that user. */
+/** Returns options that make a child process run as the server's user. */
 export function runAs(account: ServerAccount): { uid?: number; gid?: number } {
   return account.isSelf ? {} : { uid: account.uid, gid: account.gid };
 }
 
-/** Whether the user can enter the directory, according to its mode bits and its parents'. */
+/** Whether the user can enter the directory, according to the modes of the directory and all its parents. */
 export async function canEnter(account: ServerAccount, directory: string): Promise<boolean> {
   for (let path = await realpath(directory); ; path = dirname(path)) {
     if (!(await mayEnter(account, path))) return false;
@@ -71,7 +71,7 @@ export async function canEnter(account: ServerAccount, directory: string): Promi
   }
 }
 
-/** Whether the directory itself lets the user enter it. */
+/** Whether the directory's own mode allows the user to enter it. */
 export async function mayEnter(account: ServerAccount, path: string): Promise<boolean> {
   if (account.isSelf) {
     return access(path, constants.X_OK).then(
@@ -79,7 +79,7 @@ export async function mayEnter(account: ServerAccount, path: string): Promise<bo
       () => false,
     );
   }
-  // access() would always succeed here, because this process is root.
+  // Check the mode instead of calling access(), which always succeeds because this process is root.
   const entry = await stat(path);
   const shift = entry.uid === account.uid ? 6 : entry.gid === account.gid ? 3 : 0;
   return ((entry.mode >> shift) & ENTER) !== 0;
@@ -94,7 +94,7 @@ async function getUnprivilegedUser(onNote: (line: string) => void): Promise<{ ui
     await runSystemTool('useradd', ['--system', '--gid', SERVER_USER, ...home, SERVER_USER]);
     onNote(`Created the system user ${SERVER_USER}, because PostgreSQL does not run as root.`);
   } catch {
-    // The tools are missing, or another start was faster. The user may exist now.
+    // Either the tools are missing, or another start has just created the user.
   }
   const user = (await findUser(SERVER_USER)) ?? (await findUser(UNPRIVILEGED_USER));
   if (user === null) {

@@ -8,13 +8,13 @@ const NAME = 'postgresql';
 
 /**
  * Puts PostgreSQL's bin, lib and share into the cluster's directory, as hard links or, on another disk, as
- * copies. A server loads libraries when it needs them, and `npm ci` deletes node_modules.
+ * copies. A server still loads libraries while it runs, when `npm ci` may have deleted node_modules.
  */
 export async function getBinaries(directory: string, account: ServerAccount): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();
   const place = join(directory, `${NAME}-${version}-${platform}`);
   if (await exists(place)) return place;
-  // Root writes nothing below a directory that the server's user can change.
+  // Root must not write below a directory that the server's user can change.
   const staged = await createStagingDirectory(account.isSelf ? directory : dirname(directory), NAME);
   await linkTree(native, staged);
   for (const { source, target } of await readSymbolicLinks(native)) {
@@ -24,7 +24,7 @@ export async function getBinaries(directory: string, account: ServerAccount): Pr
   return place;
 }
 
-/** Returns a path of `initdb` that needs no quotes: `initdb` passes its own path to a shell unquoted. */
+/** Returns a path of `initdb` without special characters: `initdb` passes its path to a shell unquoted. */
 export async function getInitdb(binaries: string): Promise<string> {
   const parent = /["$`\\]/.test(binaries) ? (await getPlatformPackage()).native : binaries;
   return join(parent, 'bin', 'initdb');
@@ -46,8 +46,8 @@ async function getPlatformPackage(): Promise<{ platform: string; version: string
 }
 
 /**
- * Links a tree of files, without its symbolic links. Gives every user access, because an installation may
- * have lost the files' modes.
+ * Links the files of a tree, but not its symbolic links. Lets every user read them, because an installation
+ * may have lost the files' modes.
  */
 async function linkTree(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
@@ -65,7 +65,7 @@ async function linkFile(source: string, target: string, mode: number): Promise<v
     await link(source, target);
     await chmod(target, mode);
   } catch {
-    // The file is on another disk, or belongs to another user.
+    // The file is on another disk, or belongs to another user, so copy it.
     await rm(target, { force: true });
     await copyFile(source, target);
     await chmod(target, mode);
@@ -73,7 +73,7 @@ async function linkFile(source: string, target: string, mode: number): Promise<v
 }
 
 /**
- * Reads the symbolic links that npm cannot pack. `target` is the path at which to create the link, `source`
+ * Lists the symbolic links, which npm cannot pack. `target` is the path at which to create a link, `source`
  * the path that it points to. Both start with `native/`.
  */
 async function readSymbolicLinks(native: string): Promise<{ source: string; target: string }[]> {

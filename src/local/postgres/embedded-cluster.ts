@@ -26,37 +26,37 @@ const run = promisify(execFile);
 
 export const SUPERUSER = 'postgres';
 
-/** Directory for a database that the server's user could not reach in its proper place. */
+/** Directory for a database whose normal directory the server's user could not enter. */
 const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
 
-/** Environment of child processes, without anything that could point PostgreSQL elsewhere. */
+/** Environment of child processes, without variables that could point PostgreSQL elsewhere. */
 export const CHILD_ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** Database cluster on disk with everything required to run a server on it. */
+/** A database cluster on disk, with everything required to run a server on it. */
 export interface Cluster {
-  /** Directory with the data, the password file, the server's log and PostgreSQL itself. */
+  /** Directory that contains the data, the password file, the server's log and PostgreSQL itself. */
   readonly directory: string;
   readonly dataDirectory: string;
   readonly logFile: string;
-  /** Directory with PostgreSQL's bin, lib and share. */
+  /** Directory that contains PostgreSQL's bin, lib and share. */
   readonly binaries: string;
   readonly account: ServerAccount;
   /** Superuser's password. */
   readonly password: string;
-  /** Receives single lines for the user. */
+  /** Receives notes, each one line, to show to the user. */
   readonly onNote: (line: string) => void;
 }
 
 export const SERVICE_ROLE = 'proxy_rental_service';
 
-/** Derives the service role's password one-way from the superuser's. */
+/** Derives the service role's password from the superuser's, in one direction only. */
 export const servicePassword = ({ password }: Cluster): string =>
   createHmac('sha256', password).update(SERVICE_ROLE).digest('base64url');
 
 /**
- * Returns a data directory's cluster, and creates it if missing. Any number of processes may call this at
- * once. The cluster is in `<dataDir>/postgres` or, if the server's user cannot enter that, elsewhere with a
- * symbolic link.
+ * Returns a data directory's cluster, which it creates if missing. Any number of processes may call this at
+ * the same time. The cluster is in `<dataDir>/postgres` or, if the server's user cannot enter that directory,
+ * elsewhere, behind a symbolic link.
  */
 export async function getCluster(dataDir: string, onNote: (line: string) => void): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true });
@@ -117,7 +117,7 @@ async function createCluster({
     return;
   }
   await mkdir(SHARED_DIRECTORY, { recursive: true });
-  // Sets the mode regardless of the umask.
+  // Set the mode explicitly, because the umask applies to mkdir.
   await chmod(SHARED_DIRECTORY, 0o755);
   const elsewhere = await mkdtemp(join(SHARED_DIRECTORY, 'data-'));
   await initialise(elsewhere, account);
@@ -138,7 +138,7 @@ async function initialise(directory: string, account: ServerAccount): Promise<vo
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // The built-in locale does not depend on the system's locales.
+    // The provider is built in, so no locale of the system is needed.
     '--locale=C',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
@@ -153,7 +153,7 @@ async function initialise(directory: string, account: ServerAccount): Promise<vo
   }
 }
 
-/** Joins the last lines that initdb wrote. */
+/** Joins the last lines of initdb's output. */
 function describeFailure(error: unknown): string {
   const said = typeof error === 'object' && error !== null && 'stderr' in error ? String(error.stderr) : '';
   const lines = said.split('\n').filter((line) => line.trim() !== '');
@@ -165,7 +165,7 @@ const CURES: readonly (readonly [text: string, cure: string])[] = [
   ['could not resize shared memory segment', 'mount a larger /dev/shm'],
 ];
 
-/** Returns a sentence on how to fix a failure, or an empty text. */
+/** Returns a sentence about how to fix a failure; empty if there is no advice. */
 export function remedyFor(said: string): string {
   const cure = CURES.find(([text]) => said.includes(text))?.[1];
   return cure === undefined ? '' : ` Set DATABASE_URL, or ${cure}.`;

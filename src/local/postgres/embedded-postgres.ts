@@ -28,12 +28,12 @@ const USE_LOCK = 20_631_004;
 
 const USE_APPLICATION = 'embedded-postgres-use';
 const DATABASE = 'proxy_rental';
-/** Database in which the lock is taken: each database has its own advisory locks. */
+/** Database in which the lock is taken, because each database has its own advisory locks. */
 const MAINTENANCE_DATABASE = 'postgres';
 
 const JOIN_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Maximum time until closed sessions have disappeared. */
+/** Maximum wait for closed sessions to disappear. */
 const SESSIONS_END_MS = 2000;
 const RETRY_MS = 50;
 const POLL_MS = 20;
@@ -44,20 +44,20 @@ const DUPLICATE_DATABASE = '42P04';
 const UNIQUE_VIOLATION = '23505';
 
 export interface EmbeddedPostgres extends DatabaseAddress {
-  /** URL of the service's database, for the service's role, with its password. */
+  /** URL of the service's database, with the service's role and its password. */
   readonly url: string;
-  /** URL for the superuser, who owns the tables. */
+  /** URL with the superuser, who owns the tables. */
   readonly ownerUrl: string;
-  /** Rejects when the server has ended and does not start again on its port. Never resolves. */
+  /** Rejects if the server has ended and cannot be restarted on its port. Never resolves. */
   readonly lost: Promise<never>;
-  /** Stops using the server. The last user stops the server and waits until it has ended. */
+  /** Stops using the server. The last user also stops the server, and waits until it has ended. */
   release(): Promise<void>;
 }
 
 /**
  * Acquires a data directory's PostgreSQL until it is released.
- * @param options.joinTimeoutMs how long a server that is not starting may refuse connections
- * @param options.onNote receives single lines for the user: problems, and where data outside `dataDir` is
+ * @param options.joinTimeoutMs how long a server that is not starting up may refuse connections
+ * @param options.onNote receives notes, each one line, for the user: problems, and data outside `dataDir`
  * @throws Error with one line for the user, without secrets
  */
 export async function acquireEmbeddedPostgres({
@@ -89,7 +89,7 @@ export async function acquireEmbeddedPostgres({
     };
     follow();
   });
-  // Commands do not await it, so its rejection must not count as unhandled.
+  // Commands do not await `lost`, so its rejection must not count as unhandled.
   lost.catch(() => undefined);
   return {
     url: serviceUrl(cluster, port),
@@ -103,7 +103,7 @@ const serviceUrl = (cluster: Cluster, port: number): string =>
   `postgres://${SERVICE_ROLE}:${servicePassword(cluster)}@${LOOPBACK}:${port}/${DATABASE}`;
 
 /**
- * Finds or starts the server, shares the lock, and creates the database and the service's role.
+ * Finds or starts the server, takes a share of the lock, and creates the database and the service's role.
  *
  * @param usedPort the port in the URLs that this process already uses
  */
@@ -132,9 +132,9 @@ async function join(
           cause: error,
         });
       }
-      // The server is starting or stopping. The next attempt finds it ready or gone.
+      // The server is starting or stopping. At the next attempt, it may be ready or gone.
       reason = messageOf(error);
-      // A starting server may replay a long log.
+      // Keep waiting for a starting server, which may have a long log to replay.
       const isStarting = isErrorWithCode(error, CANNOT_CONNECT_NOW) && !reason.includes('shutting down');
       if (isStarting) sinceMs = performance.now();
     }
@@ -153,7 +153,7 @@ async function connect(cluster: Cluster, port: number): Promise<Client> {
     application_name: USE_APPLICATION,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // The 'end' event reports a lost connection. Without this listener the error would end the process.
+  // Without this listener, the error would end the process. The 'end' event reports a lost connection, too.
   lock.on('error', () => undefined);
   try {
     await lock.connect();
@@ -173,7 +173,7 @@ async function ensureDatabase(client: Client): Promise<void> {
   try {
     await client.query(`CREATE DATABASE ${DATABASE}`);
   } catch (error) {
-    // Another process created the database at the same time.
+    // Accept that another process has just created the database.
     if (![DUPLICATE_DATABASE, UNIQUE_VIOLATION].some((code) => isErrorWithCode(error, code))) throw error;
   }
 }
@@ -182,7 +182,7 @@ async function release(cluster: Cluster, lock: Client): Promise<void> {
   try {
     await leave(cluster, lock);
   } catch {
-    // The connection was lost. A server that still runs must be stopped if it has no other users.
+    // The connection was lost. If the server still runs and has no other users, it must be stopped.
     if ((await findServer(cluster)) === null) return;
     const { lock: anew } = await join(cluster, JOIN_TIMEOUT_MS);
     await leave(cluster, anew);
@@ -190,10 +190,9 @@ async function release(cluster: Cluster, lock: Client): Promise<void> {
 }
 
 /**
- * Releases the shared lock, and stops the server if it has no other users. The shared lock is released first:
- * otherwise two processes that leave at once would each prevent the other from being the last. A process that
- * arrives during the exclusive lock waits, loses the connection when the server stops, and starts the server
- * again.
+ * Releases the shared lock, and stops the server if it has no other users. Releasing comes first: otherwise
+ * two processes that leave at once would each keep the other from being the last. A process that arrives
+ * while the lock is exclusive waits, loses its connection when the server stops, and restarts the server.
  */
 async function leave(cluster: Cluster, lock: Client): Promise<void> {
   try {
@@ -208,8 +207,8 @@ async function leave(cluster: Cluster, lock: Client): Promise<void> {
 }
 
 /**
- * Whether another process uses the server, even one that has lost its lock with its connection and not yet
- * joined again.
+ * Whether another process uses the server. Includes a process that lost its connection, and thus its lock,
+ * and has not joined again yet.
  */
 async function hasOtherUsers(lock: Client): Promise<boolean> {
   const sinceMs = performance.now();

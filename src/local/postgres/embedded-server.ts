@@ -15,14 +15,14 @@ const run = promisify(execFile);
 const STOP_TIMEOUT_SECONDS = 60;
 const POLL_MS = 20;
 const LOG_LINES_IN_ERROR = 5;
-/** Time after which an unreadable postmaster.pid can be removed: a running server would have ended. */
+/** Age from which an unreadable postmaster.pid may be removed: a running server would have ended by then. */
 const UNREADABLE_MS = 60_000;
-/** Time after which the user learns that PostgreSQL is still replaying its log. */
+/** Time after which to report to the user that PostgreSQL is still replaying its log. */
 const REPLAY_NOTE_MS = 10_000;
 
 export const LOOPBACK = '127.0.0.1';
 
-/** Names and values as in postgresql.conf. */
+/** Settings with names and values as in postgresql.conf. */
 export type ServerSettings = Readonly<Record<string, string>>;
 
 const SETTINGS: ServerSettings = {
@@ -30,37 +30,35 @@ const SETTINGS: ServerSettings = {
   unix_socket_directories: '',
   max_connections: '200',
   log_checkpoints: 'off',
-  // Details and statements can contain rows with customers' passwords.
+  // Error details and statements can contain customers' passwords.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
 };
 
-/**
- * Messages of a failed start that is retried: another start was faster, or the last server is still stopping.
- */
+/** Messages of a failed start that is retried: another start was faster, or a server is still stopping. */
 const TRANSIENT = [
   'lock file "postmaster.pid" already exists',
   'pre-existing shared memory block',
   'Address already in use',
 ];
 
-/** Server process, which may still be starting or already be stopping. */
+/** The server's process. The server may still be starting, or already be stopping. */
 export interface ServerProcess {
   readonly pid: number;
   readonly port: number;
 }
 
-/** Finds the server in postmaster.pid, if it really runs. */
+/** Returns the server in postmaster.pid if it is really running, and otherwise null. */
 export async function findServer(cluster: Cluster): Promise<ServerProcess | null> {
   const recorded = await readPidFile(cluster);
   return recorded !== null && (await isServer(cluster, recorded.pid)) ? recorded : null;
 }
 
 /**
- * Starts a server, on a killed one's port if that is free, because others may still use that address. `pg_ctl
- * start` would pass the paths to a shell without quoting their `$` and `"`.
- * @returns null once the server accepts connections; otherwise why another attempt may succeed: the caller
- * then finds the server, or starts it again
+ * Starts a server, if possible on the port of a killed one, whose address others may still use. Does not use
+ * `pg_ctl start`, which would pass the paths to a shell without quoting their `$` and `"`.
+ * @returns null once the server accepts connections; otherwise why it did not start: another attempt may then
+ * find a server, or start one
  */
 export async function startServer(
   cluster: Cluster,
@@ -107,7 +105,7 @@ export async function startServer(
   }
 }
 
-/** Stops the server, which rolls back open transactions, writes the data and ends. */
+/** Stops the server, which rolls back open transactions and writes its data. */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const parameters = ['stop', '-D', cluster.dataDirectory, '-m', 'fast', '-t', String(STOP_TIMEOUT_SECONDS)];
   try {
@@ -119,7 +117,7 @@ export async function stopServer(cluster: Cluster): Promise<void> {
   }
 }
 
-/** Waits until the server is ready or has ended. @returns null if ready, otherwise how it ended */
+/** Waits until the server is ready or has ended. @returns null if it is ready, otherwise how it ended */
 async function settle(server: ChildProcess, cluster: Cluster): Promise<string | null> {
   const end = new AbortController();
   server.once('error', (error) => end.abort(error.message));
@@ -141,7 +139,7 @@ async function settle(server: ChildProcess, cluster: Cluster): Promise<string | 
 
 const pidFileOf = (cluster: Cluster): string => join(cluster.dataDirectory, 'postmaster.pid');
 
-/** Reads postmaster.pid. Returns null if the file does not exist, or names no process. */
+/** Reads postmaster.pid. Returns null if the file is missing, or contains no process id and port. */
 async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady: boolean }) | null> {
   let text: string;
   try {
@@ -156,10 +154,10 @@ async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady
 }
 
 /**
- * Removes an unreadable postmaster.pid: a power cut can leave one that is empty or full of NULs, with which
- * PostgreSQL does not start. The file must not have changed for a minute, and no process, such as a server's
- * orphan, may work in the data directory. The lock prevents a second start from removing the file of the
- * first one's server.
+ * Removes an unreadable postmaster.pid, with which PostgreSQL does not start: after a power cut, the file can
+ * be empty or full of NULs. It must not have changed for a minute, and no process, such as a server's orphan,
+ * may be using the data. A lock keeps a second start from removing the file that the first one's server has
+ * written.
  * @returns why the file cannot be removed yet; null if it was removed or is readable
  */
 async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null> {
@@ -189,8 +187,8 @@ async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null>
 }
 
 /**
- * Whether the process is this cluster's server. After a crash, and in a copy of the data, postmaster.pid may
- * name another process.
+ * Whether the process is this cluster's server. After a crash, or in a copy of the data, postmaster.pid may
+ * contain the id of another process.
  */
 async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   if (process.platform === 'linux') {
@@ -206,8 +204,8 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
 }
 
 /**
- * Whether the process works in the data directory, which can have several paths. Undefined outside Linux, or
- * if the system does not say: root in a container may not look into other users' processes.
+ * Whether the process runs in the data directory, which can have several paths. Undefined outside of Linux,
+ * or if the system does not reveal it: root in a container may not inspect other users' processes.
  */
 async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean | undefined> {
   const data = await stat(cluster.dataDirectory);
@@ -219,7 +217,7 @@ async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean 
   }
 }
 
-/** Whether the process may use the data: it works there, or runs as the server's user in an unknown place. */
+/** Whether the process may use the data: it runs there, or somewhere unknown as the server's user. */
 async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
   const isOfServersUser = async (): Promise<boolean> =>
     (await stat(`/proc/${pid}`).catch(() => null))?.uid === cluster.account.uid;
@@ -227,9 +225,9 @@ async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
 }
 
 /**
- * Makes PostgreSQL ignore another program's process in postmaster.pid. PostgreSQL does not start while that
- * process lives, unless this variable contains its id (as with pg_ctl). PostgreSQL itself takes the file
- * over, so that only one of two starts succeeds.
+ * Makes PostgreSQL ignore that the id in postmaster.pid belongs to another program. While that process lives,
+ * PostgreSQL starts only if this variable contains its id (as pg_ctl does it). PostgreSQL itself takes the
+ * file over, so that only one of two starts succeeds.
  */
 async function disownRecordedPid(cluster: Cluster): Promise<Record<string, string>> {
   const recorded = await readPidFile(cluster);
@@ -237,7 +235,7 @@ async function disownRecordedPid(cluster: Cluster): Promise<Record<string, strin
   return isOther ? { PG_GRANDPARENT_PID: String(recorded.pid) } : {};
 }
 
-/** Chooses a free port. @param preferred chosen if free */
+/** Returns a free port. @param preferred returned if it is free */
 async function choosePort(preferred = 0): Promise<number> {
   const listener = createServer().listen(preferred, LOOPBACK);
   try {
@@ -251,7 +249,7 @@ async function choosePort(preferred = 0): Promise<number> {
   }
 }
 
-/** Opens the log without following links, because the server's user owns the directory. */
+/** Opens the log, but not through a link: the server's user owns the directory and could have planted one. */
 async function openLog(cluster: Cluster): Promise<FileHandle> {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const log = await open(cluster.logFile, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);

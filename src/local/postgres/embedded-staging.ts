@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { isAlive, isErrorWithCode } from '../system';
 
 /**
- * Creates a directory for content that must appear completely or not at all. Removes directories that killed
- * processes left under the same name.
+ * Creates a temporary directory for content that must appear completely or not at all. Removes what killed
+ * processes have left under the same name.
  */
 export async function createStagingDirectory(parent: string, name: string): Promise<string> {
   const prefix = `.${name}.`;
@@ -20,12 +20,12 @@ export async function createStagingDirectory(parent: string, name: string): Prom
   return directory;
 }
 
-/** Moves the directory to its final place, or removes it if another process was first. */
+/** Moves the directory to its final place, or removes it if another process was faster. */
 export async function publish(directory: string, place: string): Promise<void> {
   await unlessTaken(rename(directory, place), directory);
 }
 
-/** Awaits the publication. If the name is taken, removes the prepared directory. */
+/** Awaits the publication of a directory. If its place is taken, removes the directory. */
 export async function unlessTaken(publication: Promise<void>, directory: string): Promise<void> {
   try {
     await publication;
