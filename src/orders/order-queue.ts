@@ -32,7 +32,7 @@ export const isEndUnreadSql = (longestReadingSeconds: string): string => `(kind 
                     AND end_read_at <= now() - make_interval(secs => ${longestReadingSeconds})
                  OR date_end_before IS NOT NULL AND end_read_at <= now() - ${AN_END_COUNTS_FOR}))`;
 
-/** Milliseconds that a reserved order may still wait; null in another state. */
+/** Milliseconds that a reserved order may still wait; null in any other state. */
 export const QUEUE_LEFT_MS = `CASE state WHEN 'reserved' THEN
                 extract(epoch FROM queued_until - now())::double precision * 1000 - ${QUEUE_SLACK_MS} END`;
 

@@ -65,7 +65,7 @@ export const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[sta
 /** States in which the order's money is held. */
 export const OPEN_STATES: readonly OpenState[] = ORDER_STATES.filter(isOpen);
 
-/** State that customers see for each state, as in the database's `public_state()`. */
+/** State that customers see for each stored state, as in the database's `public_state()`. */
 const PUBLIC_STATES = {
   reserved: 'open',
   submitting: 'open',

@@ -58,7 +58,7 @@ export class RequestWrittenOff extends domainError(
   refusedAs('request-written-off'),
 ) {}
 
-/** `Retry-After` of an order that is being confirmed. The first searches come quickly. */
+/** `Retry-After` of an order that is being confirmed. Short, because the first searches follow soon. */
 const RETRY_AFTER_SECONDS = 5;
 
 /**

@@ -26,8 +26,8 @@ export type OrderRefusal =
   | 'daily-limit';
 
 /**
- * Outcome of placing an order. After a `StatementOutcomeUnknown` the order may have been placed, or may be
- * later; after any other error it was not placed.
+ * Outcome of placing an order. After a `StatementOutcomeUnknown` the order may have been placed, or may still
+ * be placed; after any other error it was not placed.
  */
 export type Placement =
   | { readonly outcome: 'placed'; readonly id: number }
@@ -40,7 +40,7 @@ type PlacedRow = { readonly position: number } & (
 );
 
 export interface RenewalOrder extends NewOrder {
-  /** Id in `renewals`. The order is placed only if the renewal's `date_end_before` is still the expiry. */
+  /** Id in `renewals`. The order is placed only if `date_end_before` is still the rental's expiry. */
   readonly renewalId: number;
   /** Rule that decided the renewal. The order is not placed if another rule now applies. */
   readonly ruleId: number;

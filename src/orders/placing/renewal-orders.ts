@@ -73,7 +73,7 @@ export class RenewalCapacity {
     return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
   }
 
-  /** Takes capacity for one more order. @returns false if there is none */
+  /** Takes capacity for one more order. @returns false if none is left */
   take({ isConfirmed, purchaseReference, quote }: WantedRenewal): boolean {
     const isListed = isConfirmed || this.toList.has(purchaseReference);
     if (!isListed && this.toList.size >= PURCHASES_TO_LIST) return false;

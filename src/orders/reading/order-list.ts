@@ -13,7 +13,7 @@ export const LISTED_COLUMNS = `id, kind, state, country, version, period, count,
 
 /**
  * Maximum time that a statement can have waited for an account's lock. A user's orders get their ids one
- * after the other under that lock, but are dated by their statement's start.
+ * after the other under that lock, but their `created_at` is the statement's start.
  */
 const LONGEST_WAIT = `interval '1 minute'`;
 

@@ -23,7 +23,7 @@ export interface StoredEnd {
   readonly outcome: 'queued' | 'possibly-bought' | 'not-needed';
 }
 
-/** Claims prolongations whose current expiry must be read first, each for one replica. */
+/** Claims prolongations whose rental's current expiry must be read first, each for one replica. */
 @Injectable()
 export class EndReadClaims {
   constructor(
@@ -43,7 +43,7 @@ export class EndReadClaims {
     return purchases;
   }
 
-  /** Returns how many proxies the last complete sweep listed; `null` before the first. */
+  /** Returns how many proxies the last complete sweep listed; `null` before the first sweep. */
   async lastListedCount(): Promise<number | null> {
     const [last] = await queryRows<{ listed: number }>(
       this.dataSource,
@@ -53,10 +53,10 @@ export class EndReadClaims {
   }
 
   /**
-   * Claims the expiries to read from one listing: those of one purchase, for the user who was served longest
-   * ago; or all. Other replicas may claim them only after this replica's time for reading is over, even if
-   * the replica dies. The orders' time limits are extended: after the reading, they may wait in the queue as
-   * long as any other order.
+   * Claims the expiries to read from one listing: either those of one purchase of the user who was served
+   * longest ago, or all. Other replicas may claim them only after this replica's time for reading is over,
+   * even if the replica dies. The orders' time limits are extended: after the reading, they may wait in the
+   * queue as long as any other order.
    */
   claim(what: 'a purchase' | 'everything'): Promise<EndToRead[]> {
     return preparedRows<EndToRead>(

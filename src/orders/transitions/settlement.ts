@@ -49,7 +49,7 @@ export class Settlement {
    * @param only members that receive something; if omitted, all open ones
    * @param call recorded in the same transaction
    * @returns the closed orders
-   * @throws QueryFailedError by `proxies_provider_proxy_id_key` if a proxy belongs to another batch's order
+   * @throws QueryFailedError (`proxies_provider_proxy_id_key`) if a proxy belongs to another batch's order
    */
   async deliverPurchases(
     batchId: number,
