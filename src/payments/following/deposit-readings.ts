@@ -49,7 +49,7 @@ export class DepositReadings {
       else if (deposit.ageSeconds < CREATED_FOR_SECONDS) await this.following.create(deposit);
       else await this.records.expireUnseen(deposit.depositId);
     } catch (error) {
-      // The call has counted the error, and the next reading is already scheduled.
+      // The error is already counted, and the next reading is already scheduled.
       if (!(error instanceof PaymentError)) throw error;
     }
   }

@@ -11,7 +11,7 @@ import {
 import { SHOWN_STATE } from './deposit-records';
 import { roublesOf } from './payment-records';
 
-/** Refund whose request to the provider, or lookup there, is due. */
+/** Refund for which a request to the provider, or a lookup there, is due. */
 export interface DueDepositRefund extends NewRefund {
   /** Whether an earlier call may have made the refund. */
   readonly mayBeMade: boolean;
