@@ -186,7 +186,7 @@ export class RatePermits {
     }
   }
 
-  /** Removes this replica's demand, so that calls that have given up do not delay calls of other replicas. */
+  /** Removes this replica's stored demand, so that calls that gave up do not delay other replicas' calls. */
   private async withdrawDemand(): Promise<void> {
     this.announced = Infinity;
     await this.tryToUpdate('DELETE FROM permit_demand WHERE provider = $1 AND holder = $2', [
@@ -218,7 +218,7 @@ export class RatePermits {
     else await giveBack();
   }
 
-  /** Takes a call of the permit's priority, otherwise one of the highest waiting priority. */
+  /** Takes a call of the permit's priority or, if none waits, of the highest waiting priority. */
   private takeNext(granted: CallPriority | undefined): Grant | undefined {
     const queues = CALL_PRIORITIES.map((priority) => this.waiting[priority]);
     const queue = granted && this.waiting[granted].length > 0 ? this.waiting[granted] : undefined;

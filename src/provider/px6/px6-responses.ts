@@ -76,7 +76,7 @@ const identifier = field(readIdentifier);
 /** An id for information only, omitted if unreadable. */
 const informalId = z.transform(readIdentifier).optional();
 
-/** Prices by number of days, without unreadable prices. */
+/** Prices by number of days. Unreadable prices are omitted. */
 const pricesByDays = z
   .transform((value): readonly (readonly [days: number, price: string])[] =>
     Object.entries(isObject(value) ? value : {}).flatMap(([days, price]) => {
@@ -138,7 +138,7 @@ export const responses = {
   account: z.object({ user_id: identifier }),
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
-  /** The price of an offer, or the price table by the provider's version number. */
+  /** The price of an offer, or a table of prices by the provider's version number. */
   getprice: z.object({
     price: amount.optional(),
     data: z.object({ 6: pricesByDays, 4: pricesByDays, 3: pricesByDays }).optional(),
