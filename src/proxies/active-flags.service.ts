@@ -43,7 +43,7 @@ export class ActiveFlagsService {
 
   /**
    * Corrects a batch of flags, except in rows that another transaction is changing. The ids are an array,
-   * because for a join the planner would scan the whole table.
+   * because with a join the planner would scan the whole table.
    */
   private async correctBatch(wrong: string): Promise<number> {
     const { count } = await queryRow<{ count: number }>(

@@ -70,7 +70,7 @@ export class EchoEndpoint {
   }
 
   /**
-   * Returns whether the echo endpoint responds without a proxy over an address family. The other family's
+   * Returns whether the echo endpoint responds to a direct request over an address family. The other family's
    * response is enough if a proxy of this family reached the endpoint recently. Never rejects.
    */
   async isReachable(url: string, family: Family): Promise<boolean> {

@@ -36,8 +36,8 @@ export class ExpiringService {
   }
 
   /**
-   * Sends a batch of reminders. Skips rows that another transaction is changing, because it may change the
-   * expiry.
+   * Sends a batch of reminders. Skips rows that another transaction is changing, because their expiry may
+   * change.
    */
   private async remindBatch(hours: number): Promise<number> {
     const { count } = await queryRow<{ count: number }>(

@@ -8,7 +8,7 @@ import { type ExportOptions, type ProxyExportService, variantOf } from './proxy-
 interface ConditionalResponse {
   readonly tag: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Returns the body. Called only if the caller lacks the response. */
+  /** Returns the body. Called only if the caller's copy is missing or outdated. */
   readonly write: (closed: AbortSignal) => Promise<Buffer | AsyncGenerator<Buffer>>;
 }
 

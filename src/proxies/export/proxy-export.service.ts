@@ -168,7 +168,7 @@ export class ProxyExportService {
   private async writeWhole(wanted: Wanted, closed?: AbortSignal): Promise<Buffer> {
     const pieces: Buffer[] = [];
     for await (const bytes of this.writeBytes(wanted, () => Infinity, closed)) pieces.push(bytes);
-    // A small pooled buffer of Node would retain the memory that it shares with others.
+    // One of Node's small pooled buffers would keep the whole pool in memory.
     const whole = Buffer.alloc(pieces.reduce((sum, { length }) => sum + length, 0));
     pieces.reduce((at, piece) => at + piece.copy(whole, at), 0);
     return whole;

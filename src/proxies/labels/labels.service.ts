@@ -15,7 +15,7 @@ interface Labelled {
   readonly isChanged: boolean;
   readonly hasTooMany: boolean;
   /**
-   * Whether another renewal rule, or none, would apply to the proxy, although the token may not cause that.
+   * Whether the change would bring the proxy under another renewal rule, or none, which the token may not do.
    */
   readonly isMoved: boolean;
 }
