@@ -159,7 +159,7 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Finds other customers' proxies to compare with, of the same version at other hosts. Takes one proxy of
+   * Finds other customers' proxies of the same version at other hosts, for comparison. Takes one proxy of
    * each customer before a second, because all of a customer's proxies may be dead.
    */
   findControls({ version, userId, host }: DueProxyRefund, count: number): Promise<ProxyToCheck[]> {
