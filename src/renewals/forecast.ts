@@ -25,7 +25,7 @@ export type Rental = RenewalCandidate & {
 };
 
 export interface ForecastFunds extends Omit<RenewalFunds, 'budgetLeft'> {
-  /** Monthly budget and its remainder; `null` without a budget. */
+  /** Monthly budget and its remainder; `null` if there is no budget. */
   readonly budget: { readonly monthly: Money; readonly left: Money } | null;
 }
 

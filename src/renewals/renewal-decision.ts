@@ -51,7 +51,7 @@ export interface RenewalFunds {
   readonly now: Date;
   /** Available balance, without held money. */
   readonly available: Money;
-  /** Remaining budget for the month (UTC) of `now`; `null` without a budget. */
+  /** Remaining budget for the month (UTC) of `now`; `null` if there is no budget. */
   readonly budgetLeft: Money | null;
   readonly obstacle: RenewalObstacle | null;
 }

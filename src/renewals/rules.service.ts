@@ -58,7 +58,7 @@ export class RulesService {
   ) {}
 
   /**
-   * Enables a rule in place of the enabled rule with the same target.
+   * Enables a rule, which replaces the enabled rule with the same target.
    * @throws TargetMismatch, ProxyNotFound, PeriodTooShort, UnsupportedPeriod, LimitedTokenCannotRenew,
    * TooManyRenewalRules
    */

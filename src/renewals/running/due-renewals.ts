@@ -61,7 +61,7 @@ export class DueRenewals {
       const skip = (reason: SkippedRenewal['reason']): number =>
         skipped.push({ id: renewal.id, reason, price: candidate.price?.toString() ?? null });
       if (!decision.renew) {
-        // A renewal that is too late fails later, with the reason of its last attempt.
+        // A renewal that is too late is marked as failed later, with the reason of its last attempt.
         if (decision.reason !== 'too-late') skip(decision.reason);
       } else if (quote instanceof DomainError) {
         skip(obstacleOf(quote));

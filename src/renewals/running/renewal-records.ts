@@ -23,7 +23,7 @@ export interface DueRenewal extends RenewalOffer {
   readonly proxyType: ProxyType;
   /** Obstacles that apply at any price; see `renewal_obstacles.sql`. */
   readonly obstacles: readonly (RenewalObstacle | 'superfluous' | 'rule-disabled')[];
-  /** Whether the last sweep confirmed the expiry, see `end_confirmed_at.sql`. */
+  /** Whether the last sweep confirmed the expiry; see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
   /** Reference under which the provider lists the purchase's proxies. */
   readonly purchaseReference: string;
@@ -170,7 +170,7 @@ export class RenewalRecords {
     return removed.length;
   }
 
-  /** Removes renewals without an order. */
+  /** Removes the given renewals, except those that have an order. */
   async remove(ids: readonly number[]): Promise<number> {
     if (ids.length === 0) return 0;
     const removed = await queryRows(
