@@ -114,7 +114,7 @@ function readOwner(content: string): Owner | null {
   }
 }
 
-/** Whether the listener at the owner's address is the owner, or does not respond in time. */
+/** Whether the owner responds at its address, or the listener there does not respond in time. */
 async function isHeld({ controlUrl, instance }: Owner): Promise<boolean> {
   try {
     const response = await fetch(controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });

@@ -70,7 +70,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 }
 
 /**
- * Refuses requests from web pages. A foreign page sends its origin. A page whose name resolves to this
+ * Refuses requests from web pages. A page from elsewhere sends its origin. A page whose name resolves to this
  * machine (DNS rebinding) sends that name as the host.
  */
 function refuseForeign({ headers, socket }: IncomingMessage): void {

@@ -8,7 +8,7 @@ interface PlannedFault {
   hits: number;
 }
 
-/** Applies to each request the first matching fault, in the order of addition. */
+/** Applies to each request the first fault that matches, in the order in which faults were added. */
 export class FaultPlan {
   private planned: PlannedFault[] = [];
   private lastId = 0;
