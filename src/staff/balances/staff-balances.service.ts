@@ -103,7 +103,7 @@ export class StaffBalancesService {
   }
 
   /**
-   * Returns a user's entries from `from` until before `to` as CSV, oldest first.
+   * Returns a user's entries as CSV, oldest first. `from` is inclusive, `to` is exclusive.
    *
    * @throws UserNotFound, InvalidPeriod
    */
