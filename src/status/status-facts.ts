@@ -11,7 +11,7 @@ import type {
   ReplicaOut,
 } from './status.dto';
 
-/** Runs a statement: for the status page on the requests' connections, for metrics on a separate one. */
+/** Runs a statement. The status page uses the requests' connections, the metrics use a separate one. */
 export type ReadRows = <Row extends object>(
   statement: string,
   parameters?: readonly unknown[],
@@ -79,7 +79,7 @@ export class StatusFacts {
     return account ?? null;
   }
 
-  /** Returns the roubles that the provider charged for orders closed in the last 24 hours. Slow. */
+  /** Returns the roubles that the provider charged for orders closed in the last 24 hours. Slow query. */
   async spentInADay(): Promise<string> {
     const recent = await this.row<{ spent: string }>(
       `SELECT round(coalesce(sum(provider_charge), 0), 2) AS spent FROM orders
