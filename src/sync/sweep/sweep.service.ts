@@ -141,7 +141,7 @@ export class SweepService {
     return report;
   }
 
-  /** Records that everything listed from `beganAt` on has been compared, for renewals and maintenance. */
+  /** For renewals and maintenance, records that everything listed since `beganAt` has been compared. */
   private async recordCompletion(beganAt: Date, listed: number): Promise<void> {
     await queryRows(
       this.dataSource,

@@ -26,7 +26,7 @@ import {
   TypeChangeUncertain,
 } from '../sync.errors';
 
-/** Priority behind orders and most other calls, because customers can request any number of changes. */
+/** Priority below orders and most other calls, because customers can request any number of changes. */
 const PRIORITY = 'exact';
 
 /** Milliseconds that a change waits for its rate permits, in addition to its calls' timeouts. */
