@@ -21,7 +21,7 @@ export type SpanAttributes = Readonly<
   }>
 >;
 
-/** OpenTelemetry's objects while traces are on. Without traces, even its API is not loaded. */
+/** OpenTelemetry's objects while tracing is on. Otherwise, not even its API is loaded. */
 export interface Tracing {
   readonly api: typeof Api;
   readonly tracer: Api.Tracer;
