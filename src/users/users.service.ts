@@ -114,7 +114,7 @@ export class UsersService {
     return user ?? null;
   }
 
-  /** Reads the profile in one consistent statement. Prefers the user's own name to the staff's name. */
+  /** Reads the profile in one consistent statement. The user's own name takes precedence over the staff's. */
   async getProfile(userId: number): Promise<UserInfo> {
     const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);
