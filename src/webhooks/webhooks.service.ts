@@ -150,7 +150,7 @@ export class WebhooksService {
     if (deleted.length === 0) throw new WebhookNotFound();
   }
 
-  /** Removes some deliveries of a deleted webhook, or the webhook if none are left. */
+  /** Removes some deliveries of a deleted webhook; if none are left, removes the webhook. */
   forgetDeleted(): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(
       this.dataSource,

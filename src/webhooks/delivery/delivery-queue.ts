@@ -75,7 +75,7 @@ const CLAIM = `
       FROM busy
      WHERE disabled_at IS NULL
        AND (paused_until IS NULL OR paused_until <= now()
-            -- The database's clock was ahead when the webhook was paused.
+            -- The webhook was paused while the database's clock was ahead.
             OR paused_until > now() + interval '${LONGEST_WEBHOOK_PAUSE_SECONDS} seconds')
   ), due AS (
     SELECT delivery.id, delivery.next_attempt_at, open.user_id, open.user_busy, open.fails,
