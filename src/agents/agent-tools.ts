@@ -136,7 +136,7 @@ interface FieldSchema {
 
 /**
  * Adapts a schema to models: Gemini rejects `exclusiveMinimum` (only integers use it here), and OpenAI's
- * strict mode rejects optional fields that may not be null.
+ * strict mode rejects optional fields that do not allow null.
  */
 function forModels(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import { jsonOrUndefined } from '../common';
 import { declaredFields, isJsonObject, type JsonValue } from '../http';
 
-/** Matches fields whose text consists of digits, which models may send as numbers. Not `order_ref`. */
+/** Names of text fields that contain digits, which models may send as numbers. */
 const IDENTIFIER = /^version$|_ids?$/;
 /** Matches integers of up to 20 digits, longer than any accepted integer. */
 const INTEGER = /^-?\d{1,20}$/;

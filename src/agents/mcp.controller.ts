@@ -139,9 +139,7 @@ export class McpController {
     if (!isAllowed) throw new OriginNotAllowed();
   }
 
-  /**
-   * Imports the MCP library at the first request: that takes a quarter of a second, and commands need none.
-   */
+  /** Imports the MCP library at the first request: it takes 250 ms, and commands never need it. */
   private async createHandler(): Promise<McpHttpHandler> {
     const { createMcpHandler, ProtocolError, Server } = await import('@modelcontextprotocol/server');
     const createServer = ({ authInfo }: McpRequestContext): Server => {

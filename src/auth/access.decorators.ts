@@ -7,7 +7,7 @@ import type { Caller } from './tokens.service';
 
 export const ACCESS = 'access';
 
-/** Names under which Swagger UI stores tokens. With one name, customers' pages would send staff tokens. */
+/** Names under which Swagger UI stores tokens. If shared, customers' pages would send staff tokens. */
 export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 

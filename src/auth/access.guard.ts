@@ -81,9 +81,7 @@ export class AccessGuard implements CanActivate {
     }
   }
 
-  /**
-   * Counts a request against its token's and user's limits, unless it is a replay. @throws TooManyRequests
-   */
+  /** Counts a request, except a replay, against its token's and user's limits. @throws TooManyRequests */
   private limit(caller: Caller, request: Request, response: Response, context: ExecutionContext): Caller {
     const mayReplay = request.headers['idempotency-key'] !== undefined;
     try {

@@ -26,7 +26,7 @@ export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 /** The request came from an address outside the token's networks. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-/** Thrown for payment scopes if the service accepts no payments: the token would gain rights once it does. */
+/** Thrown for payment scopes without payments. Otherwise, accepting payments later would widen the token. */
 export class NoPaymentsAccepted extends RequestInvalid {
   constructor(scopes: readonly Scope[]) {
     const msg = 'The service accepts no payments';

@@ -57,7 +57,7 @@ export const expandGroups = (names: readonly (Scope | typeof READ_GROUP)[]): Sco
   ...new Set(names.flatMap((name): readonly Scope[] => (name === READ_GROUP ? READ_SCOPES : [name]))),
 ];
 
-/** Whether scopes allow a route that requires a scope. `staff:read` allows every reading staff route. */
+/** Whether scopes allow a route that requires a scope. `staff:read` allows every read by staff. */
 export const allowsScope = (scopes: readonly string[], required: Scope, isRead: boolean): boolean =>
   scopes.includes(required) || (isRead && isStaffScope(required) && scopes.includes('staff:read'));
 

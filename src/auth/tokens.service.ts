@@ -161,7 +161,7 @@ export class TokensService {
     ]);
   }
 
-  /** Revokes a token on every replica. If it was already revoked, its time stays. @throws TokenNotFound */
+  /** Revokes a token on every replica. Revoking it again keeps the original time. @throws TokenNotFound */
   async revoke(id: number, manager: EntityManager = this.dataSource.manager): Promise<ApiToken> {
     const [revoked] = await queryRows<ApiToken>(
       manager,
@@ -283,7 +283,7 @@ export class TokensService {
     return token;
   }
 
-  /** Whether a token was valid at its last lookup. Limits on its address then do not prevent a lookup. */
+  /** Whether a token was valid at its last lookup. If so, it is looked up even from a limited address. */
   wasValid(text: string): boolean {
     return isWellFormedToken(text) && this.known.has(hexHashOf(text));
   }
@@ -351,7 +351,7 @@ export const TOKEN_REFERENCES = [
 
 interface FoundToken extends Caller {
   readonly hash: string;
-  /** Whether the stored `last_used_at` is recent enough to stay. */
+  /** Whether the stored `last_used_at` is accurate enough to be left unchanged. */
   readonly isUseRecorded: boolean;
 }
 

@@ -5,7 +5,7 @@ import type { CatalogStore, StoredEntry } from './catalog-store';
 
 export interface CatalogFetch<Value> {
   call(priority: CallPriority): Promise<Value>;
-  /** Returns the priority of a call. @param ageMs age of the usable cached value, or Infinity */
+  /** Returns the priority of a call. @param ageMs age of the cached value; Infinity if none is usable */
   priorityAt(ageMs: number): CallPriority;
 }
 

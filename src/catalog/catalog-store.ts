@@ -138,7 +138,7 @@ export class CatalogStore {
     return entry;
   }
 
-  /** Deletes all but the youngest entries of a kind, the part of the key before the first slash. */
+  /** Deletes all but the youngest entries of a kind, which is the part of the key before the first slash. */
   async keepYoungest(kind: string, count: number): Promise<void> {
     await queryRows(
       this.dataSource,

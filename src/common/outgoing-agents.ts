@@ -49,7 +49,7 @@ export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: Outgoi
       limit.release();
       created(error, socket);
     };
-    // Stays on: TLS over a tunnel may emit a second error, which the agent ignores.
+    // Not `once`: TLS over a tunnel may emit a second error, which the agent ignores.
     socket.on('error', onError);
     socket.once(readyEvent, () => {
       limit.release();

@@ -48,7 +48,7 @@ export async function openTunnel(
   call.once('proxyConnect', (response: { readonly statusCode: number }) => (status = response.statusCode));
   const agent = new HttpsProxyAgent(proxy, { signal });
   const socket = await agent.connect(call as http.ClientRequest, { ...target, secureEndpoint: false });
-  // TLS reports the errors of the tunnel's socket.
+  // Ignored here, because TLS reports the errors of the tunnel's socket.
   socket.on('error', () => undefined);
   if (status === 200) return socket;
   throw Object.assign(new Error('the proxy opens no tunnel'), { code: `PROXY_${status}` });

@@ -57,9 +57,7 @@ export class Notifier implements OnModuleDestroy {
     ]).catch((error: unknown) => this.logger.debug(`a notification was not sent: ${messageOf(error)}`));
   }
 
-  /**
-   * Resolves on a call of `end`, after the time, on disconnection, or when the replica stops. Never rejects.
-   */
+  /** Resolves when `end` is called, time runs out, the client leaves, or the replica stops. Never rejects. */
   async untilEnded(timeoutMs: number, hungUp: AbortSignal, begin: (end: () => void) => void): Promise<void> {
     if (this.state === 'ended' || this.state === 'closed') return;
     const longestMs = this.state === 'draining' ? LONGEST_WAIT_DRAINING_MS : Infinity;

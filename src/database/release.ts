@@ -8,7 +8,7 @@ const FUNCTIONS = join(__dirname, 'functions');
 /** Exclusive upper bound of each number in a version. */
 const NUMBERS = 1000;
 
-/** The contents of a version of the service that the database stores. */
+/** The parts of a service version that are installed in the database. */
 export interface Release {
   /** The version as a number, which grows with each version: 1.2.3 becomes 1002003. */
   readonly number: number;

@@ -14,14 +14,14 @@ class NotReady extends DomainError {
 export class ProbesController {
   constructor(private readonly readiness: Readiness) {}
 
-  /** Shows that the process serves requests. If it does not respond, it should be restarted. */
+  /** Shows that the process serves requests. If this probe gets no response, restart the process. */
   @Get('live')
   @Public()
   live(): { status: string } {
     return { status: 'live' };
   }
 
-  /** Responds while the replica should receive requests. @throws NotReady */
+  /** Succeeds while the replica should receive requests. @throws NotReady */
   @Get('ready')
   @Public()
   async ready(): Promise<{ status: string }> {

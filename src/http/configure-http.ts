@@ -47,7 +47,7 @@ export function configureHttp(
   metrics = Metrics.disabled,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
-  // Set on the router itself: it already exists, and ignores the setting `case sensitive routing`.
+  // The router already exists, so it would ignore the setting `case sensitive routing`.
   Object.assign(express.router, { caseSensitive: true });
   app.disable('x-powered-by');
   app.disable('etag');

@@ -85,8 +85,8 @@ export class RequestsUnderWay {
 export class Disconnected extends Error {}
 
 /**
- * Returns a signal that aborts with {@link Disconnected} when the client disconnects or has read the
- * response, which may already have happened.
+ * Returns a signal that aborts with {@link Disconnected} when the client has disconnected or has read the
+ * response, even if that was before this call.
  */
 export function disconnection(response: Response): AbortSignal {
   const controller = new AbortController();

@@ -16,7 +16,7 @@ const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
 const ALL_ON = SUNDAY;
 /** Maximum time for one invariant, in seconds. Even a hundred million orders need far less. */
 const INVARIANT_SECONDS = 1800;
-/** Lease of a run, in seconds. A failed run is not retried earlier, because it has read all orders. */
+/** Lease of a run, in seconds. A failed run is not retried sooner, because each run reads all orders. */
 const LEASE_SECONDS = 600;
 /** Number of runs to keep for each scope, about a year of daily runs. */
 const STORED_RUNS = 400;

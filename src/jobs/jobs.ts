@@ -62,7 +62,7 @@ export class Jobs {
     return this.isStarted ? this.jobs : [];
   }
 
-  /** Adds a step to the startup, which ends before the process serves requests. */
+  /** Adds a startup step that completes before the process serves requests. */
   first(beginning: () => unknown): void {
     this.beginnings.push(beginning);
   }
@@ -194,7 +194,7 @@ export class Jobs {
     return loop;
   }
 
-  /** Starts the jobs that are due. Checks all of them in one statement, so that an idle replica sends few. */
+  /** Starts the due jobs. One statement checks all of them, so that an idle replica sends few statements. */
   private async look(jobs: readonly OwnJob[], everyMs: number): Promise<boolean> {
     const nowMs = performance.now();
     const asked = jobs.filter(

@@ -66,9 +66,8 @@ export class BalanceHistoryService {
   }
 
   /**
-   * Yields a user's entries as CSV, oldest first, up to the last entry at the start of the call. Entries
-   * never change, and later ones have higher numbers, so no connection is held between chunks. @throws
-   * InvalidPeriod
+   * Yields a user's entries as of the start of the call, as CSV, oldest first. Entries never change, and
+   * later ones have higher numbers, so no connection is held between chunks. @throws InvalidPeriod
    */
   async *writeCsv(userId: number, filter: LedgerFilterQuery): AsyncGenerator<string> {
     assertPeriod(filter.from, filter.to);

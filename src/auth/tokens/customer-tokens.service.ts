@@ -87,7 +87,7 @@ export class CustomerTokensService {
   }
 
   /**
-   * Revokes a customer's token on every replica. If it was already revoked, its time stays.
+   * Revokes a customer's token on every replica. Revoking it again keeps the original time.
    * @param options.descendants whether to revoke its descendants that the customer manages, too
    * @throws TokenNotFound
    */

@@ -26,7 +26,7 @@ BEGIN
   moment := clock_timestamp();
   IF permits.granted[cardinality(permits.granted)] > moment
      OR permits.paused_until > moment + interval '1 minute' THEN
-    -- The clock was set back, so the recorded times are useless. Instead of them, pause for a full window.
+    -- The clock was set back, so the recorded times are useless. Pause for a full window instead.
     permits.granted := '{}';
     permits.paused_until := moment + make_interval(secs => window_ms / 1000);
     UPDATE rate_permits SET granted = permits.granted, paused_until = permits.paused_until

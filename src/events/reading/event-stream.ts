@@ -24,7 +24,7 @@ export interface StreamSource {
 }
 
 /**
- * Streams events as they are published, until the caller disconnects or `isOver`. The `first` page must be
+ * Streams events as they are published, until the caller disconnects or `isOver()`. The `first` page must be
  * read before the status is sent, so that its errors get a status of their own.
  */
 export async function writeEventStream(

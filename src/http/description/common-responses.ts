@@ -55,8 +55,8 @@ type Shared = keyof typeof COMPONENTS;
 const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLarge', 'Unavailable']);
 
 /**
- * Adds the responses that precede the handler to every operation, except those that the operation describes
- * itself. Marks operations that need no token.
+ * Adds to every operation the responses that may be returned before its handler is called, unless the
+ * operation describes them itself. Marks operations that need no token.
  */
 export function addCommonResponses(document: OpenAPIObject): void {
   const used = new Set<Shared>();
@@ -95,8 +95,8 @@ const withoutCode = <Part>(part: Part): Part =>
 
 /**
  * Moves the examples of required parameters out of their schemas, where Nest puts them and generators do not
- * look. An optional parameter's example stays in its schema, as `examples`, because Swagger UI would
- * otherwise fill it in: a list filtered by an example label is empty.
+ * look. An optional parameter's example stays in its schema, as `examples`: Swagger UI would otherwise fill
+ * it in, and a list filtered by an example label would be empty.
  */
 export function liftParameterExamples(document: OpenAPIObject): void {
   for (const { parameters = [] } of operationsOf(document)) {

@@ -15,7 +15,7 @@ const WORDS = /^\^\(([\w|-]+)\)\$$/;
 
 /**
  * Adds an enum to each field whose pattern lists words, so that Swagger UI offers them. Only Swagger UI gets
- * it: the description has the pattern alone, because some generators fail when a field has both.
+ * the enum: the description has just the pattern, as some generators fail when a field has both.
  */
 export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   JSON.parse(JSON.stringify(document), (_, value: { readonly pattern?: string } | null): unknown => {

@@ -166,7 +166,7 @@ class JsonReader {
     return BigInt(integer);
   }
 
-  /** Reads a short integer, as nearly all numbers are. Otherwise returns undefined without advancing. */
+  /** Reads a short integer, which is the usual case. Otherwise returns undefined without advancing. */
   private readShortInteger(first: number): bigint | undefined {
     let value = 0;
     let end = this.index;

@@ -6,8 +6,8 @@ const MOST_ITEMS = 20;
 const MOST_OF_INPUT = 1000;
 
 /**
- * Returns the items of a 422 response, except on fixed-contract routes: the first mistakes without long
- * inputs, and the number of the others, out of `count` in all.
+ * Returns the items of a 422 response on a route without a fixed contract: the first mistakes, without long
+ * inputs, and the number of the other mistakes, out of `count` in all.
  */
 export function boundedMistakes(mistakes: Iterable<ValidationItem>, count: number): ValidationItem[] {
   const items: ValidationItem[] = [];

@@ -137,7 +137,7 @@ const AMOUNT_OR_ZERO = [
   { type: 'number', minimum: 0, maximum: 999_999_999_999.99 },
 ];
 
-/** Declares an amount in roubles above 0, or from 0, with at most two decimals, as text or as a number. */
+/** Declares a positive (or non-negative) amount in roubles with at most two decimals, as text or number. */
 export function AmountField({
   orZero = false,
   ...options

@@ -101,7 +101,7 @@ CREATE TABLE rate_permits (
   provider text PRIMARY KEY,
   granted timestamptz[] NOT NULL DEFAULT '{}',
   paused_until timestamptz NOT NULL DEFAULT '-infinity',
-  -- By priority, the number of permits that went to others while the priority waited.
+  -- By priority, the number of permits that went to others while a call of the priority waited.
   passed_over integer[] NOT NULL DEFAULT '{}'
 );
 

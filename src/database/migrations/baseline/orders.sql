@@ -194,12 +194,12 @@ CREATE INDEX orders_user_id_idx ON orders (user_id, created_at, id);
 CREATE INDEX orders_prolongations_idx ON orders (user_id, created_at, id) WHERE proxy_id IS NOT NULL;
 CREATE INDEX orders_canceled_keys_idx ON orders (user_id, idempotency_key, id)
   WHERE idempotency_key IS NOT NULL AND state = 'canceled';
--- Used whenever an order has an idempotency key: does its user have orders with forgotten keys?
+-- Finds a user's orders with forgotten keys, whenever an order with an idempotency key is placed.
 CREATE INDEX orders_key_forgotten_idx ON orders (user_id, id) WHERE key_forgotten;
 -- Sums a customer's spending in a month from the index alone.
 CREATE INDEX orders_spent_idx ON orders (user_id, closed_at) INCLUDE (country, version, captured)
   WHERE captured > 0;
--- Serve staff's lists by time. The indexes by state omit completed orders, which are nearly all.
+-- For staff's lists by time. The indexes by state omit completed orders, which are nearly all.
 CREATE INDEX orders_created_at_idx ON orders (created_at, id);
 CREATE INDEX orders_state_idx ON orders (state, created_at, id) WHERE state <> 'completed';
 CREATE INDEX orders_user_state_idx ON orders (user_id, state, created_at, id) WHERE state <> 'completed';
@@ -318,7 +318,7 @@ CREATE TABLE unmatched_proxies (
   date_start timestamptz NOT NULL,
   date_end timestamptz NOT NULL,
   found_at timestamptz NOT NULL DEFAULT now(),
-  -- What staff decided; null while they have not.
+  -- Staff's decision; null while there is none.
   resolution text,
   resolved_at timestamptz,
   CONSTRAINT unmatched_proxies_provider_proxy_id_key UNIQUE (provider, provider_proxy_id),

@@ -6,7 +6,7 @@ import { hasLoneSurrogate, notUnicode } from './unicode';
 /** Matches a decimal, including the exponent form in which JavaScript writes small numbers. */
 const DECIMAL = /^(?:0|[1-9]\d{0,11})(?:\.\d+)?$|^\d(?:\.\d+)?e-\d+$/;
 
-/** Reads an amount in roubles above 0, or from 0, with at most two decimals. */
+/** Reads a positive (or non-negative) amount in roubles with at most two decimals. */
 export function readAmount(input: JsonValue, orZero: boolean): Money | InputMistake {
   if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'bigint') {
     const msg = 'Decimal input should be an integer, float, string or Decimal object';
