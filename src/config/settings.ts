@@ -232,8 +232,7 @@ export const SETTINGS = {
     }),
     maxConnections: setting('MAX_CONNECTIONS', integer(1, 1_000_000), {
       default: '2000',
-      description:
-        'Client connections per replica. One address may use half of them, `TRUSTED_PROXIES` all but 2 %.',
+      description: 'Client connections per replica: an address may use half, `TRUSTED_PROXIES` all but 2 %.',
     }),
     keepAliveSeconds: setting('KEEP_ALIVE_SECONDS', integer(15, 3600), {
       default: '65',
@@ -371,7 +370,7 @@ export const SETTINGS = {
     allowHttp: setting('WEBHOOK_ALLOW_HTTP', flag, {
       default: 'false',
       description:
-        'Whether webhook URLs may begin with `http://`. Others can read and change such deliveries.',
+        'Whether webhook URLs may begin with `http://`, which lets others read and change deliveries.',
     }),
     allowedNetworks: setting('WEBHOOK_ALLOWED_NETWORKS', networks, {
       default: '',
