@@ -36,7 +36,7 @@ const WAITED_FOR =
   '`read-deposits`';
 const SCOPE = '`day`, `all`';
 /** Description of the label for renewals' reasons. `src/renewals` defines them, but imports this module. */
-const RENEWAL_REASON = 'why it was skipped or failed, as in `cli renewals list`; otherwise empty';
+const RENEWAL_REASON = 'why a renewal was skipped or failed, as in `cli renewals list`; otherwise empty';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -71,7 +71,7 @@ export const METRICS = {
     { method: METHOD, route: ROUTE },
   ),
   event_readers: gauge('Requests of this replica that wait for events.', { kind: '`poll`, `stream`' }),
-  orders_total: counter('Orders by outcome. Orders in review count again after staff decide.', {
+  orders_total: counter('Orders by outcome; orders in review count again after staff decide.', {
     kind: '`purchase`, `prolongation`',
     outcome: '`completed`, `partial`, `canceled`, `review`; `refused`: not placed',
   }),
@@ -84,7 +84,7 @@ export const METRICS = {
     outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
   }),
   deposits_pending: sharedGauge(
-    'Deposits that are not paid yet. Absent without payments, like the next three.',
+    'Deposits that are not paid yet; absent without payments, like the next three metrics.',
   ),
   deposits_pending_oldest_seconds: sharedGauge('Age of the oldest pending deposit; 0 without any.'),
   payments_undecided: sharedGauge('Payments, and refunds made at the provider, that wait for staff.', {
@@ -122,17 +122,17 @@ export const METRICS = {
     breaker: '`money`, `reads`, `funds`',
   }),
   provider_balance_roubles: sharedGauge(
-    'Our balance in the latest response of the provider. Absent before the first response.',
+    'Our balance in the latest response of the provider; absent before the first response.',
   ),
   provider_runway_seconds: sharedGauge(
-    'Time that our balance lasts if spending stays as in the last 24 hours. Absent without spending.',
+    'Time that our balance lasts if spending stays as in the last 24 hours; absent without spending.',
   ),
   orders_open: sharedGauge('Open orders by state.', { state: OPEN_STATE }),
   orders_open_oldest_seconds: sharedGauge('Age of the oldest open order; 0 without any.', {
     state: OPEN_STATE,
   }),
-  provider_rows_unread: sharedGauge('Rows unreadable in the last sweep. Absent before the first sweep.', {
-    owner: '`own`: under our order references; `foreign`; `unknown`: no absence counted',
+  provider_rows_unread: sharedGauge('Rows unreadable in the last sweep; absent before the first sweep.', {
+    owner: '`own`: under our order references; `foreign`; `unknown`: then no proxy counts as missing',
   }),
   unmatched_proxies_open: sharedGauge('Unmatched proxies that wait for staff.'),
   renewals: sharedGauge('Renewals that became due in the last 24 hours.', {
@@ -185,12 +185,12 @@ export const METRICS = {
     'Standbys that stream from the database; without pg_read_all_stats, only those with a slot.',
   ),
   database_archive_failing: sharedGauge(
-    '1 if the last attempt to archive a WAL file failed. Absent if archive_mode is off.',
+    '1 if the last attempt to archive a WAL file failed; absent if archive_mode is off.',
   ),
   database_archive_age_seconds: sharedGauge(
-    'Time since the last WAL file was archived. Absent if archive_mode is off.',
+    'Time since the last WAL file was archived; absent if archive_mode is off.',
   ),
-  audit_ok: sharedGauge('1 if the last audit of the books found no violation. Absent before any audit.', {
+  audit_ok: sharedGauge('1 if the last audit of the books found no violation; absent before any audit.', {
     scope: SCOPE,
   }),
   audit_last_run_timestamp_seconds: sharedGauge('End of the last audit of the books.', { scope: SCOPE }),
