@@ -4,25 +4,14 @@ import { AppConfig } from '../config';
 import { grantableScopes } from './agent-scopes';
 import { OAuthClients, type OAuthClient } from './clients.service';
 import { OAuthError, type RequestParameters } from './oauth-error';
-import { isRegistered, withParameters } from './redirect-uri';
-import { oauthUrls } from './urls';
-
-/** Parameters of an authorization request. The page sends them back, so that no replica stores them. */
-export const PARAMETERS = [
-  'response_type',
-  'client_id',
-  'redirect_uri',
-  'scope',
-  'state',
-  'code_challenge',
-  'code_challenge_method',
-  'resource',
-] as const;
+import { isRegistered } from './redirect-uri';
+import { resourceOf } from './urls';
 
 /** Where to send the response to an authorization request: to a redirect URI that the client registered. */
 export interface Destination {
   readonly client: OAuthClient;
   readonly redirectUri: string;
+  readonly state: string | undefined;
 }
 
 export interface AuthorizationRequest extends Destination {
@@ -31,8 +20,15 @@ export interface AuthorizationRequest extends Destination {
   readonly scopes: readonly CustomerScope[];
 }
 
-/** An error to show to the customer, because there is no trustworthy client to send it to. */
-export class NoDestination extends Error {}
+/** An error to show to the customer: a mistake, or a request without a trustworthy client to send it to. */
+export class PageError extends Error {
+  constructor(
+    message: string,
+    readonly status = 400,
+  ) {
+    super(message);
+  }
+}
 
 @Injectable()
 export class AuthorizationRequests {
@@ -44,16 +40,16 @@ export class AuthorizationRequests {
   /**
    * Returns where to send the response to a request. Nothing may be sent to a redirect URI before this check.
    *
-   * @throws NoDestination
+   * @throws PageError
    */
   async destinationOf(parameters: RequestParameters): Promise<Destination> {
     const client = await this.clients.find(parameters.get('client_id') ?? '');
-    if (!client) throw new NoDestination('This agent is not registered here. Start again in the agent.');
+    if (!client) throw new PageError('This agent is not registered here. Start again in the agent.');
     const redirectUri = parameters.get('redirect_uri') ?? '';
     if (!isRegistered(client.redirectUris, redirectUri)) {
-      throw new NoDestination('The agent wants to return to an address that it has not registered.');
+      throw new PageError('The agent wants to return to an address that it has not registered.');
     }
-    return { client, redirectUri };
+    return { client, redirectUri, state: parameters.get('state') };
   }
 
   /** Reads the parameters other than the destination. @throws OAuthError */
@@ -80,22 +76,11 @@ export class AuthorizationRequests {
     if (scopes.length === 0) throw new OAuthError('invalid_scope', 'no requested scope can be granted');
     return scopes;
   }
-
-  /** Returns the URL of a response. It names this server, so that clients notice a mix-up (RFC 9207). */
-  responseUrl(
-    { redirectUri }: Destination,
-    parameters: RequestParameters,
-    response: Record<string, string>,
-  ): string {
-    const issuer = oauthUrls(this.config)?.issuer;
-    return withParameters(redirectUri, { ...response, state: parameters.get('state'), iss: issuer });
-  }
 }
 
 /** Checks the resource, if a request names one (RFC 8707). @throws OAuthError */
 export function assertResource(parameters: RequestParameters, config: AppConfig): void {
-  const resource = parameters.get('resource');
-  if (resource !== undefined && resource !== oauthUrls(config)?.resource) {
+  if ((parameters.get('resource') ?? resourceOf(config)) !== resourceOf(config)) {
     throw new OAuthError('invalid_target', 'resource must be the URL of this MCP server');
   }
 }

@@ -3,31 +3,26 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { AccessRecheck, type CustomerScope, isStaffScope, Public } from '../auth';
 import { DomainError, Money, plainAddress } from '../common';
+import { AppConfig } from '../config';
 import { receivedBytes, RequestLimits, UnparsedBody } from '../http';
 import { BUY, LOOK, PASSWORDS } from './agent-scopes';
 import {
   type AuthorizationRequest,
   AuthorizationRequests,
   type Destination,
-  NoDestination,
+  PageError,
 } from './authorization-request';
 import { consentPage, DAYS, messagePage, sendPage } from './consent-page';
 import { type Consent, OAuthGrants } from './grants.service';
-import { OAuthError, readParameters, type RequestParameters } from './oauth-error';
+import { OAuthError, readParameters } from './oauth-error';
+import { issuerOf } from './urls';
 
-const MAX_BODY_BYTES = 32 * 1024;
+const MAX_BODY_BYTES = 4096;
 
-/** A mistake that the customer made in the form. */
-class Mistake extends Error {
-  constructor(
-    message: string,
-    readonly status = 400,
-  ) {
-    super(message);
-  }
-}
-
-/** Serves the page on which a customer allows a client to use `/mcp`, without a session or cookie. */
+/**
+ * Serves the page on which a customer allows a client to use `/mcp`. The page has no session or cookie: the
+ * URL contains the client's request, and the form the customer's choices.
+ */
 @ApiExcludeController()
 @Controller('authorize')
 export class AuthorizeController {
@@ -36,15 +31,15 @@ export class AuthorizeController {
     private readonly grants: OAuthGrants,
     private readonly access: AccessRecheck,
     private readonly limits: RequestLimits,
+    private readonly config: AppConfig,
   ) {}
 
   @Get()
   @Public()
   async show(@Req() request: Request, @Res() response: Response): Promise<void> {
     this.limits.admitPage(plainAddress(request.ip));
-    const query = request.url.split('?')[1] ?? '';
-    await this.serve(query, response, (read, parameters) => {
-      sendPage(response, 200, consentPage(read, parameters), read.redirectUri);
+    await this.serve(request, response, (read) => {
+      sendPage(response, 200, consentPage(read), read.redirectUri);
     });
   }
 
@@ -59,38 +54,32 @@ export class AuthorizeController {
       sendPage(response, 403, messagePage('Another site sent this form. Start again in the agent.'));
       return;
     }
-    await this.serve(receivedBytes(request).toString(), response, async (read, parameters) => {
-      if (parameters.get('decision') !== 'allow') {
-        throw new OAuthError('access_denied', 'the customer refused');
-      }
+    await this.serve(request, response, async (read) => {
       try {
-        const consent = await this.readConsent(read, parameters, request);
-        this.limits.admit(consent.issuer, response);
-        this.redirect(response, read, parameters, { code: await this.grants.createCode(read, consent) });
+        const consent = await this.readConsent(read, request, response);
+        this.redirect(response, read, { code: await this.grants.createCode(read, consent) });
       } catch (error) {
-        if (!(error instanceof Mistake)) throw error;
-        sendPage(response, error.status, consentPage(read, parameters, error.message), read.redirectUri);
+        if (!(error instanceof PageError)) throw error;
+        sendPage(response, error.status, consentPage(read, error.message), read.redirectUri);
       }
     });
   }
 
   /** Reads a request and responds to it. Sends errors to the client only if its redirect URI was checked. */
   private async serve(
-    text: string,
+    request: Request,
     response: Response,
-    respond: (request: AuthorizationRequest, parameters: RequestParameters) => Promise<void> | void,
+    respond: (read: AuthorizationRequest) => Promise<void> | void,
   ): Promise<void> {
     let destination: Destination | undefined;
-    let parameters: RequestParameters = new Map();
     try {
-      parameters = readParameters(text);
+      const parameters = readParameters(request.url.split('?')[1] ?? '');
       destination = await this.requests.destinationOf(parameters);
-      await respond(this.requests.read(destination, parameters), parameters);
+      await respond(this.requests.read(destination, parameters));
     } catch (error) {
       if (error instanceof OAuthError && destination) {
-        const { code, description } = error;
-        this.redirect(response, destination, parameters, { error: code, error_description: description });
-      } else if (error instanceof OAuthError || error instanceof NoDestination) {
+        this.redirect(response, destination, { error: error.code, error_description: error.message });
+      } else if (error instanceof OAuthError || error instanceof PageError) {
         sendPage(response, 400, messagePage(error.message));
       } else {
         throw error;
@@ -98,30 +87,36 @@ export class AuthorizeController {
     }
   }
 
+  /** Sends a response to the client. It names this server, so that clients notice a mix-up (RFC 9207). */
   private redirect(
     response: Response,
-    destination: Destination,
-    parameters: RequestParameters,
-    given: Record<string, string>,
+    { redirectUri, state }: Destination,
+    parameters: Record<string, string>,
   ): void {
-    const url = this.requests.responseUrl(destination, parameters, given);
+    const given = { ...parameters, ...(state !== undefined && { state }), iss: issuerOf(this.config) };
+    const query = new URLSearchParams(given).toString();
+    // The text of the redirect URI stays as it is registered.
+    const url = `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
     response.status(303).set({ Location: url, 'Cache-Control': 'no-store' }).end();
   }
 
-  /** @throws Mistake */
+  /** @throws OAuthError if the customer refuses, and PageError for a mistake of the customer in the form */
   private async readConsent(
     { scopes: requested }: AuthorizationRequest,
-    form: RequestParameters,
     request: Request,
+    response: Response,
   ): Promise<Consent> {
+    const form = readParameters(receivedBytes(request).toString());
+    if (form.get('decision') !== 'allow') throw new OAuthError('access_denied', 'the customer refused');
     const issuer = await this.access
       .findAllowed((form.get('token') ?? '').trim(), request, null)
       .catch((error) => {
         if (!(error instanceof DomainError) || error.kind === 'unavailable') throw error;
-        throw new Mistake(`The token does not work: ${error.detail}.`, 401);
+        throw new PageError(`The token does not work: ${error.detail}.`, 401);
       });
+    this.limits.admit(issuer, response);
     if (issuer.origin === 'oauth' || issuer.scopes.some(isStaffScope)) {
-      throw new Mistake('Use a token of a customer, which is not that of an agent.', 403);
+      throw new PageError('Use a token of a customer, which is not that of an agent.', 403);
     }
     const buys = form.get('access') === 'buy';
     const wanted: readonly CustomerScope[] = [
@@ -132,21 +127,21 @@ export class AuthorizeController {
     const scopes = wanted.filter((scope) => requested.includes(scope) && issuer.scopes.includes(scope));
     for (const scope of ['proxies:write', 'proxies:export'] as const) {
       if (wanted.includes(scope) && !scopes.includes(scope)) {
-        throw new Mistake(`The token or the agent lacks what you allowed: ${scope}.`, 403);
+        throw new PageError(`The token or the agent lacks what you allowed: ${scope}.`, 403);
       }
     }
-    if (scopes.length === 0) throw new Mistake('The token allows nothing that an agent could do.', 403);
+    if (scopes.length === 0) throw new PageError('The token allows nothing that an agent could do.', 403);
     const days = Number(form.get('days'));
-    if (!DAYS.includes(days)) throw new Mistake('Choose for how long.');
+    if (!DAYS.includes(days)) throw new PageError('Choose for how long.');
     return { issuer, scopes, days, dailyLimit: buys ? readLimit(form.get('daily_limit') ?? '') : null };
   }
 }
 
-/** Reads the daily limit in roubles, which is required if the agent may buy. @throws Mistake */
+/** Reads the daily limit in roubles, which is required if the agent may buy. @throws PageError */
 function readLimit(text: string): Money {
   const amount = /^\d{1,9}([.,]\d{1,2})?$/.test(text.trim())
     ? Money.parse(text.trim().replace(',', '.'))
     : null;
-  if (!amount?.isPositive()) throw new Mistake('Say for how many roubles a day it may buy, e.g. 500.');
+  if (!amount?.isPositive()) throw new PageError('Say for how many roubles a day it may buy, e.g. 500.');
   return amount;
 }

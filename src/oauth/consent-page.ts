@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Response } from 'express';
-import { type AuthorizationRequest, PARAMETERS } from './authorization-request';
-import type { RequestParameters } from './oauth-error';
+import type { CustomerScope } from '../auth';
+import type { AuthorizationRequest } from './authorization-request';
 import { isOnLoopback } from './redirect-uri';
 
 /** Durations of a client's access that the customer can choose, in days. */
@@ -32,120 +32,70 @@ class Html {
 
 type Value = string | number | Html | Html[];
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
 function toHtml(value: Value): string {
   if (value instanceof Html) return value.text;
-  if (typeof value === 'object') return value.map(({ text }) => text).join('');
-  return String(value).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+  if (typeof value === 'object') return value.map(toHtml).join('');
+  return String(value).replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 /** Escapes all values but HTML. */
-const html = (texts: TemplateStringsArray, ...values: readonly Value[]): Html =>
-  new Html(texts.map((text, at) => text + (at < values.length ? toHtml(values[at] ?? '') : '')).join(''));
+const markup = (raw: TemplateStringsArray, ...values: readonly Value[]): Html =>
+  new Html(String.raw({ raw }, ...values.map(toHtml)));
 
 const page = (title: string, body: Html): string =>
-  html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${title}</title>
-        ${new Html(`<style>${STYLE}</style>`)}
-      </head>
-      <body>
-        <main>${body}</main>
-      </body>
-    </html> `.text;
+  markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<style>${new Html(STYLE)}</style>
+</head>
+<body><main>
+<h1>${title}</h1>
+${body}
+</main></body>
+</html>
+`.text;
 
-/** Returns the page on which a customer gives or refuses consent. */
-export function consentPage(
-  request: AuthorizationRequest,
-  parameters: RequestParameters,
-  mistake = '',
-): string {
-  const { client, redirectUri, scopes } = request;
+/** Returns the page on which a customer gives or refuses consent. Its form is sent to the page's own URL. */
+export function consentPage({ client, redirectUri, scopes }: AuthorizationRequest, mistake = ''): string {
   const place = isOnLoopback(redirectUri) ? 'a program on this computer' : new URL(redirectUri).host;
-  const hidden = PARAMETERS.flatMap((name) => {
-    const value = parameters.get(name);
-    return value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}" /> `];
+  const days = DAYS.map((count) => {
+    const selected = count === DEFAULT_DAYS ? 'selected' : '';
+    return markup`<option value="${count}" ${selected}>${count} ${count === 1 ? 'day' : 'days'}</option>`;
   });
-  const days = DAYS.map(
-    (count) =>
-      html`<option value="${count}" ${count === DEFAULT_DAYS ? html` selected` : ''}>
-        ${count} ${count === 1 ? 'day' : 'days'}
-      </option>`,
-  );
-  const disabledUnless = (isOffered: boolean): Html => (isOffered ? html`` : html` disabled`);
+  const disabledWithout = (scope: CustomerScope): string => (scopes.includes(scope) ? '' : 'disabled');
   return page(
-    `Connect ${client.name}`,
-    html`<h1>Connect “${client.name}”</h1>
-      <p>
-        It returns to <strong>${place}</strong>. Anybody can choose this name: allow it only if you started
-        this there.
-      </p>
-      ${mistake === '' ? '' : html`<p class="mistake" role="alert">${mistake}</p>`}
-      <form method="post" action="/authorize">
-        ${hidden}
-        <label
-          >Your token
-          <input name="token" type="password" autocomplete="off" placeholder="prx_…" required autofocus
-        /></label>
-        <fieldset>
-          <legend>It may</legend>
-          <label><input type="radio" name="access" value="look" checked /> look</label>
-          <label
-            ><input
-              type="radio"
-              name="access"
-              value="buy"
-              ${disabledUnless(scopes.includes('proxies:write'))}
-            />
-            look and buy, for at most
-            <input name="daily_limit" inputmode="decimal" autocomplete="off" aria-label="Roubles a day" />
-            roubles a day</label
-          >
-          <label
-            ><input
-              type="checkbox"
-              name="passwords"
-              value="yes"
-              ${disabledUnless(scopes.includes('proxies:export'))}
-            />
-            see passwords of proxies</label
-          >
-        </fieldset>
-        <label
-          >for
-          <select name="days">
-            ${days}
-          </select></label
-        >
-        <p>
-          <button name="decision" value="allow">Allow</button
-          ><button name="decision" value="deny" formnovalidate>Deny</button>
-        </p>
-      </form>
-      <p>
-        The agent gets a token of its own, which you can revoke at any time. It works no longer than the token
-        that you paste, which the agent never sees.
-      </p>`,
+    `Connect “${client.name}”`,
+    markup`
+<p>It returns to <strong>${place}</strong>. Anybody can choose this name: allow it only if you
+started this there.</p>
+${mistake === '' ? '' : markup`<p class="mistake" role="alert">${mistake}</p>`}
+<form method="post">
+<label>Your token
+<input name="token" type="password" autocomplete="off" placeholder="prx_…" required autofocus></label>
+<fieldset>
+<legend>It may</legend>
+<label><input type="radio" name="access" value="look" checked> look</label>
+<label><input type="radio" name="access" value="buy" ${disabledWithout('proxies:write')}>
+look and buy, for at most
+<input name="daily_limit" inputmode="decimal" autocomplete="off" aria-label="Roubles a day">
+roubles a day</label>
+<label><input type="checkbox" name="passwords" value="yes" ${disabledWithout('proxies:export')}>
+see passwords of proxies</label>
+</fieldset>
+<label>for <select name="days">${days}</select></label>
+<p><button name="decision" value="allow">Allow</button>
+<button name="decision" value="deny" formnovalidate>Deny</button></p>
+</form>
+<p>The agent gets a token of its own, which you can revoke at any time. It works no longer than the token
+that you paste, which the agent never sees.</p>`,
   );
 }
 
 /** Returns a page with a message and no buttons. */
-export const messagePage = (message: string): string =>
-  page(
-    'Not connected',
-    html`<h1>Not connected</h1>
-      <p>${message}</p>`,
-  );
+export const messagePage = (message: string): string => page('Not connected', markup`<p>${message}</p>`);
 
 /**
  * Sends a page, which can load nothing and cannot be framed.

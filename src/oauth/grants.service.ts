@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { type Caller, type CustomerScope, hashToken, hexHashOf, TokensService } from '../auth';
-import { Clock, compareDecimals, DomainError, Money } from '../common';
-import { inTransaction, queryRows } from '../database';
+import { type ApiToken, type Caller, type CustomerScope, hashToken, hexHashOf, TokensService } from '../auth';
+import { Clock, DomainError, Money } from '../common';
+import { inTransaction, queryRows, selectList } from '../database';
 import { Retention } from '../jobs';
 import type { AuthorizationRequest } from './authorization-request';
 import { OAuthClients } from './clients.service';
@@ -17,15 +17,6 @@ export interface Consent {
   readonly days: number;
 }
 
-/** Response of the token endpoint (RFC 6749, 5.1). */
-export interface IssuedTokens {
-  readonly access_token: string;
-  readonly token_type: 'Bearer';
-  readonly expires_in: number;
-  readonly refresh_token: string;
-  readonly scope: string;
-}
-
 const CODE_SECONDS = 60;
 const ACCESS_SECONDS = 3600;
 const DAY_MS = 86_400_000;
@@ -35,6 +26,9 @@ const MOST_TOKENS = 10;
 const MOST_CODES = 20;
 /** Number of invalid OAuth tokens that a customer still sees. */
 const MOST_ENDED = 20;
+
+const CODE =
+  'clientName redirectUri challenge userId issuerId scopes dailyLimit tokenExpiresAt expiresAt tokenId';
 
 interface Code {
   readonly clientName: string;
@@ -49,12 +43,7 @@ interface Code {
   readonly tokenId: number | null;
 }
 
-interface Grant {
-  readonly tokenId: number;
-  readonly refreshHash: string;
-  readonly scopes: readonly string[];
-  readonly expiresAt: Date;
-}
+type Grant = Pick<ApiToken, 'id' | 'scopes' | 'expiresAt'> & { readonly refreshHash: string };
 
 /**
  * Issues OAuth tokens: tokens of customers that only `/mcp` accepts. A refresh replaces a token's text, but
@@ -72,7 +61,11 @@ export class OAuthGrants {
     retention.add('OAuth codes', async () => ({ removed: await this.removeOldCodes(), next: null }));
   }
 
-  /** Stores a consent. @returns the authorization code */
+  /**
+   * Stores a consent, which never exceeds the limit and the expiry of the customer's token.
+   *
+   * @returns the authorization code
+   */
   async createCode(
     { client, redirectUri, challenge }: AuthorizationRequest,
     consent: Consent,
@@ -89,19 +82,19 @@ export class OAuthGrants {
       await manager.query(
         `INSERT INTO oauth_codes (code_hash, client_id, client_name, redirect_uri, challenge, user_id,
                                   issuer_id, scopes, daily_limit, token_expires_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+         SELECT $1, $2, $3, $4, $5, user_id, id, $6, least($7, daily_limit), least($8, expires_at), $9
+           FROM api_tokens WHERE id = $10`,
         [
           hashToken(code),
           client.id,
           client.name,
           redirectUri,
           challenge,
-          consent.issuer.userId,
-          consent.issuer.tokenId,
           consent.scopes,
           consent.dailyLimit?.toString() ?? null,
           new Date(nowMs + consent.days * DAY_MS),
           new Date(nowMs + CODE_SECONDS * 1000),
+          consent.issuer.tokenId,
         ],
       );
     });
@@ -117,13 +110,11 @@ export class OAuthGrants {
   async exchange(
     code: string,
     { clientId, redirectUri, verifier }: Record<'clientId' | 'redirectUri' | 'verifier', string>,
-  ): Promise<IssuedTokens> {
+  ): Promise<object> {
     const exchanged = inTransaction(this.dataSource, async (manager) => {
       const [row] = await queryRows<Code>(
         manager,
-        `SELECT client_name AS "clientName", redirect_uri AS "redirectUri", challenge, user_id AS "userId",
-                issuer_id AS "issuerId", scopes, daily_limit AS "dailyLimit",
-                token_expires_at AS "tokenExpiresAt", expires_at AS "expiresAt", token_id AS "tokenId"
+        `SELECT ${selectList(CODE.split(' '))}
            FROM oauth_codes WHERE code_hash = $1 AND client_id = $2 FOR UPDATE`,
         [hashToken(code), clientId],
       );
@@ -150,23 +141,17 @@ export class OAuthGrants {
     clientId: string,
     { clientName, userId, issuerId, scopes, dailyLimit, tokenExpiresAt }: Code,
     manager: EntityManager,
-  ): Promise<IssuedTokens> {
-    const issuer = await this.tokens.get(issuerId, manager);
-    const expiresAt = new Date(Math.min(tokenExpiresAt.getTime(), issuer.expiresAt?.getTime() ?? Infinity));
-    const isLimitLower =
-      dailyLimit !== null &&
-      (issuer.dailyLimit === null || compareDecimals(dailyLimit, issuer.dailyLimit) < 0);
+  ): Promise<object> {
     const { text, token } = await this.tokens.issue(
       {
         userId,
         scopes,
         name: clientName,
-        expiresAt,
-        // Without its own limit, the token inherits its issuer's limit.
-        dailyLimit: isLimitLower ? Money.parse(dailyLimit) : null,
+        expiresAt: tokenExpiresAt,
+        dailyLimit: dailyLimit === null ? null : Money.parse(dailyLimit),
         issuedBy: issuerId,
         origin: 'oauth',
-        textExpiresAt: this.accessExpiry(expiresAt),
+        textExpiresAt: this.accessExpiry(tokenExpiresAt),
       },
       manager,
     );
@@ -181,7 +166,7 @@ export class OAuthGrants {
       hashToken(code),
       token.id,
     ]);
-    return this.response(text, `${family}.${secret}`, scopes, expiresAt);
+    return this.response(text, `${family}.${secret}`, token);
   }
 
   /**
@@ -190,25 +175,25 @@ export class OAuthGrants {
    *
    * @throws OAuthError
    */
-  async refresh(refreshToken: string, clientId: string): Promise<IssuedTokens> {
+  async refresh(refreshToken: string, clientId: string): Promise<object> {
     const family = familyOf(refreshToken);
     const secret = refreshToken.slice(family.length + 1);
     const issued = await inTransaction(this.dataSource, async (manager) => {
       const grant = await lockGrant(manager, 'family_hash = $1', [hashToken(family), clientId]);
       if (!grant) return null;
       if (grant.refreshHash !== hexHashOf(secret)) {
-        await this.tokens.revoke(grant.tokenId, manager);
+        await this.tokens.revoke(grant.id, manager);
         return null;
       }
       const textExpiresAt = this.accessExpiry(grant.expiresAt);
-      const text = await this.tokens.renewText(grant.tokenId, textExpiresAt, manager);
+      const text = await this.tokens.renewText(grant.id, textExpiresAt, manager);
       if (text === null) return null;
       const next = randomSecret();
       await manager.query('UPDATE oauth_grants SET refresh_hash = $2 WHERE token_id = $1', [
-        grant.tokenId,
+        grant.id,
         hashToken(next),
       ]);
-      return this.response(text, `${family}.${next}`, grant.scopes, grant.expiresAt);
+      return this.response(text, `${family}.${next}`, grant);
     });
     if (!issued) throw new OAuthError('invalid_grant', 'the refresh token is unknown, used, or has ended');
     return issued;
@@ -221,22 +206,22 @@ export class OAuthGrants {
       const grant = caller
         ? await lockGrant(manager, 'token_id = $1', [caller.tokenId, clientId])
         : await lockGrant(manager, 'family_hash = $1', [hashToken(familyOf(text)), clientId]);
-      if (grant) await this.tokens.revoke(grant.tokenId, manager);
+      if (grant) await this.tokens.revoke(grant.id, manager);
     });
   }
 
-  private accessExpiry(tokenExpiresAt: Date): Date {
+  private accessExpiry(tokenExpiresAt: Date | null): Date {
     const atMostMs = this.clock.now().getTime() + ACCESS_SECONDS * 1000;
-    return new Date(Math.min(atMostMs, tokenExpiresAt.getTime()));
+    return new Date(Math.min(atMostMs, tokenExpiresAt?.getTime() ?? Infinity));
   }
 
+  /** Returns the response of the token endpoint (RFC 6749, 5.1). */
   private response(
     accessToken: string,
     refreshToken: string,
-    scopes: readonly string[],
-    tokenExpiresAt: Date,
-  ): IssuedTokens {
-    const expiresInMs = this.accessExpiry(tokenExpiresAt).getTime() - this.clock.now().getTime();
+    { scopes, expiresAt }: Pick<Grant, 'scopes' | 'expiresAt'>,
+  ): object {
+    const expiresInMs = this.accessExpiry(expiresAt).getTime() - this.clock.now().getTime();
     return {
       access_token: accessToken,
       token_type: 'Bearer',
@@ -272,8 +257,7 @@ async function lockGrant(
 ): Promise<Grant | undefined> {
   const [grant] = await queryRows<Grant>(
     manager,
-    `SELECT token_id AS "tokenId", encode(refresh_hash, 'hex') AS "refreshHash", scopes,
-            expires_at AS "expiresAt"
+    `SELECT id, scopes, expires_at AS "expiresAt", encode(refresh_hash, 'hex') AS "refreshHash"
        FROM api_tokens token JOIN oauth_grants ON token_id = token.id
       WHERE ${condition} AND client_id = $2 FOR UPDATE`,
     parameters,

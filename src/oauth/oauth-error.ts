@@ -1,26 +1,14 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Response } from 'express';
 
-type Code =
-  | 'access_denied'
-  | 'invalid_client'
-  | 'invalid_client_metadata'
-  | 'invalid_grant'
-  | 'invalid_redirect_uri'
-  | 'invalid_request'
-  | 'invalid_scope'
-  | 'invalid_target'
-  | 'unsupported_grant_type'
-  | 'unsupported_response_type';
-
 /** An error as defined by RFC 6749, 7591 or 8707. */
 export class OAuthError extends Error {
-  /** @param description text for the client's developer, in printable ASCII without quotes and backslashes */
+  /** @param message text for the client's developer, in printable ASCII without quotes and backslashes */
   constructor(
-    readonly code: Code,
-    readonly description: string,
+    readonly code: string,
+    message: string,
   ) {
-    super(description);
+    super(message);
     this.name = OAuthError.name;
   }
 }
@@ -28,12 +16,12 @@ export class OAuthError extends Error {
 /** Writes OAuth errors in the form that the RFCs define. */
 @Catch(OAuthError)
 export class OAuthErrorFilter implements ExceptionFilter<OAuthError> {
-  catch({ code, description }: OAuthError, host: ArgumentsHost): void {
+  catch({ code, message }: OAuthError, host: ArgumentsHost): void {
     const response = host.switchToHttp().getResponse<Response>();
     response
       .status(code === 'invalid_client' ? 401 : 400)
       .set('Cache-Control', 'no-store')
-      .json({ error: code, error_description: description });
+      .json({ error: code, error_description: message });
   }
 }
 
@@ -45,10 +33,8 @@ export type RequestParameters = ReadonlyMap<string, string>;
  * @throws OAuthError if a parameter occurs twice, because other programs might read the other value
  */
 export function readParameters(text: string): RequestParameters {
-  const parameters = new Map<string, string>();
-  for (const [name, value] of new URLSearchParams(text)) {
-    if (parameters.has(name)) throw new OAuthError('invalid_request', 'a parameter occurs twice');
-    parameters.set(name, value);
-  }
+  const given = [...new URLSearchParams(text)];
+  const parameters = new Map(given);
+  if (parameters.size < given.length) throw new OAuthError('invalid_request', 'a parameter occurs twice');
   return parameters;
 }

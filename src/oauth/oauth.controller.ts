@@ -8,9 +8,9 @@ import { receivedBytes, RequestLimits, UnparsedBody } from '../http';
 import { grantableScopes } from './agent-scopes';
 import { assertResource } from './authorization-request';
 import { OAuthClients } from './clients.service';
-import { type IssuedTokens, OAuthGrants } from './grants.service';
+import { OAuthGrants } from './grants.service';
 import { OAuthError, OAuthErrorFilter, readParameters, type RequestParameters } from './oauth-error';
-import { oauthUrls, type OAuthUrls, RESOURCE_METADATA } from './urls';
+import { issuerOf, RESOURCE_METADATA, resourceOf } from './urls';
 
 const MAX_BODY_BYTES = 16 * 1024;
 
@@ -24,27 +24,21 @@ const CLIENT_AUTHENTICATION = 'none';
 @Controller()
 @UseFilters(OAuthErrorFilter)
 export class OAuthController {
-  private readonly urls: OAuthUrls;
-
   constructor(
     private readonly clients: OAuthClients,
     private readonly grants: OAuthGrants,
     private readonly limits: RequestLimits,
     private readonly config: AppConfig,
-  ) {
-    const urls = oauthUrls(config);
-    if (!urls) throw new Error('OAuth is off');
-    this.urls = urls;
-  }
+  ) {}
 
   /** Returns the metadata of the protected resource (RFC 9728). */
   @Get([RESOURCE_METADATA, `${RESOURCE_METADATA}/mcp`])
   @Public()
   describeResource(): object {
     return {
-      resource: this.urls.resource,
+      resource: resourceOf(this.config),
       resource_name: SERVICE_NAME,
-      authorization_servers: [this.urls.issuer],
+      authorization_servers: [issuerOf(this.config)],
       scopes_supported: grantableScopes(this.config),
       bearer_methods_supported: ['header'],
     };
@@ -54,7 +48,7 @@ export class OAuthController {
   @Get('.well-known/oauth-authorization-server')
   @Public()
   describeServer(): object {
-    const { issuer } = this.urls;
+    const issuer = issuerOf(this.config);
     return {
       issuer,
       authorization_endpoint: `${issuer}/authorize`,
@@ -98,7 +92,7 @@ export class OAuthController {
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
   @UnparsedBody()
   @Header('Cache-Control', 'no-store')
-  issueTokens(@Req() request: Request): Promise<IssuedTokens> {
+  issueTokens(@Req() request: Request): Promise<object> {
     const form = readForm(request);
     assertResource(form, this.config);
     const clientId = required(form, 'client_id');

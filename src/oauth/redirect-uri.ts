@@ -29,14 +29,3 @@ export const isRegistered = (registered: readonly string[], given: string): bool
   );
 
 const withoutPort = (uri: string): string => uri.replace(/^(http:\/\/(?:\[::1\]|[^/:?]+)):\d*/i, '$1');
-
-/** Adds parameters to a redirect URI, whose own text stays unchanged. */
-export function withParameters(
-  uri: string,
-  parameters: Readonly<Record<string, string | undefined>>,
-): string {
-  const given = Object.entries(parameters).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined,
-  );
-  return `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams(given).toString()}`;
-}

@@ -86,10 +86,8 @@ it('connects a client whose id is a URL, though each step meets another replica'
   documents.bodies.set('/client.json', { client_id, client_name: 'Assistant', redirect_uris: [REDIRECT] });
   const verifier = randomBytes(32).toString('base64url');
   const choices = { token, access: 'look', days: '1', decision: 'allow' };
-  const consent = await post(first.baseUrl, '/authorize', {
-    ...parametersOf(client_id, verifier),
-    ...choices,
-  });
+  const query = new URLSearchParams(parametersOf(client_id, verifier)).toString();
+  const consent = await post(first.baseUrl, `/authorize?${query}`, choices);
   const code = new URL(consent.headers.get('location') ?? '').searchParams.get('code') ?? '';
   first.kill('SIGKILL');
   const exchange = {

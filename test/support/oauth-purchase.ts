@@ -56,10 +56,10 @@ export async function placeOrderByOAuth(
     code_challenge_method: 'S256',
     resource: String(resource),
   };
-  const page = pathOf(authorization_endpoint);
-  expect((await send(`${page}?${formOf(request).body}`)).body).toContain('Connect “Assistant”');
+  const page = `${pathOf(authorization_endpoint)}?${formOf(request).body}`;
+  expect((await send(page)).body).toContain('Connect “Assistant”');
   const choices = { token: customerToken, access: 'buy', daily_limit: '100', days: '1', decision: 'allow' };
-  const consent = await send(page, formOf({ ...request, ...choices }));
+  const consent = await send(page, formOf(choices));
   const response = new URL(String(consent.headers['location'])).searchParams;
   expect(response.get('iss')).toBe(publicUrl);
 
