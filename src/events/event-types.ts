@@ -57,7 +57,8 @@ const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] 
 
 /**
  * All types of events and their data, used for validation, descriptions and docs/events.md. Triggers write
- * the events of `order`, `proxy` (except `proxy.expiring`), `balance` and `token`; code writes the others.
+ * the events of `order`, `balance`, `token` and `webhook`, and of `proxy` except `proxy.expiring` and
+ * `proxy.refunded`; statements that call `log_event()` write the others.
  */
 export const EVENT_TYPES = {
   'order.being_confirmed': {

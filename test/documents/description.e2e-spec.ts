@@ -227,7 +227,7 @@ describe('The description', () => {
     }
   });
 
-  it('adds no field to a response of the specification, and to its bodies only those of guards', () => {
+  it('adds only the listed fields to the schemas of the specification', () => {
     const fieldsOf = ({ components: { schemas } }: Description, schema: string) =>
       Object.keys(schemas[schema]?.['properties'] ?? {});
     const added = Object.keys(reference.components.schemas).flatMap((schema) => {
