@@ -218,7 +218,7 @@ export const SETTINGS = {
     host: setting('HOST', text, { default: '127.0.0.1', description: 'Address to listen on.' }),
     port: setting('PORT', integer(0, 65_535), {
       default: '3000',
-      description: 'Port to listen on. `0` picks a free one.',
+      description: 'Port to listen on; `0` picks a free one.',
     }),
     // The public URL is never taken from a request: the client chooses `Host`.
     publicUrl: setting('PUBLIC_URL', publicUrl, {
@@ -237,7 +237,7 @@ export const SETTINGS = {
     keepAliveSeconds: setting('KEEP_ALIVE_SECONDS', integer(15, 3600), {
       default: '65',
       description:
-        'Seconds for which idle client connections are kept. Load balancers must close them earlier.',
+        'Seconds for which idle client connections are kept; load balancers must close them earlier.',
     }),
     drainSeconds: setting('DRAIN_SECONDS', integer(0, 3600), {
       default: '0',
@@ -268,17 +268,17 @@ export const SETTINGS = {
   limits: {
     tokenRequestsPerMinute: setting('TOKEN_REQUESTS_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '120000',
-      description: 'Requests per minute and token, across all replicas. `0`: no limit.',
+      description: 'Requests per minute and token, across all replicas; `0`: no limit.',
     }),
     userRequestsPerMinute: setting('USER_REQUESTS_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '240000',
-      description: 'Requests per minute and user, with all tokens together. `0`: no limit.',
+      description: 'Requests per minute and user, with all tokens together; `0`: no limit.',
     }),
     addressFailuresPerMinute: setting('ADDRESS_FAILURES_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '600',
       description:
         'Requests without a valid token or secret link, failed sign-ins, and fetches of the API ' +
-        'description, per minute and address. `0`: no limit.',
+        'description, per minute and address; `0`: no limit.',
     }),
   },
   provider: {
@@ -308,7 +308,7 @@ export const SETTINGS = {
     ratePerSecond: setting('PROVIDER_RATE_PER_SECOND', integer(0, 100), {
       default: '3',
       description:
-        'Calls per second that the provider allows for the key, across all replicas. `0`: no limit.',
+        'Calls per second that the provider allows for the key, across all replicas; `0`: no limit.',
     }),
     lowBalance: setting('PROVIDER_LOW_BALANCE', roubles, {
       default: '1000.00',
@@ -347,7 +347,7 @@ export const SETTINGS = {
   proxies: {
     expiringHours: setting('EXPIRING_HOURS', stages, {
       default: '72,24,1',
-      description: 'Hours before the end of a rental at which `proxy.expiring` is sent. Empty: never.',
+      description: 'Hours before the end of a rental at which `proxy.expiring` is sent; empty: never.',
     }),
   },
   proxyChecks: {
@@ -359,13 +359,13 @@ export const SETTINGS = {
   links: {
     maxPerUser: setting('MAX_LINKS_PER_USER', integer(0, 10_000), {
       default: '100',
-      description: 'Secret links per user. `0` also disables existing links.',
+      description: 'Secret links per user; `0` also disables existing links.',
     }),
   },
   webhooks: {
     maxPerUser: setting('MAX_WEBHOOKS_PER_USER', integer(0, 1000), {
       default: '10',
-      description: 'Webhooks per user. `0` prevents new ones.',
+      description: 'Webhooks per user; `0` prevents new ones.',
     }),
     allowHttp: setting('WEBHOOK_ALLOW_HTTP', flag, {
       default: 'false',
@@ -399,21 +399,21 @@ export const SETTINGS = {
   retention: {
     providerCallDays: setting('PROVIDER_CALL_DAYS', days(7), {
       default: '180',
-      description: 'Days to store the provider calls of closed orders for staff. `0`: forever.',
+      description: 'Days to store the provider calls of closed orders for staff; `0`: forever.',
     }),
     historyDays: setting('HISTORY_DAYS', days(30), {
       default: '365',
       description:
-        'Days to store [history](operations.md#growth), such as responses to replay. `0`: forever.',
+        'Days to store [history](operations.md#growth), such as responses to replay; `0`: forever.',
     }),
     auditLogReadDays: setting('AUDIT_LOG_READ_DAYS', days(365), {
       default: '0',
       description:
-        "Days to store staff's reads and refusals in the audit log. `0`: forever. Changes are never removed.",
+        "Days to store staff's reads and refusals in the audit log; `0`: forever. Changes are never removed.",
     }),
     eventDays: setting('EVENT_DAYS', days(7), {
       default: '30',
-      description: 'Days during which customers can read and replay an event. `0`: forever.',
+      description: 'Days during which customers can read and replay an event; `0`: forever.',
     }),
   },
   payments: {
@@ -503,7 +503,7 @@ export const SETTINGS = {
   metrics: {
     port: setting('METRICS_PORT', integer(0, 65_535), {
       defaultText: 'none: nothing is measured',
-      description: 'Port of `GET /metrics` for Prometheus. `0` picks a free one, which is logged.',
+      description: 'Port of `GET /metrics` for Prometheus; `0` picks a free one, which is logged.',
     }),
     host: setting('METRICS_HOST', text, {
       default: '127.0.0.1',
