@@ -1,5 +1,5 @@
 import { EnvironmentError, readEnvironment } from '../src/config/environment';
-import { SHOWN_KIND } from '../src/ledger';
+import { SHOWN_KIND_SQL } from '../src/ledger';
 import { LEDGER_ENTRY_KINDS } from '../src/ledger/entry-kinds';
 import { REFERENCE_PREFIX_SQL, renewalKey, renewalKeySql } from '../src/orders';
 import { bulkOrderKey, bulkOrderKeySql } from '../src/orders/order-keys';
@@ -172,7 +172,7 @@ describe('The database and the code agree on', () => {
     );
     const isLogged = /WHEN \((.*)\) EXECUTE/.exec(condition ?? '')?.[1]?.replaceAll('new.', '');
     const entries = await query<{ shown: string; indexed: string; logged: boolean }>(
-      `SELECT ${SHOWN_KIND} AS shown, ${indexed} AS indexed, ${isLogged} AS logged
+      `SELECT ${SHOWN_KIND_SQL} AS shown, ${indexed} AS indexed, ${isLogged} AS logged
          FROM unnest($1::text[]) AS kind, unnest('{-1.00,1.00}'::numeric[]) AS available_delta`,
       [LEDGER_ENTRY_KINDS],
     );

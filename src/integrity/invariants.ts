@@ -1,5 +1,5 @@
 import { sqlList } from '../database';
-import { SHOWN_KIND } from '../ledger';
+import { SHOWN_KIND_SQL } from '../ledger';
 import {
   bulkOrderKeySql,
   SEARCHES_END_AFTER_SECONDS,
@@ -423,12 +423,12 @@ export const INVARIANTS: readonly Invariant[] = [
                                                   ELSE 'balance.credited ' END || available_delta AS amount
                      FROM audited_entries CROSS JOIN event_log
                     WHERE ${HAS_EVENTS} AND created_at >= since
-                      AND ${SHOWN_KIND} IN ('credit', 'refund')) AS e
+                      AND ${SHOWN_KIND_SQL} IN ('credit', 'refund')) AS e
           ON e.user_id = logged.user_id AND e.seq = logged.seq
        WHERE CASE
          WHEN e.seq IS NULL THEN NOT EXISTS (
            SELECT FROM ledger_entries
-            WHERE user_id = logged.user_id AND seq = logged.seq AND ${SHOWN_KIND} IN ('credit', 'refund'))
+            WHERE user_id = logged.user_id AND seq = logged.seq AND ${SHOWN_KIND_SQL} IN ('credit', 'refund'))
          ELSE logged.amounts IS DISTINCT FROM ARRAY[e.amount]
        END`,
   },

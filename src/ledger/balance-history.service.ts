@@ -4,7 +4,7 @@ import { Conditions, queryRow, queryRows } from '../database';
 import { assertPeriod, type Page, type PageRequest, readPageBy } from '../http';
 import type { BalanceChangeOut } from './balance-change.dto';
 import type { LedgerFilterQuery } from './ledger.query';
-import { SHOWN_KIND } from './shown-kind';
+import { SHOWN_KIND_SQL } from './shown-kind';
 
 const COLUMNS = [
   'seq',
@@ -28,7 +28,7 @@ const DEPOSIT_ID = `coalesce(
 
 /** SQL columns of a {@link BalanceChangeOut}, which lacks staff's reason and reference. */
 const SHOWN = `
-  seq, created_at, ${SHOWN_KIND} AS kind, order_id,
+  seq, created_at, ${SHOWN_KIND_SQL} AS kind, order_id,
   available_after - available_delta AS available_before, available_delta, available_after,
   held_after - held_delta AS held_before, held_delta, held_after, ${DEPOSIT_ID}`;
 
@@ -115,7 +115,7 @@ export function selectEntries(
   };
   if (from) boundBy(from, '>=', 'ASC', '>= (SELECT min(seq)');
   if (to) boundBy(to, '<', 'DESC', '<= (SELECT max(seq)');
-  entries.by(kind, (name) => `${SHOWN_KIND} = ${name}`);
+  entries.by(kind, (name) => `${SHOWN_KIND_SQL} = ${name}`);
   entries.by(orderId, (id) => `order_id = ${id}`);
   return entries;
 }

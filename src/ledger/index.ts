@@ -14,7 +14,7 @@ export { LedgerFilterQuery } from './ledger.query';
 export { LedgerService, POSTED_ENTRY } from './ledger.service';
 export { postEntriesSql } from './post-entries';
 export { PostedEntryOut } from './posted-entry.dto';
-export { SHOWN_KIND } from './shown-kind';
+export { SHOWN_KIND_SQL } from './shown-kind';
 export { InvalidSalesCursor, InvalidSalesPeriod } from './sales/sales.errors';
 export { SalesFiguresOut, SalesRowOut } from './sales/sales.dto';
 export { type Sales, SALES_DIMENSIONS, type SalesQuery, SalesService } from './sales/sales.service';

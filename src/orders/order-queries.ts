@@ -15,7 +15,7 @@ import {
 import type { BatchMember, OrderBatch } from './order-batch';
 import type { Idempotency } from './order-keys';
 import { type OrderOutcome, type OrderProgress, WHOLE_OUTCOME_COLUMNS } from './order-outcome';
-import { QUEUE_LEFT_MS } from './order-queue';
+import { QUEUE_LEFT_MS_SQL } from './order-queue';
 import { IS_RENEWAL_SQL, isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { IdempotencyKeyReused } from './orders.errors';
 
@@ -156,7 +156,7 @@ export class OrderQueries {
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,
-      `SELECT ${WHOLE_OUTCOME_COLUMNS}, ${QUEUE_LEFT_MS} AS "leftMs", resent,
+      `SELECT ${WHOLE_OUTCOME_COLUMNS}, ${QUEUE_LEFT_MS_SQL} AS "leftMs", resent,
               state = 'confirming' AND searches = 1 AND submitted_at < created_at AS "isInFirstSearch"
          FROM orders WHERE id = ANY ($1)`,
       [orderIds],

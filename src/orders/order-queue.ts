@@ -12,14 +12,14 @@ import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
  * Whether an order is reserved and still waits for its call. False during maintenance: after a restore, an
  * order that seems to wait may have been sent already.
  */
-export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
+export const IN_QUEUE_SQL = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
 /** Time for which a read expiry is trusted. Afterwards, somebody else may have prolonged the rental. */
 const AN_END_COUNTS_FOR = `interval '1 hour'`;
 
 /** Whether a queued order is ready for its call. */
-export const IS_READY = `(kind = 'purchase'
+export const IS_READY_SQL = `(kind = 'purchase'
             OR date_end_before IS NOT NULL AND end_read_at > now() - ${AN_END_COUNTS_FOR})`;
 
 /**
@@ -33,14 +33,14 @@ export const isEndUnreadSql = (longestReadingSeconds: string): string => `(kind 
                  OR date_end_before IS NOT NULL AND end_read_at <= now() - ${AN_END_COUNTS_FOR}))`;
 
 /** Milliseconds that a reserved order may still wait; null in any other state. */
-export const QUEUE_LEFT_MS = `CASE state WHEN 'reserved' THEN
+export const QUEUE_LEFT_MS_SQL = `CASE state WHEN 'reserved' THEN
                 extract(epoch FROM queued_until - now())::double precision * 1000 - ${QUEUE_SLACK_MS} END`;
 
 /**
  * Whether an order lets all others go first. Renewals do, because no customer waits for them. After ten
  * minutes a renewal takes its turn; otherwise, a busy service would never renew.
  */
-export const YIELDS_TO_OTHERS = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
+export const YIELDS_TO_OTHERS_SQL = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
 /**
  * Query for the number of reserved orders and the time of the oldest. The time ignores renewals, because they
@@ -51,7 +51,7 @@ export const WAITING_ORDERS = `
     FROM orders WHERE state = 'reserved'`;
 
 /** Whether the provider refused within the last hour to prolong an order's proxy, alone or with others. */
-export const WAS_RECENTLY_REFUSED = `EXISTS (
+export const WAS_RECENTLY_REFUSED_SQL = `EXISTS (
               SELECT FROM orders AS refused
                WHERE refused.proxy_id = orders.proxy_id AND refused.state = 'canceled'
                  AND refused.failure IN ${sqlList(PROXY_FAILURES)}

@@ -33,7 +33,7 @@ export class ProviderCallLog {
       // If the record were stored twice, staff would see one purchase as two.
       const isFirstStored = calls.isFirstStored || (await this.isFirstStored(calls));
       for (const record of isFirstStored ? calls.records.slice(1) : calls.records) {
-        await queryRows(this.dataSource, `WITH ${recordCall('$1')} SELECT`, [
+        await queryRows(this.dataSource, `WITH ${recordCallSql('$1')} SELECT`, [
           callParameter({ orderId, record }),
         ]);
       }
@@ -87,7 +87,7 @@ export interface RecordedCall {
 }
 
 /** Returns SQL that records a delivery's call. @param place `$n` of the {@link callParameter} */
-export const recordCall = (place: string): string => `
+export const recordCallSql = (place: string): string => `
        recorded AS (
          INSERT INTO provider_calls
            (order_id, method, request, outcome, http_status, response, duration_ms)
@@ -97,7 +97,7 @@ export const recordCall = (place: string): string => `
           WHERE order_id IS NOT NULL
        )`;
 
-/** Returns the parameter of {@link recordCall}; `null` if there is nothing to record. */
+/** Returns the parameter of {@link recordCallSql}; `null` if there is nothing to record. */
 export function callParameter(call: RecordedCall | undefined): string | null {
   if (!call) return null;
   const { method, request, outcome, httpStatus, response, durationMs } = call.record;

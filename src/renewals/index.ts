@@ -9,5 +9,5 @@ export { RenewalsModule } from './renewals.module';
 export { RenewalRuleOut } from './rules.dto';
 export { RenewalRecords } from './running/renewal-records';
 export { RenewalJob } from './running/renewal.job';
-export { RENEWAL_WAITS, WAITING_RENEWALS } from './waiting-renewals';
+export { RENEWAL_WAITS_SQL, WAITING_RENEWALS } from './waiting-renewals';
 export { RENEWALS_DATA } from './personal-data';

@@ -5,7 +5,7 @@ const HOUR_MS = 3_600_000;
 /** Renewals are no longer tried when less than this remains until the rental's expiry. */
 export const LAST_TRY_MS = HOUR_MS;
 /** {@link LAST_TRY_MS} as an SQL interval. */
-export const LAST_TRY_BEFORE_END = `interval '${LAST_TRY_MS} milliseconds'`;
+export const LAST_TRY_BEFORE_END_SQL = `interval '${LAST_TRY_MS} milliseconds'`;
 
 /**
  * Maximum hours between a renewal's due time and the rental's expiry: a week, plus the hour lost when due

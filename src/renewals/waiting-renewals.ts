@@ -22,10 +22,10 @@ export const OUR_OBSTACLES: readonly RenewalObstacle[] = RENEWAL_OBSTACLES.filte
  * SQL condition for a row of `renewals` that is due and waits for the service or the provider. The largest
  * `hours_before` limits the index range.
  */
-export const RENEWAL_WAITS = `(due_at BETWEEN now() - interval '${MAX_HOURS_AHEAD} hours' AND now()
+export const RENEWAL_WAITS_SQL = `(due_at BETWEEN now() - interval '${MAX_HOURS_AHEAD} hours' AND now()
   AND state IN ${sqlList(['planned', 'skipped'])} AND next_try_at IS NOT NULL
   AND (reason IS NULL OR reason IN ${sqlList(OUR_OBSTACLES)}))`;
 
 /** SQL for the number of waiting renewals and the oldest due time. */
 export const WAITING_RENEWALS = `
-  SELECT count(*)::integer AS count, min(due_at) AS oldest FROM renewals WHERE ${RENEWAL_WAITS}`;
+  SELECT count(*)::integer AS count, min(due_at) AS oldest FROM renewals WHERE ${RENEWAL_WAITS_SQL}`;

@@ -3,7 +3,7 @@ import { Money } from '../common';
 import { ApiNullable } from '../http';
 
 /** Returns SQL for a user's name, so that staff need not look up the id. */
-export const usernameOf = (userId: string): string =>
+export const usernameSql = (userId: string): string =>
   `(SELECT coalesce(username, web_username) FROM users WHERE users.id = ${userId})`;
 
 const ApiLink = (example: string): PropertyDecorator =>

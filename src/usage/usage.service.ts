@@ -4,7 +4,7 @@ import type { Caller } from '../auth';
 import { CatalogService, type PriceList, toIpVersion } from '../catalog';
 import { Clock, Money } from '../common';
 import { preparedRow, preparedRows } from '../database';
-import { SHOWN_KIND } from '../ledger';
+import { SHOWN_KIND_SQL } from '../ledger';
 import { firstUnpaidDay } from '../renewals';
 import type { EndingOut, RentalsOut, SpentPartOut, TokenUsageOut, UsageOut } from './usage.dto';
 
@@ -49,7 +49,7 @@ const READ_BOOKS = `
             UNION ALL
             SELECT country, version, -available_delta, refunds.created_at
               FROM (SELECT order_id, available_delta, created_at FROM ledger_entries
-                     WHERE user_id = $1 AND ${SHOWN_KIND} = 'refund'
+                     WHERE user_id = $1 AND ${SHOWN_KIND_SQL} = 'refund'
                        AND created_at >= ${MONTH_BEGAN}) AS refunds
               JOIN orders ON orders.id = refunds.order_id) AS spent
      GROUP BY country, version

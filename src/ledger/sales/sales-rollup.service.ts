@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../../database';
 import type { LeasedRun } from '../../jobs';
-import { SALES_COLUMNS, sumsByDay } from './sales-sums';
+import { SALES_COLUMNS, dailySalesSql } from './sales-sums';
 
 /** Number of days to roll up at a time. At a million orders a year, a week takes 0.05 s. */
 const DAYS_AT_ONCE = 7;
@@ -58,7 +58,7 @@ export class SalesRollupService {
          UPDATE sales_rollup SET rolled_to = $2::date WHERE rolled_to = $1::date RETURNING 1
        ), written AS (
          INSERT INTO sales_days (${SALES_COLUMNS})
-         SELECT ${SALES_COLUMNS} FROM (${sumsByDay('$1::date', '$2::date')}) AS sums
+         SELECT ${SALES_COLUMNS} FROM (${dailySalesSql('$1::date', '$2::date')}) AS sums
           WHERE EXISTS (SELECT FROM taken)
        )
        SELECT * FROM taken`,

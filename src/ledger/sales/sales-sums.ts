@@ -7,7 +7,7 @@ export const SALES_COLUMNS =
  * @param from SQL for the first day: a parameter or a subquery, so that the indexes are used
  * @param to SQL for the day after the last, likewise
  */
-export const sumsByDay = (from: string, to: string): string => `
+export const dailySalesSql = (from: string, to: string): string => `
   SELECT day, country, version, count(*) FILTER (WHERE kind = 'purchase') AS purchases,
          count(*) FILTER (WHERE kind = 'prolongation') AS prolongations,
          coalesce(sum(proxies), 0)::bigint AS proxies,

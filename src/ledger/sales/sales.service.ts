@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../../database';
-import { SALES_COLUMNS, sumsByDay } from './sales-sums';
+import { SALES_COLUMNS, dailySalesSql } from './sales-sums';
 import type { SalesFiguresOut, SalesRowOut } from './sales.dto';
 import { InvalidSalesCursor, InvalidSalesPeriod, LONGEST_PERIOD_DAYS } from './sales.errors';
 
@@ -52,7 +52,7 @@ export class SalesService {
        ),
        days AS (
          SELECT ${SALES_COLUMNS} FROM sales_days WHERE day >= $1::date AND day < (SELECT since FROM live)
-         UNION ALL ${sumsByDay('SELECT since FROM live', '$2::date + 1')}
+         UNION ALL ${dailySalesSql('SELECT since FROM live', '$2::date + 1')}
        ),
        sums AS MATERIALIZED (
          SELECT ${SALES_DIMENSIONS.map((name) => selectDimension(name, keys)).join(', ')},

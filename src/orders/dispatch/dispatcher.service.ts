@@ -9,7 +9,7 @@ import { Metrics } from '../../metrics';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
 import { inSharedSpan, captureOrigin } from '../../tracing';
 import { memberIds, batchName, type OrderBatch } from '../order-batch';
-import { IN_QUEUE, WAITING_ORDERS } from '../order-queue';
+import { IN_QUEUE_SQL, WAITING_ORDERS } from '../order-queue';
 import type { OrderKind } from '../order-states';
 import { OrderCancellations } from '../transitions/order-cancellations';
 import { type ClaimedBatch, OrderClaims } from '../transitions/order-claims';
@@ -59,7 +59,7 @@ export class DispatcherService {
       name: 'dispatch-orders',
       lookEveryMs: LOOK_EVERY_MS,
       waiting: WAITING_ORDERS,
-      isDue: () => `EXISTS (SELECT FROM orders WHERE ${IN_QUEUE})`,
+      isDue: () => `EXISTS (SELECT FROM orders WHERE ${IN_QUEUE_SQL})`,
       // The provider's rate limit is the only limit on concurrent calls.
       atOnce: Infinity,
       claim: () => this.claimNext(),

@@ -4,7 +4,7 @@ import { AppConfig } from '../../config';
 import { preparedRow, preparedRows, queryRows, sqlList } from '../../database';
 import { longestQueueSeconds, longestReadingSeconds } from '../longest-order';
 import { PURCHASE_REFERENCE_SQL } from '../order-queries';
-import { YIELDS_TO_OTHERS, IN_QUEUE, isEndUnreadSql, lastServedAtSql } from '../order-queue';
+import { YIELDS_TO_OTHERS_SQL, IN_QUEUE_SQL, isEndUnreadSql, lastServedAtSql } from '../order-queue';
 import { CANCELED_WITHOUT_PROOF, IS_RENEWAL_SQL } from '../order-states';
 
 /** Prolongation whose rental's expiry this replica must read. */
@@ -36,7 +36,7 @@ export class EndReadClaims {
     const { purchases } = await preparedRow<{ purchases: number }>(
       this.dataSource,
       `SELECT count(DISTINCT ${PURCHASE_REFERENCE_SQL}) AS purchases
-         FROM (SELECT proxy_id FROM orders WHERE ${IN_QUEUE} AND ${isEndUnreadSql('$1')}) AS unread
+         FROM (SELECT proxy_id FROM orders WHERE ${IN_QUEUE_SQL} AND ${isEndUnreadSql('$1')}) AS unread
          JOIN proxies ON proxies.id = unread.proxy_id`,
       [longestReadingSeconds(this.config)],
     );
@@ -62,14 +62,14 @@ export class EndReadClaims {
     return preparedRows<EndToRead>(
       this.dataSource,
       `WITH unread AS MATERIALIZED (
-         SELECT orders.id, user_id, proxy_id, ${YIELDS_TO_OTHERS} AS gives_way
-           FROM orders WHERE ${IN_QUEUE} AND ${isEndUnreadSql('$1')}
+         SELECT orders.id, user_id, proxy_id, ${YIELDS_TO_OTHERS_SQL} AS gives_way
+           FROM orders WHERE ${IN_QUEUE_SQL} AND ${isEndUnreadSql('$1')}
        ),
        served AS MATERIALIZED (
          SELECT user_id,
                 greatest(${lastServedAtSql('waiting.user_id')},
                          (SELECT max(end_read_at) FROM orders
-                           WHERE orders.user_id = waiting.user_id AND ${IN_QUEUE})) AS served_at
+                           WHERE orders.user_id = waiting.user_id AND ${IN_QUEUE_SQL})) AS served_at
            FROM (SELECT DISTINCT user_id FROM unread) AS waiting
        ),
        listed AS MATERIALIZED (
@@ -85,7 +85,7 @@ export class EndReadClaims {
                 queued_until = greatest(queued_until, now() + make_interval(secs => $1 + $3)),
                 next_search_at = greatest(next_search_at, now() + make_interval(secs => $1 + $3))
           WHERE id = ANY (ARRAY(SELECT id FROM listed WHERE $2 OR reference = (SELECT reference FROM head)))
-            AND ${IN_QUEUE} AND ${isEndUnreadSql('$1')}
+            AND ${IN_QUEUE_SQL} AND ${isEndUnreadSql('$1')}
          RETURNING id, end_read_at
        )
        SELECT id AS "orderId", reference, provider_proxy_id AS "providerProxyId",

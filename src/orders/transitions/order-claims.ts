@@ -8,12 +8,12 @@ import { longestQueueSeconds, longestReadingSeconds, RENEWAL_QUEUE_SECONDS } fro
 import type { OrderBatch } from '../order-batch';
 import { type BatchRow, SELECT_BATCH_ROWS, toBatches } from '../order-queries';
 import {
-  YIELDS_TO_OTHERS,
-  IN_QUEUE,
-  IS_READY,
+  YIELDS_TO_OTHERS_SQL,
+  IN_QUEUE_SQL,
+  IS_READY_SQL,
   isEndUnreadSql,
   lastServedAtSql,
-  WAS_RECENTLY_REFUSED,
+  WAS_RECENTLY_REFUSED_SQL,
 } from '../order-queue';
 import { statesBefore, IS_RENEWAL_SQL } from '../order-states';
 import { OrderCancellations } from './order-cancellations';
@@ -54,8 +54,8 @@ export class OrderClaims {
   readQueue(): Promise<QueueSnapshot> {
     return preparedRow<QueueSnapshot>(
       this.dataSource,
-      `SELECT EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${IS_READY}) AS "hasReady",
-              EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${isEndUnreadSql('$1')}) AS "hasUnread"`,
+      `SELECT EXISTS (SELECT FROM orders WHERE ${IN_QUEUE_SQL} AND ${IS_READY_SQL}) AS "hasReady",
+              EXISTS (SELECT FROM orders WHERE ${IN_QUEUE_SQL} AND ${isEndUnreadSql('$1')}) AS "hasUnread"`,
       [longestReadingSeconds(this.config)],
     );
   }
@@ -76,12 +76,12 @@ export class OrderClaims {
       this.dataSource,
       `WITH waiting AS (
          SELECT id, user_id, kind, country, version, period, proxy_type, count, provider_price,
-                CASE WHEN kind = 'prolongation' AND claim IS NULL AND ${WAS_RECENTLY_REFUSED}
+                CASE WHEN kind = 'prolongation' AND claim IS NULL AND ${WAS_RECENTLY_REFUSED_SQL}
                      THEN gen_random_uuid() ELSE claim END AS refused_claim,
-                ${YIELDS_TO_OTHERS} AS gives_way,
+                ${YIELDS_TO_OTHERS_SQL} AS gives_way,
                 row_number() OVER (PARTITION BY user_id ORDER BY id) AS place
            FROM orders
-          WHERE ${IN_QUEUE} AND ${IS_READY}
+          WHERE ${IN_QUEUE_SQL} AND ${IS_READY_SQL}
             -- Two claims at once would choose the same orders, and one would get none.
             AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
        ),
@@ -137,7 +137,7 @@ export class OrderClaims {
          RETURNING orders.*
        )
        SELECT batch.*, (SELECT count(*) FROM queued) AS queued,
-              EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${isEndUnreadSql('$5')}) AS "leavesUnread"
+              EXISTS (SELECT FROM orders WHERE ${IN_QUEUE_SQL} AND ${isEndUnreadSql('$5')}) AS "leavesUnread"
          FROM (${SELECT_BATCH_ROWS}) AS batch`,
       [
         this.config.provider.timeoutMs / 1000,

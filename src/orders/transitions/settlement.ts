@@ -6,7 +6,7 @@ import { Metrics } from '../../metrics';
 import type { ProviderProxy } from '../../provider';
 import { countOutcomes, type DeliveredProxy, type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
 import { statesBefore } from '../order-states';
-import { callParameter, recordCall, type RecordedCall } from '../provider-call-log';
+import { callParameter, recordCallSql, type RecordedCall } from '../provider-call-log';
 import { UNCOUNT_SPENDING } from './order-cancellations';
 
 export interface DeliveredPurchases {
@@ -140,7 +140,7 @@ export class Settlement {
            'SELECT user_id FROM closed',
          )}
          RETURNING order_id, kind
-       ),${recordCall('$12')},${UNCOUNT_SPENDING}
+       ),${recordCallSql('$12')},${UNCOUNT_SPENDING}
        SELECT ${OUTCOME_COLUMNS}, proxy_ids AS "proxyIds", places FROM closed ORDER BY id`,
       [
         batchId,
@@ -228,7 +228,7 @@ export class Settlement {
               FROM closed`,
            'SELECT user_id FROM closed',
          )}
-       ),${recordCall('$4')}
+       ),${recordCallSql('$4')}
        SELECT ${OUTCOME_COLUMNS}, (SELECT to_jsonb(prolonged) FROM prolonged WHERE id = proxy_id) AS proxy
          FROM closed ORDER BY id`,
       [

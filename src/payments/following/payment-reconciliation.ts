@@ -6,7 +6,7 @@ import { type LeasedRun, Jobs } from '../../jobs';
 import { PaymentSync } from '../deposits/payment-sync';
 import { type ProviderPage, PaymentProvider, type ProviderPayment } from '../provider/payment-provider';
 import { UnusableRows } from '../provider/unusable-rows';
-import { RECEIPT_WITHIN } from '../records/waiting-payments';
+import { RECEIPT_WITHIN_SQL } from '../records/waiting-payments';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
 /** Periods that the next comparison lists. */
@@ -32,7 +32,7 @@ const FIRST = `interval '1 day'`;
  */
 const firstPendingReceipt = (table: string): string => `
   (SELECT min(created_at) - ${OVERLAP} FROM ${table}
-    WHERE provider = $1 AND receipt_registration = 'pending' AND closed_at > now() - ${RECEIPT_WITHIN})`;
+    WHERE provider = $1 AND receipt_registration = 'pending' AND closed_at > now() - ${RECEIPT_WITHIN_SQL})`;
 
 /**
  * Compares the provider's payments since the last complete pass with the database. This credits a payment

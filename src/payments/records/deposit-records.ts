@@ -16,10 +16,10 @@ import { type PaymentMark, RETRY_WITHIN_SQL } from '../provider/payment-provider
 import type { DepositOut } from './deposit.dto';
 
 /** SQL for the public state of a row of `deposits`. */
-export const SHOWN_STATE = `CASE WHEN deposits.refunded >= deposits.amount THEN 'refunded'
+export const SHOWN_STATE_SQL = `CASE WHEN deposits.refunded >= deposits.amount THEN 'refunded'
   ELSE deposits.state END`;
 
-export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE} AS state, amount, 'RUB' AS currency,
+export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE_SQL} AS state, amount, 'RUB' AS currency,
   CASE WHEN state = 'pending' THEN payment_url END AS payment_url, refunded, created_at, expires_at,
   closed_at`;
 

@@ -8,7 +8,7 @@ import {
   type ProviderRefund,
   RETRY_WITHIN_SQL,
 } from '../provider/payment-provider';
-import { SHOWN_STATE } from './deposit-records';
+import { SHOWN_STATE_SQL } from './deposit-records';
 import { roublesOf } from './payment-records';
 
 /** Refund for which a request to the provider, or a lookup there, is due. */
@@ -154,7 +154,7 @@ export class DepositRefundRecords {
          UPDATE deposits SET refunded = deposits.refunded + refund.amount FROM refund
           WHERE deposits.id = refund.deposit_id
          RETURNING deposits.id, deposits.user_id, refund.id AS refund_id, refund.amount AS went_back,
-                   refund.reason, ${SHOWN_STATE} AS state
+                   refund.reason, ${SHOWN_STATE_SQL} AS state
        ),
        entries AS (
          INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason)

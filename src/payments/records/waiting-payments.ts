@@ -3,14 +3,14 @@ import { PAYMENT_OBSTACLES } from './payment.dto';
 export const UNDECIDED_REASONS = [...PAYMENT_OBSTACLES, 'found-refund', 'receipt'] as const;
 
 /** Time within which the provider registers a receipt. If it has not done so by then, it never will. */
-export const RECEIPT_WITHIN = `interval '3 days'`;
+export const RECEIPT_WITHIN_SQL = `interval '3 days'`;
 /** Time for which operators see that a receipt was not registered. Operators cannot dismiss it earlier. */
 const RECEIPT_SHOWN_FOR = `interval '7 days'`;
 
 const failedReceipts = (table: string): string => `
   SELECT closed_at FROM ${table}
    WHERE receipt_registration IN ('pending', 'canceled') AND closed_at > now() - ${RECEIPT_SHOWN_FOR}
-     AND (receipt_registration = 'canceled' OR closed_at < now() - ${RECEIPT_WITHIN})`;
+     AND (receipt_registration = 'canceled' OR closed_at < now() - ${RECEIPT_WITHIN_SQL})`;
 
 /** SQL for the counts and oldest times that operators see, by reason. Pending deposits have no reason. */
 export const WAITING_PAYMENTS = `

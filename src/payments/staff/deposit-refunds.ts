@@ -3,10 +3,10 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { domainError, Money } from '../../common';
 import { Conditions, queryRow, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
-import { OVERDRAFT, SHOWN_KIND } from '../../ledger';
+import { OVERDRAFT, SHOWN_KIND_SQL } from '../../ledger';
 import { DepositNotFound } from '../deposits/deposits.errors';
 import { DepositRefundsJob } from '../following/deposit-refunds.job';
-import { DEPOSIT_COLUMNS, SHOWN_STATE } from '../records/deposit-records';
+import { DEPOSIT_COLUMNS, SHOWN_STATE_SQL } from '../records/deposit-records';
 import type {
   DepositRefundOut,
   DepositState,
@@ -58,10 +58,10 @@ const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
 
 /** SQL for the sum of staff debits whose reference is the payment's id. Staff book chargebacks this way. */
 const CHARGED_BACK = `(SELECT coalesce(-sum(available_delta), 0)::numeric(14,2) FROM ledger_entries
-    WHERE user_id = deposits.user_id AND ${SHOWN_KIND} = 'debit'
+    WHERE user_id = deposits.user_id AND ${SHOWN_KIND_SQL} = 'debit'
       AND reference = deposits.provider_payment_id) AS charged_back`;
 
-const REFUNDABLE_AMOUNT = `CASE WHEN ${SHOWN_STATE} IN ('succeeded', 'refunded')
+const REFUNDABLE_AMOUNT = `CASE WHEN ${SHOWN_STATE_SQL} IN ('succeeded', 'refunded')
     THEN greatest(0, amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
       WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0))
     ELSE 0.00 END AS refundable`;
@@ -81,7 +81,7 @@ export class DepositRefunds {
     const { user_id: userId, state, payment_id: paymentId, receipt, from, to } = filter;
     const conditions = new Conditions();
     conditions.by(userId, (place) => `user_id = ${place}`);
-    conditions.by(state, (place) => `${SHOWN_STATE} = ${place}`);
+    conditions.by(state, (place) => `${SHOWN_STATE_SQL} = ${place}`);
     conditions.by(paymentId, (place) => `provider_payment_id = ${place}`);
     conditions.by(receipt, (place) => `receipt_registration = ${place}`);
     conditions.by(from, (place) => `created_at >= ${place}`);
@@ -112,7 +112,7 @@ export class DepositRefunds {
     await queryRows(manager, 'SELECT FROM deposits WHERE id = $1 FOR UPDATE', [depositId]);
     const [deposit] = await queryRows<Refundable>(
       manager,
-      `SELECT id, user_id, provider, ${SHOWN_STATE} AS state, amount, refunded, ${CHARGED_BACK},
+      `SELECT id, user_id, provider, ${SHOWN_STATE_SQL} AS state, amount, refunded, ${CHARGED_BACK},
               ${REFUNDABLE_AMOUNT}
          FROM deposits WHERE id = $1`,
       [depositId],
@@ -223,7 +223,7 @@ export class DepositRefunds {
            UPDATE deposits SET refunded = deposits.refunded + refund.amount FROM refund
             WHERE deposits.id = refund.deposit_id
            RETURNING deposits.id, deposits.user_id, refund.id AS refund_id, refund.amount AS went_back,
-                     ${SHOWN_STATE} AS state
+                     ${SHOWN_STATE_SQL} AS state
          ),
          entry AS (
            INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason,

@@ -8,7 +8,7 @@ import { type RetentionStep, Retries, STEP_ROWS } from '../../jobs';
 import { PURCHASE_REFERENCE_SQL } from '../../orders';
 import {
   renewalDueAtSql,
-  LAST_TRY_BEFORE_END,
+  LAST_TRY_BEFORE_END_SQL,
   MAX_HOURS_AHEAD,
   type RenewalObstacle,
 } from '../renewal-decision';
@@ -52,15 +52,15 @@ const PLANNED_AT_ONCE = 2000;
 const CHANGED_AT_ONCE = 1000;
 
 /** SQL condition for a renewal that may still be executed. */
-export const IS_OPEN = `renewal.state IN ('planned', 'skipped')`;
-export const IS_IN_TIME = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END}`;
+export const IS_OPEN_SQL = `renewal.state IN ('planned', 'skipped')`;
+export const IS_IN_TIME_SQL = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END_SQL}`;
 
 /** Locks the matching renewals in id order, as every statement that changes several does. */
 const lockedSql = (condition: string): string =>
   `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;
 
 /** Returns SQL for an event's data from a row with the columns of `renewals`. @param more further pairs */
-export const eventData = (row: string, more: string): string =>
+export const eventDataSql = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
@@ -117,7 +117,7 @@ export class RenewalRecords {
       this.dataSource,
       `WITH page AS MATERIALIZED (
          SELECT id, user_id, country, label, tags, date_end FROM proxies
-          WHERE active AND withdrawn_at IS NULL AND date_end > now() + ${LAST_TRY_BEFORE_END}
+          WHERE active AND withdrawn_at IS NULL AND date_end > now() + ${LAST_TRY_BEFORE_END_SQL}
             AND date_end <= now() + interval '${MAX_HOURS_AHEAD} hours'
             AND (date_end, id) > ($1::timestamptz, $2::bigint)
             AND user_id IN (SELECT user_id FROM renewal_rules WHERE disabled_at IS NULL)
@@ -155,7 +155,7 @@ export class RenewalRecords {
     const removed = await queryRows(
       this.dataSource,
       `DELETE FROM renewals WHERE ${lockedSql(`
-         ${IS_OPEN}
+         ${IS_OPEN_SQL}
          AND (EXISTS (SELECT FROM proxies
                        WHERE proxies.id = renewal.proxy_id
                          AND (proxies.date_end IS DISTINCT FROM renewal.date_end_before
@@ -175,7 +175,7 @@ export class RenewalRecords {
     if (ids.length === 0) return 0;
     const removed = await queryRows(
       this.dataSource,
-      `DELETE FROM renewals WHERE ${lockedSql(`id = ANY ($1) AND ${IS_OPEN}`)} RETURNING 1`,
+      `DELETE FROM renewals WHERE ${lockedSql(`id = ANY ($1) AND ${IS_OPEN_SQL}`)} RETURNING 1`,
       [ids],
     );
     return removed.length;
@@ -190,7 +190,7 @@ export class RenewalRecords {
       this.dataSource,
       `WITH due AS MATERIALIZED (
          SELECT * FROM renewals renewal
-          WHERE next_try_at <= now() AND ${IS_OPEN} AND ${IS_IN_TIME}
+          WHERE next_try_at <= now() AND ${IS_OPEN_SQL} AND ${IS_IN_TIME_SQL}
             AND last_reminded_days IS NOT NULL
           ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1
        ),
@@ -226,7 +226,7 @@ export class RenewalRecords {
        ),
        before AS MATERIALIZED (
          SELECT id, reason, tries FROM renewals renewal
-          WHERE id = ANY ($1) AND ${IS_OPEN} ORDER BY id FOR UPDATE
+          WHERE id = ANY ($1) AND ${IS_OPEN_SQL} ORDER BY id FOR UPDATE
        ),
        skipped AS (
          UPDATE renewals renewal
@@ -238,7 +238,7 @@ export class RenewalRecords {
           WHERE renewal.id = before.id
          RETURNING renewal.*, before.reason AS reason_before
        )
-       SELECT log_event(user_id, 'renewal.skipped', ${eventData('skipped', `'reason', reason`)})
+       SELECT log_event(user_id, 'renewal.skipped', ${eventDataSql('skipped', `'reason', reason`)})
          FROM skipped WHERE reason IS DISTINCT FROM reason_before
         ORDER BY date_end_before, proxy_id`,
       [skipped.map(({ id }) => id), skipped.map(({ reason }) => reason), skipped.map(({ price }) => price)],
@@ -251,7 +251,7 @@ export class RenewalRecords {
     await queryRows(
       this.dataSource,
       `UPDATE renewals SET next_try_at = now() + interval '1 second'
-        WHERE ${lockedSql(`id = ANY ($1) AND ${IS_OPEN}`)}`,
+        WHERE ${lockedSql(`id = ANY ($1) AND ${IS_OPEN_SQL}`)}`,
       [ids],
     );
   }
@@ -279,7 +279,7 @@ export class RenewalRecords {
       this.dataSource,
       `WITH late AS (
          SELECT id FROM renewals renewal
-          WHERE ${IS_OPEN} AND next_try_at IS NOT NULL AND NOT ${IS_IN_TIME}
+          WHERE ${IS_OPEN_SQL} AND next_try_at IS NOT NULL AND NOT ${IS_IN_TIME_SQL}
           ORDER BY id LIMIT ${CHANGED_AT_ONCE} FOR UPDATE
        ),
        failed AS (
@@ -288,7 +288,7 @@ export class RenewalRecords {
            FROM late WHERE renewal.id = late.id
          RETURNING renewal.*
        )
-       SELECT log_event(user_id, 'renewal.failed', ${eventData('failed', `'reason', reason`)})
+       SELECT log_event(user_id, 'renewal.failed', ${eventDataSql('failed', `'reason', reason`)})
          FROM failed ORDER BY date_end_before, proxy_id`,
     );
     return failed.length;
@@ -329,8 +329,8 @@ export class RenewalRecords {
        ),
        logged AS (
          SELECT log_event(user_id, CASE state WHEN 'done' THEN 'renewal.done' ELSE 'renewal.skipped' END,
-                  CASE state WHEN 'done' THEN ${eventData('recorded', `'order_id', order_id`)}
-                             ELSE ${eventData('recorded', `'reason', reason`)} END)
+                  CASE state WHEN 'done' THEN ${eventDataSql('recorded', `'order_id', order_id`)}
+                             ELSE ${eventDataSql('recorded', `'reason', reason`)} END)
            FROM recorded WHERE state = 'done' OR reason IS DISTINCT FROM reason_before
           ORDER BY date_end_before, proxy_id
        )

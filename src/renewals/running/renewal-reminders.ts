@@ -5,7 +5,7 @@ import { DomainError, stackOf } from '../../common';
 import { queryRows } from '../../database';
 import { ForecastService, rentalKey } from '../forecast.service';
 import type { RenewalObstacle } from '../renewal-decision';
-import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
+import { eventDataSql, IS_IN_TIME_SQL, IS_OPEN_SQL } from './renewal-records';
 
 const REMINDED_AT_ONCE = 1000;
 /** Maximum number of users whose renewals are forecast in one step, with a few queries each. */
@@ -98,7 +98,8 @@ export class RenewalReminders {
               LATERAL (SELECT CASE WHEN date_end_before > now() + interval '3 days' THEN 7
                                    WHEN date_end_before > now() + interval '1 day' THEN 3
                                    ELSE 1 END AS days) AS stage
-        WHERE ${IS_OPEN} AND ${IS_IN_TIME} AND (last_reminded_days IS NULL OR days < last_reminded_days)
+        WHERE ${IS_OPEN_SQL} AND ${IS_IN_TIME_SQL}
+          AND (last_reminded_days IS NULL OR days < last_reminded_days)
         ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1`,
       [limit],
     );
@@ -125,7 +126,7 @@ export class RenewalReminders {
        ),
        before AS MATERIALIZED (
          SELECT id, last_reminded_days FROM renewals renewal
-          WHERE id = ANY ($1) AND ${IS_OPEN} ORDER BY id FOR UPDATE
+          WHERE id = ANY ($1) AND ${IS_OPEN_SQL} ORDER BY id FOR UPDATE
        ),
        reminded AS (
          UPDATE renewals renewal
@@ -136,7 +137,7 @@ export class RenewalReminders {
          RETURNING renewal.*, obstacle, before.last_reminded_days AS reminded_before
        )
        SELECT log_event(user_id, 'renewal.planned',
-                ${eventData('reminded', `'planned_at', iso_text(due_at), 'reason', obstacle`)})
+                ${eventDataSql('reminded', `'planned_at', iso_text(due_at), 'reason', obstacle`)})
          FROM reminded WHERE reminded_before IS NULL OR obstacle IS NOT NULL
         ORDER BY date_end_before, proxy_id`,
       [

@@ -12,7 +12,7 @@ import {
 } from '../../database';
 import { assertPeriod, type PageRequest, readPage, RequestInvalid } from '../../http';
 import { type Idempotency, IdempotencyKeyReused } from '../../orders';
-import { usernameOf } from '../links';
+import { usernameSql } from '../links';
 import { type AuditContext, type AuditTarget, parseTarget } from './audit-context';
 import type { ActionOut, ActionsPage, ActionsQuery } from './audit-log.dto';
 
@@ -206,7 +206,7 @@ export class AuditLogService {
     );
     return queryRows<ActionOut>(
       this.dataSource,
-      `SELECT action.id, at, via, action.user_id, ${usernameOf('action.user_id')} AS username, token_id,
+      `SELECT action.id, at, via, action.user_id, ${usernameSql('action.user_id')} AS username, token_id,
               CASE WHEN issuer.id IS NOT NULL
                    THEN json_build_object('token_id', issuer.id, 'user_id', issuer.user_id) END AS issuer,
               action.action,

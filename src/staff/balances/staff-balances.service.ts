@@ -8,7 +8,7 @@ import { type Idempotency, requireIdempotency } from '../../orders';
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
-import { usernameOf } from '../links';
+import { usernameSql } from '../links';
 import type { LedgerEntryOut, LedgerPage, PostingOut, PostingRequest } from './staff-balances.dto';
 import { type StatementRow, toCsv } from './statement-csv';
 
@@ -20,7 +20,7 @@ const SELECT_ENTRIES = `
          END AS "order",
          CASE WHEN action.id IS NOT NULL
               THEN json_build_object('id', action.id, 'via', action.via, 'user_id', action.user_id,
-                                     'username', ${usernameOf('action.user_id')})
+                                     'username', ${usernameSql('action.user_id')})
          END AS action,
          entry.reason, entry.reference, entry.created_at
     FROM ledger_entries entry

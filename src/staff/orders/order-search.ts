@@ -1,11 +1,11 @@
 import { withoutSecretWords } from '../../common';
 import { Conditions, type Queryable, queryRow, queryRows } from '../../database';
 import { type PageRequest } from '../../http';
-import { usernameOf } from '../links';
+import { usernameSql } from '../links';
 import type { OrderRecord, StaffOrdersQuery } from './staff-orders.dto';
 
 /** Columns of an OrderRecord. */
-export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.user_id')} AS username,
+export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameSql('orders.user_id')} AS username,
   orders.kind, orders.state, orders.order_reference,
   orders.country, orders.version, orders.period, orders.count, orders.proxy_type, orders.proxy_id,
   orders.unit_price, orders.hold_amount, orders.captured, orders.released, orders.refunded,

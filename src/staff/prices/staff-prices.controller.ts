@@ -21,7 +21,7 @@ import {
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import { usernameOf } from '../links';
+import { usernameSql } from '../links';
 import { CurrentAudit, OWN_ACCOUNT_ERRORS, notFound, StaffRoute } from '../staff-route';
 import {
   AddedPriceRuleOut,
@@ -54,7 +54,7 @@ const PREVIEWED = {
 } satisfies Record<keyof PricePreviewOut, unknown>;
 
 const SELECT_RULES = `
-  SELECT id, user_id, ${usernameOf('price_rules.user_id')} AS username, country, version, min_period,
+  SELECT id, user_id, ${usernameSql('price_rules.user_id')} AS username, country, version, min_period,
          max_period, markup_percent, valid_from, valid_to, created_at, created_by, reason, ended_at, ended_by,
          end_reason
     FROM price_rules`;

@@ -3,11 +3,11 @@ import { ApiTags } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
 import { Conditions, lockUser, type Queryable, queryRows } from '../../database';
 import { IdParam, readPage } from '../../http';
-import { pauseAllRenewals, pauseRenewalsOf, RENEWAL_WAITS } from '../../renewals';
+import { pauseAllRenewals, pauseRenewalsOf, RENEWAL_WAITS_SQL } from '../../renewals';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import { usernameOf, withUserLinks } from '../links';
+import { usernameSql, withUserLinks } from '../links';
 import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
 import {
   AllRenewalsOut,
@@ -50,11 +50,11 @@ export class StaffRenewalsController {
     conditions.by(state, (name) => `state = ${name}`);
     conditions.by(reason, (name) => `reason = ${name}`);
     // With an array, PostgreSQL finds waiting renewals by time. Otherwise it would read all renewals by id.
-    if (due) conditions.add(`id = ANY (ARRAY(SELECT id FROM renewals WHERE ${RENEWAL_WAITS}))`);
+    if (due) conditions.add(`id = ANY (ARRAY(SELECT id FROM renewals WHERE ${RENEWAL_WAITS_SQL}))`);
     return readPage(query, async (page) => {
       const found = await queryRows<Omit<StaffRenewalOut, 'links'>>(
         this.dataSource,
-        `SELECT id, user_id, ${usernameOf('renewals.user_id')} AS username, proxy_id,
+        `SELECT id, user_id, ${usernameSql('renewals.user_id')} AS username, proxy_id,
                 date_end_before AS date_end, rule_id, state, reason, period, price, due_at, next_try_at,
                 order_id
            FROM renewals ${conditions.toPageSql(page)}`,

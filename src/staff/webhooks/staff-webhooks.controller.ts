@@ -7,7 +7,7 @@ import { blockReceiver, unblockReceiver, WebhookNotFound } from '../../webhooks'
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { ReasonRequest } from '../fields';
-import { usernameOf, withUserLinks } from '../links';
+import { usernameSql, withUserLinks } from '../links';
 import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
 import { StaffWebhookOut, StaffWebhooksPage, StaffWebhooksQuery } from './staff-webhooks.dto';
 
@@ -16,7 +16,7 @@ type WebhookRecord = Omit<StaffWebhookOut, 'links'>;
 
 /** Columns of a WebhookRecord. Only the URL's host is included: the remainder may contain a secret. */
 const COLUMNS = `
-  id, user_id, ${usernameOf('user_id')} AS username, substring(url FROM '^[^:]+://([^/?#]*)') AS host, types,
+  id, user_id, ${usernameSql('user_id')} AS username, substring(url FROM '^[^:]+://([^/?#]*)') AS host, types,
   created_at, disabled_at, disabled_reason, failing_since`;
 
 @ApiTags('Users')
