@@ -194,9 +194,9 @@ describe('the command line', () => {
         expect.stringContaining('Allowed choices are 6, 4, 4s.'),
         'User not found',
         expect.stringContaining('expected ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z.'),
-        'A change begins 1 s from now or later, and ends after it has begun',
+        'A change must begin at least 1 s from now, and end after it has begun',
         'Price rule not found',
-        'Name a rule to add, one to end, or both',
+        'Name a rule to add, a rule to end, or both',
         `error: required option '--markup <text>' not specified`,
       ]);
     });
@@ -215,8 +215,8 @@ describe('the command line', () => {
         'sales --from 2026-01-01 --to 2026-02-01 --by user',
       ]);
       expect(refusals).toEqual([
-        'The last day must not come before the first, and the period has at most 366 days',
-        'The last day must not come before the first, and the period has at most 366 days',
+        'The last day must not be before the first, and the period must not exceed 366 days',
+        'The last day must not be before the first, and the period must not exceed 366 days',
         expect.stringContaining('expected a day, e.g. 2026-11-21.'),
         expect.stringMatching(/^error: option '--by <text>' argument 'user' is invalid/),
       ]);

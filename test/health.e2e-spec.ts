@@ -131,7 +131,7 @@ describe('A replica', () => {
     const [database] = await session.query('SELECT current_database() AS name');
     await session.query(`ALTER DATABASE ${database.name} SET default_transaction_read_only = on`);
     relay.cutAll();
-    await untilReadiness(replica.baseUrl, notReady('The database takes no writes'));
+    await untilReadiness(replica.baseUrl, notReady('The database does not accept writes'));
     await session.query(`ALTER DATABASE ${database.name} RESET default_transaction_read_only`);
     await session.release();
     // The connection on which it saw that is not used again.

@@ -189,7 +189,7 @@ describe('PATCH /proxies', () => {
     const response = await patch('/proxies', { filter: {}, add_tags: ['more'], descr: 'x' });
     expect([response.status, response.json()]).toMatchObject([
       400,
-      { detail: 'A proxy has at most 20 tags; nothing was changed' },
+      { detail: 'A proxy can have at most 20 tags; nothing was changed' },
     ]);
     expect(await details(one)).toMatchObject({ descr: null, tags: [] });
     const swapped = await patch('/proxies', { filter: {}, add_tags: ['more'], remove_tags: ['t00'] });

@@ -504,7 +504,7 @@ describe('The number of links', () => {
     for (const response of made.filter(({ status }) => status !== 201)) {
       expect(response.status).toBe(409);
       expect(response.json()).toMatchObject({
-        detail: `There are ${MOST_LINKS} links already: delete some first`,
+        detail: `The user already has ${MOST_LINKS} links: delete some first`,
       });
     }
     const [{ id }] = made.flatMap((response) => (response.status === 201 ? [response.json()] : [])) as [Link];

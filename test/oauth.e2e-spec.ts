@@ -147,7 +147,7 @@ describe('An agent without a token', () => {
     const { status, headers } = await request('/mcp', { method: 'POST', body: '{}' });
     expect([status, headers.get('www-authenticate')]).toEqual([
       401,
-      'Bearer error="invalid_token", error_description="Use a token of this shop, in the header ' +
+      'Bearer error="invalid_token", error_description="Send a token of this shop in the header ' +
         `Authorization: Bearer prx_...", ` +
         `resource_metadata="${PUBLIC_URL}/.well-known/oauth-protected-resource/mcp", scope="${ALL}"`,
     ]);
@@ -325,12 +325,12 @@ describe('The page', () => {
   });
 
   it.each<[string, Fields, number]>([
-    ['The token does not work', { token: 'prx_wrong' }, 401],
-    ['The token does not work', { token: '' }, 401],
-    ['for how many roubles', { access: 'buy' }, 400],
-    ['for how many roubles', { access: 'buy', daily_limit: '-5' }, 400],
-    ['for how many roubles', { access: 'buy', daily_limit: '0' }, 400],
-    ['for how long', { days: '100000' }, 400],
+    ['The token was rejected', { token: 'prx_wrong' }, 401],
+    ['The token was rejected', { token: '' }, 401],
+    ['how many roubles the agent may spend', { access: 'buy' }, 400],
+    ['how many roubles the agent may spend', { access: 'buy', daily_limit: '-5' }, 400],
+    ['how many roubles the agent may spend', { access: 'buy', daily_limit: '0' }, 400],
+    ['how long the agent keeps access', { days: '100000' }, 400],
   ])('shows the customer the mistake "%s" for %j', async (mistake, choices, status) => {
     const response = await decide(authorization(newVerifier()), choices);
     expect(response).toMatchObject({ status, location: null });

@@ -230,7 +230,7 @@ describe('A payment of another source', () => {
     const source = { secret: SECRET, max_payment: '1', max_day: '1' };
     await writeFile(file, JSON.stringify({ bot: source, notifications: source }));
     expect(() => readPaymentSources(file)).toThrow(
-      'PAYMENT_SOURCES_FILE cannot name a source notifications: another route has its path',
+      'PAYMENT_SOURCES_FILE cannot name a source notifications: another route already uses its path',
     );
   });
 

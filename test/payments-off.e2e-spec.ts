@@ -35,7 +35,7 @@ describe('Where no payments are accepted', () => {
         {
           type: 'enum',
           loc: ['body', 'scopes'],
-          msg: 'The service accepts no payments',
+          msg: 'The service does not accept payments',
           input: 'deposits:read',
         },
       ],
@@ -49,7 +49,7 @@ describe('Where no payments are accepted', () => {
     const create = ['tokens', 'create', '--user', String(user.id), '--scopes', 'all,deposits:read'];
     expect(await runCliHere(create, environment)).toMatchObject({
       code: 1,
-      stderr: 'The service accepts no payments\n',
+      stderr: 'The service does not accept payments\n',
     });
   });
 
@@ -58,7 +58,7 @@ describe('Where no payments are accepted', () => {
     expect(await runCliHere(['deposits', 'list'], environment)).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'The service accepts no payments: PAYMENTS is off\n',
+      stderr: 'The service does not accept payments: PAYMENTS is off\n',
     });
   });
 });

@@ -267,7 +267,7 @@ describe('The check', () => {
     const refused = responses.filter(({ status }) => status === 429);
     expect(refused).not.toEqual([]);
     expect(responses.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(10);
-    expect(refused[0]).toMatchObject({ error: { detail: 'Too many requests of this kind are under way' } });
+    expect(refused[0]).toMatchObject({ error: { detail: 'Too many requests of this kind are in progress' } });
     expect(refused[0]?.headers.get('Retry-After')).toBe('5');
     await setFault(proxy.id, null);
     expect(await check(proxy.id, inHaste())).toMatchObject({ status: 200 });

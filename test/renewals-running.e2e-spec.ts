@@ -201,7 +201,7 @@ describe('Renewals', () => {
       [{ state: 'done' }],
     ]);
     log.stop();
-    expect(log.lines.join()).toMatch(/user \d+: reminders of renewals are sent without a forecast/);
+    expect(log.lines.join()).toMatch(/user \d+: renewal reminders are sent without a forecast/);
   });
 
   /** The price of one renewal. */

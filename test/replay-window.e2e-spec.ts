@@ -49,7 +49,7 @@ describe('After the replay window', () => {
     const gone = {
       login: '',
       password: '',
-      descr: 'The login and the password are no longer kept',
+      descr: 'The login and the password are no longer stored',
       active: false,
       date_end: expect.any(String),
     };

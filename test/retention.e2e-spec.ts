@@ -186,7 +186,7 @@ describe('Rows past their retention', () => {
         ...proxy,
         login: '',
         password: '',
-        descr: 'The login and the password are no longer kept',
+        descr: 'The login and the password are no longer stored',
         active: false,
         date_start: expect.any(String),
         date_end: expect.any(String),

@@ -84,7 +84,7 @@ describe('Access', () => {
     );
     expect(body.find(({ scope }) => scope === 'profile:read')).toMatchObject({
       for: 'customers',
-      grants: 'Profile, balance, ledger, usage and the forecast of renewals',
+      grants: 'Profile, balance, ledger, usage and the renewal forecast',
       routes: ['GET /me', 'GET /ledger', 'GET /ledger/csv', 'GET /usage', 'GET /renewals/forecast'],
     });
   });

@@ -348,7 +348,9 @@ it('records every refusal with its text, because it shows something', async () =
   };
   const order = { type: 'order', id: String(orderId) };
   const tooMuch = { ...REASON, amount: '999.00' };
-  expect(await refuse(`/staff/orders/${orderId}/refund`, tooMuch, order)).toMatch(/^Only .* is left/);
+  expect(await refuse(`/staff/orders/${orderId}/refund`, tooMuch, order)).toMatch(
+    /^At most .* can be refunded/,
+  );
   await refuse(`/staff/orders/${orderId}/decide`, { decision: 'cancel', ...REASON }, order);
   await refuse('/staff/users/999999', null, { type: 'user', id: '999999' });
   await refuse('/staff/orders/999999', null, { type: 'order', id: '999999' });

@@ -132,7 +132,7 @@ describe('An order in review', () => {
     const { status, body } = await decide(order?.id ?? 0, 'deliver');
     expect([status, body.detail]).toEqual([
       409,
-      'The provider shows nothing of this order that could be delivered',
+      'The provider shows nothing that could be delivered for this order',
     ]);
     expect((await orderOf(order?.id ?? 0)).state).toBe('review');
     expect(await linesOf('orders.decide', order?.id ?? 0)).toEqual([]);
@@ -285,13 +285,13 @@ describe('A refund', () => {
     const id = await buy(user, 2);
     expect((await refund(id, { amount: '20.00' })).status).toBe(200);
     const { status, body } = await refund(id, { amount: '30.17' });
-    expect([status, body.detail]).toEqual([409, 'Only 30.16 of this order is left to refund']);
+    expect([status, body.detail]).toEqual([409, 'At most 30.16 of this order can be refunded']);
     expect(await refusalsOf(service, 'orders.refund', id)).toEqual([
-      'Only 30.16 of this order is left to refund',
+      'At most 30.16 of this order can be refunded',
     ]);
     expect((await refund(id, { amount: '0.16' })).status).toBe(200);
     expect((await refund(id)).body).toMatchObject({ amount: '30.00' });
-    expect((await refund(id)).body).toMatchObject({ detail: 'Nothing of this order is left to refund' });
+    expect((await refund(id)).body).toMatchObject({ detail: 'Nothing more of this order can be refunded' });
     expect((await refund(id, { amount: '0.01' })).status).toBe(409);
     expect(await service.balanceOf(user)).toEqual({ available: '1000.00', held: '0.00' });
   });
@@ -508,7 +508,7 @@ describe('An order that a restore of the database has forgotten', () => {
   const WRITTEN_OFF = {
     detail:
       'The order of this Idempotency-Key was lost and written off; nothing was charged. ' +
-      'Order again under a new key',
+      'Order again with a new key',
   };
 
   it('is charged prolongation by prolongation, and each is found by the key that is retried', async () => {

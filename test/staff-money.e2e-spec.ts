@@ -131,7 +131,7 @@ describe('Credit and debit', () => {
       [user.id],
     );
     const { status, body } = await post('credit', { amount: '1.00' });
-    expect([status, body.detail]).toEqual([409, 'No balance can be as large as this one would be']);
+    expect([status, body.detail]).toEqual([409, 'The balance would exceed the maximum']);
     expect((await post('credit', { amount: '0.99' })).status).toBe(200);
   });
 

@@ -95,7 +95,7 @@ describe('A price rule', () => {
       400,
       {
         detail: expect.stringMatching(
-          /^A rule for a country applies only where .* set by the default markup:/,
+          /^A rule for a country applies only where .* set by the default markup \(/,
         ),
         code: 'price-rule-without-effect',
       },
@@ -201,7 +201,7 @@ describe('A price rule', () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     const own = await add({ user_id: user.id, markup_percent: '5', valid_to: soon });
     const later = new Date(Date.now() + 7_200_000).toISOString();
-    const refusal = { detail: 'The price rule has already ended, or ends earlier' };
+    const refusal = { detail: 'The price rule has already ended, or will end earlier' };
     const end = async (body: object) => {
       const response = await staff.post(`/staff/price-rules/${own.id}/end`, { ...body, ...REASON });
       return [response.status, response.body];
@@ -300,7 +300,7 @@ describe('A preview', () => {
     ]);
     expect((await preview({ add: rule, end: added.id })).body).toMatchObject({
       changed: 0,
-      unchanged_because: 'The markup comes to the same prices',
+      unchanged_because: 'The new markup results in the same prices',
     });
   });
 
@@ -311,12 +311,12 @@ describe('A preview', () => {
     const wider = { user_id: user.id, version: '6', min_period: 30, max_period: 31, markup_percent: '5' };
     expect((await preview({ add: wider })).body).toMatchObject({
       changed: 0,
-      unchanged_because: expect.stringContaining(`set by price rule ${rule.id}: more specific`),
+      unchanged_because: expect.stringContaining(`set by price rule ${rule.id} (more specific`),
     });
     const nowhere = { user_id: user.id, version: '6', min_period: 31, max_period: 31, markup_percent: '5' };
     expect((await preview({ add: nowhere })).body).toMatchObject({
       changed: 0,
-      unchanged_because: 'No version, period and country on sale matches the rule',
+      unchanged_because: 'The rule matches no version, period and country on sale',
     });
   });
 

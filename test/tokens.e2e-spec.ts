@@ -187,7 +187,7 @@ describe('A customer with tokens:write', () => {
       expect([requested, response.status]).toEqual([requested, 422]);
     }
     const { error, response } = await issue(issuer, { expires_at: inHours(-1).toISOString() });
-    expect([response.status, error]).toMatchObject([400, { detail: 'expires_at must lie in the future' }]);
+    expect([response.status, error]).toMatchObject([400, { detail: 'expires_at must be in the future' }]);
     expect(await list(issuer)).toHaveLength(1);
   });
 
@@ -204,7 +204,7 @@ describe('A customer with tokens:write', () => {
     expect(statuses.filter((status) => status === 201)).toHaveLength(8);
     expect(statuses.filter((status) => status === 409)).toHaveLength(4);
     expect(responses.find(({ error }) => error)?.error).toMatchObject({
-      detail: 'There are 100 tokens already: revoke some first',
+      detail: 'The user already has 100 tokens: revoke some first',
     });
     const tokens = await list(issuer);
     expect(tokens).toHaveLength(101);

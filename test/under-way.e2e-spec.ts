@@ -21,7 +21,7 @@ import { startTestService, type TestUser } from './support/test-service';
 
 const MOST_WAITING = 100;
 const MOST_EXPORTS = 16;
-const TOO_MANY = { detail: 'Too many requests of this kind are under way' };
+const TOO_MANY = { detail: 'Too many requests of this kind are in progress' };
 
 // Hundreds of requests are under way at once, on a machine that may be busy.
 jest.setTimeout(60_000);

@@ -30,8 +30,8 @@ import { ProxyRefundQuery } from '../proxy-refunds';
 const RevealField = (what: string): PropertyDecorator =>
   BooleanField({
     description:
-      `${what} with \`true\`, which requires the scope \`proxies:export\`. Only after the user agreed: ` +
-      'they become part of the conversation',
+      `${what} only if \`true\`, which requires the scope \`proxies:export\`. Set it only after the ` +
+      'user has agreed: the passwords become part of the conversation',
     default: false,
   });
 
@@ -54,7 +54,7 @@ export class StockInput extends VersionQuery {
 export class PriceInput extends PriceQuery {}
 
 export class CountriesOut {
-  @ApiTexts('The codes of the countries on sale', ['de', 'ru'])
+  @ApiTexts('The codes of the countries in which proxies are on sale', ['de', 'ru'])
   countries!: readonly string[];
 }
 
@@ -70,7 +70,7 @@ export class ProxiesInput extends ProxyFilterBody {
 export class ListedProxy extends OmitType(ProxyOut, ['login', 'password'] as const) {}
 
 export class ProxiesOut {
-  @ApiListOf(() => ListedProxy, 'Without logins and passwords')
+  @ApiListOf(() => ListedProxy, 'Proxies, without logins and passwords')
   items!: readonly ListedProxy[];
 
   @ApiNullable('integer', NEXT_CURSOR, null)
@@ -82,12 +82,12 @@ export class ExportInput extends ProxyFilterBody {
   @ChoiceField(FORMAT_NAMES, { description: 'The format of the text', default: 'txt' })
   readonly format!: FormatName;
 
-  @RevealField('An export has passwords, so it is only written')
+  @RevealField('An export contains passwords, so it is returned')
   readonly reveal!: boolean;
 }
 
 export class ExportOut {
-  @ApiText('The proxies in the format', '185.22.134.250:7330:5svBNZ:iagn2d\n')
+  @ApiText('The proxies in the requested format', '185.22.134.250:7330:5svBNZ:iagn2d\n')
   text!: string;
 }
 
@@ -120,7 +120,7 @@ export class LedgerInput extends LedgerFilterQuery {
 
 @StrictRequest()
 export class PreparePurchaseInput {
-  @StringField({ description: 'A country on sale', example: 'ru', minLength: 2, maxLength: 4 })
+  @StringField({ description: 'The code of a country on sale', example: 'ru', minLength: 2, maxLength: 4 })
   readonly country!: string;
 
   @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
@@ -136,7 +136,7 @@ export class PreparePurchaseInput {
   readonly proxy_type!: ProxyType;
 
   @BooleanField({
-    description: 'Whether fewer proxies may be delivered, and paid for, if the stock is too small',
+    description: 'Whether fewer proxies may be delivered and charged if the stock is too small',
     default: true,
   })
   readonly allow_partial!: boolean;
@@ -152,7 +152,7 @@ export class PrepareProlongationInput {
     example: ['17'],
     atLeast: 1,
     atMost: MAX_PREPARED,
-    of: { isValid: isId, type: 'value_error', msg: 'This is no id of a proxy' },
+    of: { isValid: isId, type: 'value_error', msg: 'This is not the id of a proxy' },
   })
   readonly proxy_ids!: readonly string[];
 
@@ -167,16 +167,20 @@ export class PreparationOut extends OmitType(DryRunResponse, [
 ] as const) {
   @ApiNullable(
     'string',
-    'For place_order, until `expires_at`: one order, however often it is called, for at most ' +
-      '`price_final`. `null` if it would be refused',
+    'Pass it to place_order before `expires_at`. It places one order, even if it is passed again, for ' +
+      'at most `price_final`. `null` if the order would be refused',
     'eyJ1IjoxNzY0…',
   )
   order_ref!: string | null;
 
-  @ApiNullableMoment('Until when the order can be placed')
+  @ApiNullableMoment('The time until which the order can be placed')
   expires_at!: Date | null;
 
-  @ApiListOf(() => OrderSummary, 'Orders of the last hour for the same. If there are any, ask before placing')
+  @ApiListOf(
+    () => OrderSummary,
+    'Orders of the last hour for the same purchase or proxies. If there are any, ask the user before ' +
+      'placing another',
+  )
   equal_orders!: readonly OrderSummary[];
 
   @ApiText('The next step', 'Show the user the price, then call place_order with order_ref.')
@@ -186,14 +190,14 @@ export class PreparationOut extends OmitType(DryRunResponse, [
 @StrictRequest()
 export class PlaceOrderInput {
   @StringField({
-    description: 'The `order_ref` of a preparation, exactly',
+    description: 'The `order_ref` of a preparation, unchanged',
     example: 'eyJ1IjoxNzY0…',
     maxLength: 3000,
     anyCharacter: true,
   })
   readonly order_ref!: string;
 
-  @RevealField('Logins and passwords of the bought proxies are shown')
+  @RevealField('The logins and passwords of the bought proxies are shown')
   readonly reveal!: boolean;
 }
 
@@ -209,10 +213,14 @@ export class PlacedOrderOut {
   @ApiProperty({ type: 'string', enum: ['purchase', 'prolongation'] })
   kind!: 'purchase' | 'prolongation';
 
-  @ApiNullable('integer', 'The order of a purchase. Each prolongation has its own', 42)
+  @ApiNullable(
+    'integer',
+    'The order of a purchase. `null` for prolongations, each of which has its own order',
+    42,
+  )
   order_id!: number | null;
 
-  @ApiRoubles('Roubles charged in all', '25.08')
+  @ApiRoubles('Total amount charged, in roubles', '25.08')
   price_charged!: string;
 
   @ApiText('The currency', 'RUB')
@@ -224,12 +232,12 @@ export class PlacedOrderOut {
   @ApiInteger('The number of delivered or prolonged proxies', 1)
   delivered!: number;
 
-  @ApiListOf(() => BoughtProxy, 'The bought proxies. Empty if they are too many, see `next`')
+  @ApiListOf(() => BoughtProxy, 'The bought proxies. Empty if there are too many to show: see `next`')
   proxies!: readonly BoughtProxy[];
 
   @ApiListOf(() => BulkProxyOut, 'The outcome for each proxy to prolong')
   prolongations!: readonly BulkProxyOut[];
 
-  @ApiText('The next step', 'Nothing: the order is executed.')
+  @ApiText('The next step', 'Nothing: the order has been executed.')
   next!: string;
 }

@@ -9,25 +9,25 @@ export class PreparationUnknown extends domainError(
 
 export class PreparationExpired extends domainError(
   'gone',
-  'This order_ref has expired, and nothing is charged for it',
+  'This order_ref has expired, and nothing was charged for it',
 ) {}
 
 /** The order reference has expired, but an earlier call may still be placing its order. */
 export class PreparationExpiring extends domainError(
   'conflict',
-  'This order_ref is expiring: an earlier call may still place its order',
+  'This order_ref has just expired, but an earlier call may still place its order',
   /** @param retryAfterSeconds seconds after which the order can no longer be placed */
   (retryAfterSeconds: number) => ({ retryAfterSeconds }),
 ) {}
 
 export class PasswordsNotRevealed extends domainError(
   'bad-request',
-  'An export has the passwords of proxies, and reveal is not true',
+  'An export contains passwords, so it requires reveal: true',
 ) {}
 
 export class ExportTooLarge extends domainError(
   'bad-request',
-  (bytes: number) => `The export has more than ${bytes} bytes`,
+  (bytes: number) => `The export is larger than ${bytes} bytes`,
 ) {}
 
 const PREPARED_AGAIN = 'Prepare the order again, and ask the user to confirm it.';
@@ -39,17 +39,18 @@ const NEXT: Readonly<Record<string, string>> = {
   'daily-limit-exceeded': 'Tell the user that the daily limit of this token is used up until 00:00 UTC.',
   'export-too-large': 'Narrow the filter.',
   'idempotency-key-in-progress':
-    'Call place_order again with the same order_ref. Do not prepare the order again: it may be executed.',
+    'Call place_order again with the same order_ref. Do not prepare the order again: it may still be ' +
+    'executed.',
   'insufficient-balance': 'Tell the user that the balance is too low. Prepare again after a deposit.',
   'invalid-arguments': 'Correct the arguments and call again.',
   'order-being-confirmed':
     'Call place_order again with the same order_ref, later if need be. Do not prepare the order again: it ' +
     'may have been executed.',
   'preparation-expired': PREPARED_AGAIN,
-  'preparation-expiring': 'Call place_order again with the same order_ref then.',
+  'preparation-expiring': 'Call place_order again with the same order_ref after retry_after_seconds.',
   'preparation-unknown':
-    'Call place_order with the exact text of order_ref. If that fails too, the order may exist: look at ' +
-    'equal_orders and list_orders, and ask the user.',
+    'Call place_order with the exact text of order_ref. If that also fails, the order may exist: ' +
+    'check equal_orders and list_orders, and ask the user.',
   'passwords-not-revealed': 'Ask the user whether you may see them, then call with reveal: true.',
   'price-above-max': `The price has changed. ${PREPARED_AGAIN}`,
   'request-written-off': PREPARED_AGAIN,
@@ -57,12 +58,12 @@ const NEXT: Readonly<Record<string, string>> = {
 
 const NEXT_BY_KIND: Readonly<Partial<Record<DomainError['kind'], string>>> = {
   forbidden: 'Do not call again. Tell the user which right the token lacks.',
-  'not-found': 'Check the id in the list that shows it.',
+  'not-found': 'Check the id with the tool that lists such ids.',
   'rate-limited': 'Wait, then call again with the same arguments.',
   unavailable: 'Wait, then call again with the same arguments.',
 };
 
-const REFUSED = 'Do not call again with the same arguments. Tell the user why it was refused.';
+const REFUSED = 'Do not call again with the same arguments. Tell the user why the call was refused.';
 
 /** Error as an agent receives it. */
 interface AgentError {
@@ -76,7 +77,9 @@ interface AgentError {
 export const UNEXPECTED_ERROR: AgentError = {
   code: 'internal-server-error',
   detail: 'Internal Server Error',
-  next: 'Call again once with the same arguments, place_order with the same order_ref. Then tell the user.',
+  next:
+    'Call again once with the same arguments (place_order: the same order_ref). If that also fails, ' +
+    'tell the user.',
 };
 
 /** Turns an error into the form for agents; null for an unexpected error, which callers must not see. */

@@ -6,7 +6,9 @@ import { type Tool, tool } from './tool';
 @StrictRequest()
 class CreateDepositInput extends DepositRequest {
   @StringField({
-    description: 'A new word for each deposit. Called again with the same word, it creates no second deposit',
+    description:
+      'A key that you choose, new for each deposit. A second call with the same key creates no second ' +
+      'deposit',
     example: 'deposit-1',
     maxLength: 100,
     pattern: '^[!-~]+$',
@@ -27,7 +29,7 @@ export class DepositTools {
 const toolsOf = (deposits: DepositsService): Tool[] => [
   tool({
     name: 'list_deposits',
-    description: 'The deposits of the user, newest first.',
+    description: "Lists the user's deposits, newest first.",
     scope: 'deposits:read',
     input: PageQuery,
     output: DepositsPage,
@@ -36,7 +38,7 @@ const toolsOf = (deposits: DepositsService): Tool[] => [
   }),
   tool({
     name: 'create_deposit',
-    description: 'Creates a deposit. The user pays it at its payment_url: show it to the user.',
+    description: 'Creates a deposit. Show the user its payment_url: the user pays the deposit there.',
     scope: 'deposits:write',
     input: CreateDepositInput,
     output: DepositOut,

@@ -6,7 +6,7 @@ import type { DomainError } from '../common';
 import { AppConfig } from '../config';
 import { challengeParameters } from '../oauth';
 
-const DESCRIPTION = 'Use a token of this shop, in the header Authorization: Bearer prx_...';
+const DESCRIPTION = 'Send a token of this shop in the header Authorization: Bearer prx_...';
 
 /** Paths where clients look for OAuth after a 401. */
 const PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*path'];

@@ -24,16 +24,16 @@ import { type OrderPreparation, readReference, writeReference } from './prepared
 import { LONG_RESULT_LENGTH, MAX_RESULT_LENGTH, type Tool, tool, type ToolCall } from './tool';
 
 const PLACE =
-  'Show the user the price and wait for a yes. Then call place_order with order_ref, and with the same ' +
-  'order_ref again if a response is lost.';
-const EXECUTED = 'Nothing: the order is executed.';
+  'Show the user the price and wait for a yes. Then call place_order with order_ref. If its response ' +
+  'is lost, call it again with the same order_ref.';
+const EXECUTED = 'Nothing: the order has been executed.';
 /** Shows an agent where to find proxies missing from a long result. Without them, it might buy again. */
 const executedAtLength = (orderId: number): string =>
-  `${EXECUTED} If you do not see its proxies, list_proxies lists them with order_id ${orderId}, and ` +
-  `export_proxies with order_id ${orderId} and reveal: true exports them with passwords.`;
+  `${EXECUTED} If you do not see its proxies, call list_proxies with order_id ${orderId}, or ` +
+  `export_proxies with order_id ${orderId} and reveal: true for their passwords.`;
 const REFUSED = 'Tell the user which proxies were not prolonged, and why.';
 const UNFINISHED =
-  'Call place_order again with the same order_ref for those that are being_confirmed or unavailable.';
+  'Some prolongations are being_confirmed or unavailable: call place_order again with the same order_ref.';
 
 /** Tools for buying in two steps: an order is placed once, and costs no more than the user agreed to. */
 @Injectable()
@@ -42,7 +42,8 @@ export class OrderTools {
     tool({
       name: 'prepare_purchase',
       description:
-        'Prices a purchase and checks it. Charges nothing. place_order places it for at most this price.',
+        'Checks a purchase and returns its price. Charges nothing. place_order then buys for at most ' +
+        'this price.',
       scope: 'proxies:write',
       input: PreparePurchaseInput,
       output: PreparationOut,
@@ -52,8 +53,8 @@ export class OrderTools {
     tool({
       name: 'prepare_prolongation',
       description:
-        'Prices the prolongation of proxies and checks it. Charges nothing. place_order places it for at ' +
-        'most this price.',
+        'Checks the prolongation of proxies and returns its price. Charges nothing. place_order then ' +
+        'prolongs them for at most this price.',
       scope: 'proxies:write',
       input: PrepareProlongationInput,
       output: PreparationOut,
@@ -63,9 +64,9 @@ export class OrderTools {
     tool({
       name: 'place_order',
       description:
-        'Places a prepared order and charges the balance. Calling it again with the same order_ref never ' +
-        'charges again: it returns the same order, at any time. If a response is lost, call it again. Do ' +
-        'not prepare again.',
+        'Places a prepared order and charges the balance. A later call with the same order_ref never ' +
+        'charges again: it returns the same order. If a response is lost, call again. Do not prepare ' +
+        'again.',
       scope: 'proxies:write',
       input: PlaceOrderInput,
       output: PlacedOrderOut,
@@ -76,8 +77,9 @@ export class OrderTools {
     tool({
       name: 'request_refund',
       description:
-        'Requests a refund of a proxy that does not work. If the checks of the service agree, its days are ' +
-        'refunded and the proxy is withdrawn for good. Called again, it returns the same refund.',
+        "Requests a refund for a proxy that does not work. If the service's checks confirm this, the " +
+        'remaining days are refunded and the proxy is withdrawn for good. A second call returns the ' +
+        'same refund.',
       scope: 'proxies:write',
       input: ProxyInput,
       output: ProxyRefundOut,

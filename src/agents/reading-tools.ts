@@ -39,7 +39,7 @@ export class ReadingTools {
   readonly tools: readonly Tool[] = [
     tool({
       name: 'list_countries',
-      description: 'The countries in which proxies of an IP version are on sale.',
+      description: 'Lists the countries in which proxies of an IP version are on sale.',
       scope: 'countries:read',
       input: CountriesInput,
       output: CountriesOut,
@@ -48,7 +48,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'get_stock',
-      description: 'The number of proxies in stock in a country.',
+      description: 'Returns the number of proxies in stock in a country.',
       scope: 'countries:read',
       input: StockInput,
       output: CountryStock,
@@ -60,7 +60,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'get_price',
-      description: 'The price of a purchase. A purchase in a cheaper country is charged less.',
+      description: 'Returns the highest price of a purchase. In some countries, a purchase costs less.',
       scope: 'price:read',
       input: PriceInput,
       output: QuoteResponse,
@@ -77,7 +77,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'list_proxies',
-      description: "The user's proxies that match every given field, ordered by id, without passwords.",
+      description: "Lists the user's proxies that match every given field, ordered by id, without passwords.",
       scope: 'proxies:read',
       input: ProxiesInput,
       output: ProxiesOut,
@@ -94,7 +94,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'export_proxies',
-      description: 'The proxies that match every given field as text for a program, with passwords.',
+      description: 'Exports the proxies that match every given field as text for a program, with passwords.',
       scope: 'proxies:export',
       input: ExportInput,
       output: ExportOut,
@@ -113,8 +113,8 @@ export class ReadingTools {
     tool({
       name: 'get_refund',
       description:
-        'The refund of a proxy that does not work, or, before it is requested, its amount and the missing ' +
-        'condition. With `wait`, it waits while the proxy is being checked.',
+        'Returns the refund of a proxy that does not work, or, before a request, its amount and the ' +
+        'condition that is not met. With `wait`, it waits while the proxy is being checked.',
       scope: 'proxies:read',
       input: RefundInput,
       output: ProxyRefundOut,
@@ -124,7 +124,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'list_orders',
-      description: 'The orders that match every given field, newest first.',
+      description: 'Lists the orders that match every given field, newest first.',
       scope: 'proxies:read',
       input: OrdersQuery,
       output: OrderSummaryPage,
@@ -133,7 +133,8 @@ export class ReadingTools {
     }),
     tool({
       name: 'get_order',
-      description: 'An order with the ids of its proxies. With `wait`, it waits for the end of the order.',
+      description:
+        'Returns an order with the ids of its proxies. With `wait`, it waits until the order is closed.',
       scope: 'proxies:read',
       input: OrderInput,
       output: OrderDetails,
@@ -143,7 +144,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'list_ledger',
-      description: 'Every change of the balance, newest first.',
+      description: 'Lists every change of the balance, newest first.',
       scope: 'profile:read',
       input: LedgerInput,
       output: BalanceChangesPage,
@@ -152,7 +153,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'get_balance',
-      description: "The user's profile and available balance, in roubles.",
+      description: "Returns the user's profile and available balance, in roubles.",
       scope: 'profile:read',
       input: NoInput,
       output: UserInfo,
@@ -161,7 +162,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'list_renewals',
-      description: 'Automatic prolongations that are planned, done, skipped and failed, newest first.',
+      description: 'Lists automatic prolongations (planned, done, skipped and failed), newest first.',
       scope: 'proxies:read',
       input: PageQuery,
       output: RenewalsPage,
@@ -170,7 +171,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'forecast_renewals',
-      description: 'Future renewals with their price, and how long the balance lasts.',
+      description: 'Forecasts renewals with their prices, and shows how long the balance will last.',
       scope: 'profile:read',
       input: ForecastQuery,
       output: ForecastOut,

@@ -29,7 +29,7 @@ export class AddressNotAllowed extends domainError('forbidden', 'Address not all
 /** Thrown for payment scopes without payments. Otherwise, accepting payments later would widen the token. */
 export class NoPaymentsAccepted extends RequestInvalid {
   constructor(scopes: readonly Scope[]) {
-    const msg = 'The service accepts no payments';
+    const msg = 'The service does not accept payments';
     super(scopes.map((input) => ({ type: 'enum', loc: ['body', 'scopes'], msg, input })));
   }
 }
@@ -62,7 +62,7 @@ export class TokenUserNotFound extends domainError('not-found', 'User not found'
 
 export class TooManyTokens extends domainError(
   'conflict',
-  (most: number) => `There are ${most} tokens already: revoke some first`,
+  (most: number) => `The user already has ${most} tokens: revoke some first`,
 ) {}
 
-export class TokenExpiryInPast extends domainError('bad-request', 'expires_at must lie in the future') {}
+export class TokenExpiryInPast extends domainError('bad-request', 'expires_at must be in the future') {}

@@ -13,6 +13,6 @@ export const NetworksField = (options: FieldOptions = {}): PropertyDecorator =>
     of: {
       isValid: isNetwork,
       type: 'ip_any_network',
-      msg: 'Input should be an address or a network in CIDR notation',
+      msg: 'Input should be an IP address, or a network in CIDR notation',
     },
   });

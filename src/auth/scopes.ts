@@ -1,15 +1,15 @@
 /** Customers' scopes, with the rights that each grants. */
 export const SCOPES = {
-  'profile:read': 'Profile, balance, ledger, usage and the forecast of renewals',
+  'profile:read': 'Profile, balance, ledger, usage and the renewal forecast',
   'countries:read': 'Countries and stock counts',
   'price:read': 'Price quotes',
-  'proxies:read': 'Proxies with their history and checks, orders, TCP ping and renewals',
-  'proxies:export': 'Proxies as a file, also by secret links',
+  'proxies:read': 'Proxies with their history, checks and TCP pings; orders; renewals',
+  'proxies:export': 'Proxies as a file, including by secret links',
   'proxies:write':
-    'Buying and prolonging proxies, which spends the balance; changing renewals, types and labels; refunds',
-  'events:read': 'Events, webhooks and their attempts, and the threshold of a low balance',
-  'events:write': 'Adding, changing and removing webhooks; setting the threshold of a low balance',
-  'tokens:write': 'Listing, issuing and revoking tokens of their own, none of them wider than this one',
+    'Buying and prolonging proxies from the balance; changing renewals, proxy types and labels; refunds',
+  'events:read': 'Events, webhooks and their attempts, and the low-balance threshold',
+  'events:write': 'Adding, changing and removing webhooks; setting the low-balance threshold',
+  'tokens:write': "Listing, issuing and revoking the user's tokens; new tokens cannot do more than this one",
 } as const;
 
 /**
@@ -23,13 +23,14 @@ export const PAYMENT_SCOPES = {
 
 /** Scopes of internal staff, for the routes under `/staff`. They include no customer scopes. */
 export const STAFF_SCOPES = {
-  'staff:read': 'Reading all that staff can read, and changing nothing',
+  'staff:read': 'Reading everything that staff can read, without changing anything',
   'staff:users': 'Creating, finding, blocking and unblocking users; viewing and disabling webhooks',
   'staff:balance': 'Crediting and debiting balances, refunds, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens; the list of scopes',
-  'staff:grant': 'With staff:tokens and staff:users: tokens with staff scopes of others, and blocking staff',
+  'staff:grant':
+    'With staff:tokens, issuing and revoking staff tokens of others; with staff:users, blocking staff',
   'staff:orders':
-    'Finding orders, deciding those in review, assigning unmatched proxies; refunds and renewals of users',
+    "Finding orders, deciding those in review, assigning unmatched proxies; users' refunds and renewals",
   'staff:audit': 'Reading the audit log',
   'staff:system':
     'The state of the service, maintenance, missing proxies, sales, price rules, the refund rule, pausing ' +

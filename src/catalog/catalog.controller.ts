@@ -9,7 +9,7 @@ import { CatalogService } from './catalog.service';
 import { CountryStock, PriceQuery, PricesResponse, QuoteResponse, VersionQuery } from './dto/catalog.dto';
 
 const UNAVAILABLE: ErrorsOfStatus = [
-  'The provider cannot be reached, and no copy of its last response is stored',
+  'The provider cannot be reached, and no copy of an earlier response is stored',
   ServiceUnavailable,
 ];
 
@@ -63,8 +63,9 @@ export class CatalogController {
     scope: 'price:read',
     summary: 'List prices',
     description:
-      'The prices of one proxy at this moment, markup included, by version and period. A quote of any ' +
-      'number of proxies is that many times the price. Other periods may be sold: see `GET /price`.',
+      'The prices of one proxy at this moment, markup included, by version and period. A quote for ' +
+      'several proxies is the price times their number. Other periods may be on sale, too: see `GET ' +
+      '/price`.',
     response: PricesResponse,
     errors: { 503: UNAVAILABLE },
   })

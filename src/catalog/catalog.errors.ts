@@ -15,5 +15,5 @@ export class NotEnoughProxies extends domainError('bad-request', 'Not enough pro
 
 export class PricesUnknown extends domainError(
   'unavailable',
-  'The prices of the provider are not known yet: request a price first',
+  "The provider's prices are not known yet: request a price first",
 ) {}

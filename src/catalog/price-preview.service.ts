@@ -90,12 +90,12 @@ function candidates(
 
 /** Explains why a change affects no price. @param offers all offers that the change matches */
 function whyUnchanged(offers: readonly PreviewedOfferOut[]): string {
-  if (offers.length === 0) return 'No version, period and country on sale matches the rule';
+  if (offers.length === 0) return 'The rule matches no version, period and country on sale';
   const isSetAnew = offers.some(({ before, after }) => before.by !== after.by);
-  if (isSetAnew) return 'The markup comes to the same prices';
+  if (isSetAnew) return 'The new markup results in the same prices';
   const setBy = [...new Set(offers.map(({ after }) => after.by))];
   const rules = setBy.map((by) => (by === 'default' ? 'the default markup' : `price rule ${by}`));
-  return `The prices are set by ${rules.join(', ')}: more specific, newer, or cheaper for a country`;
+  return `The prices are set by ${rules.join(', ')} (more specific, newer, or cheaper for a country)`;
 }
 
 const toPrice = (single: string, { percent, ruleId }: Markup): PreviewedPriceOut => ({

@@ -11,14 +11,14 @@ export const GROUPS = {
   deposits: 'Deposits of customers, and their refunds',
   payments: 'Payments that were not credited automatically',
   orders: 'Orders',
-  'unmatched-proxies': 'Proxies that the provider lists under our references and no order accounts for',
-  prolongations: 'Prolongations that the provider shows and that no order accounts for',
+  'unmatched-proxies': 'Proxies listed by the provider under our order references that no order accounts for',
+  prolongations: 'Prolongations shown by the provider that no order accounts for',
   maintenance: 'Maintenance after the database was restored to an earlier moment',
-  refunds: 'Refunds of proxies that do not work',
-  renewals: 'Renewals, which customers have enabled',
-  missing: 'Rented proxies that were missing from two listings of the provider',
+  refunds: 'Refunds for proxies that do not work',
+  renewals: 'Automatic renewals that customers have enabled',
+  missing: "Rented proxies missing from two of the provider's listings in a row",
   prices: 'Price rules, which set the markup',
-  actions: 'The audit log of actions by staff',
+  actions: "The audit log of staff's actions",
 } as const;
 
 const RULE = { markup_percent: 'markup', valid_from: 'from', valid_to: 'to' };
@@ -49,20 +49,20 @@ export const COMMANDS: readonly AddCommand[] = [
   routeCommand('tokens create', {
     description:
       'For support, when a customer or a colleague needs access. The token is printed once. It can be ' +
-      'limited to networks, to an amount of roubles a day (UTC), and to a time. The command line may issue ' +
-      'any token.',
+      'limited to networks, an amount in roubles per day (UTC), and a period. The command line may ' +
+      'issue any token.',
     names: { expires_at: 'expires-in' },
     readers: {
       expires_at: {
         argument: '<duration>',
-        description: 'How long it works, e.g. 90m, 12h, 30d',
+        description: 'How long the token works, e.g. 90m, 12h, 30d',
         read: (text) => new Date(Date.now() + parseDurationMs(text)).toJSON(),
       },
       scopes: {
         argument: '<list>',
         description:
-          'Comma-separated. all: those of customers except tokens:write and deposits; read: those of all ' +
-          'that change nothing; staff: those of staff',
+          "Scopes, comma-separated. all: customers' scopes, except tokens:write and those of " +
+          'deposits; read: the scopes of all that change nothing; staff: staff scopes',
         read: parseScopes,
       },
     },
@@ -110,12 +110,12 @@ export const COMMANDS: readonly AddCommand[] = [
     readers: {
       enabled: {
         argument: '<state>',
-        description: 'enabled: customers can request refunds; disabled: none',
+        description: 'enabled: customers can request refunds; disabled: they cannot',
         read: (text) => parseSwitch(text, 'enabled', 'disabled'),
       },
       versions: {
         argument: '<list>',
-        description: 'Comma-separated: the versions whose proxies are refunded',
+        description: 'Versions whose proxies are refunded, comma-separated',
         read: (text) => text.split(','),
       },
     },

@@ -19,8 +19,8 @@ export const addAudit: AddCommand = (cli) => {
     .command('audit')
     .description('Checks the books against every invariant. Exits with 1 if one is violated.')
     .option('--day', 'only changes since the start of yesterday (UTC)')
-    .option('--provider', 'also check them against all that the provider lists')
-    .option('--payments', 'also check them against all payments and refunds at the payment provider')
+    .option('--provider', 'also compare them with everything that the provider lists')
+    .option('--payments', 'also compare them with all payments and refunds at the payment provider')
     .action(({ provider = false, payments = false, day = false }: AuditGiven) =>
       withServices(
         async (app) => {
@@ -52,10 +52,10 @@ export const addMigrate: AddCommand = (cli) => {
 
 export const addMaintenance: AddCommand = (cli) => {
   const group = cli.commands.find((command) => command.name() === 'maintenance') ?? cli;
-  const ids = 'ids to skip in each table: more than were issued since';
+  const ids = 'ids to skip in each table: more than were issued after the restored moment';
   group
     .command('begin')
-    .description('Closes the service for maintenance after a restore, before it starts.')
+    .description('Closes the service for maintenance. Run it after a restore, before the service starts.')
     .option('--skip-ids <count>', ids, parseId, DEFAULT_SKIPPED_IDS)
     .requiredOption('--reason <text>', 'stored in the audit log', parseText)
     .action((options: { skipIds: number; reason: string }) =>

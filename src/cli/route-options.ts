@@ -52,7 +52,7 @@ const NAMES: Readonly<Record<string, string>> = {
 
 /** Readers of the paging parameters, for every command. */
 const READERS: Readonly<Record<string, Reader>> = {
-  cursor: { argument: '<id>', description: 'The last one of the previous page', read: parseId },
+  cursor: { argument: '<id>', description: 'The last id of the previous page', read: parseId },
   limit: { argument: '<count>', description: 'The maximum number of rows', read: parseId },
 };
 
@@ -88,7 +88,11 @@ export function* parametersOf(
     }
   }
   for (const { name } of input.header) {
-    const key = { schema: {}, description: 'The command is executed once per key', isRequired: true };
+    const key = {
+      schema: {},
+      description: 'Key of the command, which is executed once per key',
+      isRequired: true,
+    };
     yield { place: 'header', name, option: toOption(name, key, spec) };
   }
 }

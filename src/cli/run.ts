@@ -24,7 +24,7 @@ export function getFromPayments<Instance>(app: INestApplicationContext, type: Ab
   try {
     return app.get(type, { strict: false });
   } catch {
-    throw new Error('The service accepts no payments: PAYMENTS is off');
+    throw new Error('The service does not accept payments: PAYMENTS is off');
   }
 }
 

@@ -15,5 +15,5 @@ export function readEmail(text: string): { readonly email: string } | { readonly
     return { mistake: 'Input should be an e-mail address, such as name@example.com' };
   }
   if (NAME.test(name)) return { email };
-  return { mistake: 'The part before the @ must consist of Latin letters, digits and signs' };
+  return { mistake: 'The part before the @ may contain only ASCII letters, digits and punctuation' };
 }

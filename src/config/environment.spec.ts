@@ -169,8 +169,8 @@ describe('The environment', () => {
   it.each([
     ['u:a#hunter2@db/x', 'must write # as %23, for example in the password'],
     ['u:a%hunter2@db/x', 'must write % as %25, for example in the password'],
-    ['u:hunter2@a:5432,b:5432/x', 'must name one host, such as a proxy before several'],
-    ['a,b/x', 'must name one host, such as a proxy before several'],
+    ['u:hunter2@a:5432,b:5432/x', 'must name one host, such as a proxy in front of several'],
+    ['a,b/x', 'must name one host, such as a proxy in front of several'],
     [
       'u:hunter2@/x?host=/run',
       'must name a host; a socket is written as localhost/database?host=/its/directory',
@@ -284,7 +284,7 @@ describe('Payments', () => {
       expect(() => read(odd)).toThrow('YOOKASSA_REGISTER must be a payment mode, a colon');
     }
     expect(problemsOf({ YOOKASSA_REGISTER: 'advance:payment' })).toEqual([
-      'YOOKASSA_REGISTER is of no use without YOOKASSA_RECEIPT',
+      'YOOKASSA_REGISTER has no effect without YOOKASSA_RECEIPT',
     ]);
   });
 
@@ -325,12 +325,12 @@ describe('The provider', () => {
     [
       'the sandbox with a key',
       { PROVIDER: 'sandbox', PX6_API_KEY: KEY },
-      'PX6_API_KEY contradicts PROVIDER=sandbox: give one of them',
+      'PX6_API_KEY contradicts PROVIDER=sandbox: set only one of them',
     ],
     [
       'an address of the provider without a key',
       { PX6_BASE_URL: 'https://proxy6.example' },
-      'PX6_BASE_URL is of no use without PX6_API_KEY',
+      'PX6_BASE_URL has no effect without PX6_API_KEY',
     ],
     [
       'a key that would change the address',
@@ -340,7 +340,7 @@ describe('The provider', () => {
     [
       'a key that would travel in the clear',
       { PX6_API_KEY: KEY, PX6_BASE_URL: 'http://px6.link' },
-      'PX6_BASE_URL must be https unless it is on this machine: the key travels in the path',
+      'PX6_BASE_URL must be https unless it is on this machine: the path contains the key',
     ],
   ])('is refused: %s', (_, variables, problem) => {
     expect(problemsOf(variables)).toEqual([problem]);

@@ -52,7 +52,7 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
 function* databaseProblems(given: Lookup): Generator<string> {
   if (given('DATABASE_OWNER_URL') === undefined) return;
   const url = given('DATABASE_URL');
-  if (url === undefined) yield 'DATABASE_OWNER_URL is of no use without DATABASE_URL';
+  if (url === undefined) yield 'DATABASE_OWNER_URL has no effect without DATABASE_URL';
   else if (URL.canParse(url) && new URL(url).username === '') {
     yield 'DATABASE_URL must name its role when DATABASE_OWNER_URL is given';
   }
@@ -63,9 +63,9 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
   const choice = given('PROVIDER');
   const hasKey = given('PX6_API_KEY') !== undefined;
   if (choice === 'sandbox') {
-    if (hasKey) yield 'PX6_API_KEY contradicts PROVIDER=sandbox: give one of them';
+    if (hasKey) yield 'PX6_API_KEY contradicts PROVIDER=sandbox: set only one of them';
   } else if (!hasKey) {
-    if (given('PX6_BASE_URL') !== undefined) yield 'PX6_BASE_URL is of no use without PX6_API_KEY';
+    if (given('PX6_BASE_URL') !== undefined) yield 'PX6_BASE_URL has no effect without PX6_API_KEY';
     if (choice === 'px6' || (given('DATABASE_URL') !== undefined && needs.provider)) {
       yield 'PX6_API_KEY is missing (PROVIDER=sandbox runs without a real provider)';
     }
@@ -76,9 +76,9 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
 function* oauthProblems(given: Lookup): Generator<string> {
   const url = given('PUBLIC_URL');
   if (given('MCP_OAUTH') !== 'on' || (url !== undefined && !URL.canParse(url))) return;
-  if (url === undefined) yield 'PUBLIC_URL is missing: MCP_OAUTH=on needs it';
-  else if (!isEncryptedOrLocal(url)) yield 'PUBLIC_URL must be https for MCP_OAUTH=on: tokens travel to it';
-  else if (new URL(url).pathname !== '/') yield 'PUBLIC_URL must have no path for MCP_OAUTH=on';
+  if (url === undefined) yield 'PUBLIC_URL is missing: MCP_OAUTH=on requires it';
+  else if (!isEncryptedOrLocal(url)) yield 'PUBLIC_URL must be https for MCP_OAUTH=on: tokens are sent to it';
+  else if (new URL(url).pathname !== '/') yield 'PUBLIC_URL must not contain a path for MCP_OAUTH=on';
 }
 
 /** Yields invalid combinations of the payment variables. */
@@ -86,17 +86,17 @@ function* paymentsProblems(given: Lookup): Generator<string> {
   // Data from a sandbox must never reach the real provider.
   if (given('PAYMENTS') === 'sandbox' && !isOnItsOwn(given)) {
     for (const variable of ['YOOKASSA_BASE_URL', 'YOOKASSA_SHOP_ID']) {
-      if (given(variable) === undefined) yield `${variable} is missing: PAYMENTS=sandbox needs a sandbox`;
+      if (given(variable) === undefined) yield `${variable} is missing: PAYMENTS=sandbox requires a sandbox`;
     }
   }
   if (given('YOOKASSA_REGISTER') !== undefined && given('YOOKASSA_RECEIPT') === undefined) {
-    yield 'YOOKASSA_REGISTER is of no use without YOOKASSA_RECEIPT';
+    yield 'YOOKASSA_REGISTER has no effect without YOOKASSA_RECEIPT';
   }
   if (given('PAYMENTS') !== 'yookassa') return;
   for (const variable of ['YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY']) {
     if (given(variable) === undefined) yield `${variable} is missing (PAYMENTS=off runs without it)`;
   }
   if (given('DEPOSIT_RETURN_URL') === undefined && given('PUBLIC_URL') === undefined) {
-    yield 'DEPOSIT_RETURN_URL is missing: customers need a way back from the page of the payment';
+    yield 'DEPOSIT_RETURN_URL is missing: customers need a way back from the payment page';
   }
 }

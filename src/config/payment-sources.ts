@@ -33,13 +33,13 @@ export function readPaymentSources(path: string | undefined): ReadonlyMap<string
   try {
     content = JSON.parse(readFileSync(path, 'utf8'));
   } catch {
-    return refuse('names a file that cannot be read, or is no JSON');
+    return refuse('names a file that cannot be read, or that is not JSON');
   }
   const { data, error } = schema.safeParse(content);
   if (error) {
     return refuse(`is not usable at ${error.issues.map((issue) => issue.path.join('.')).join(', ')}`);
   }
   const taken = TAKEN.find((name) => Object.hasOwn(data, name));
-  if (taken) return refuse(`cannot name a source ${taken}: another route has its path`);
+  if (taken) return refuse(`cannot name a source ${taken}: another route already uses its path`);
   return new Map(Object.entries(data));
 }

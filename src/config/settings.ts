@@ -109,7 +109,7 @@ const HOST_AND_SOCKET = 'must name a host; a socket is written as localhost/data
 const DATABASE_URL_MISTAKES: readonly (readonly [mistake: RegExp, message: string])[] = [
   [/#/, 'must write # as %23, for example in the password'],
   [/%(?![\da-f]{2})/i, 'must write % as %25, for example in the password'],
-  [/^[^/]*\/\/([^/?]*@)?[^/?@]*,[^/?@]*([/?]|$)/, 'must name one host, such as a proxy before several'],
+  [/^[^/]*\/\/([^/?]*@)?[^/?@]*,[^/?@]*([/?]|$)/, 'must name one host, such as a proxy in front of several'],
   [/^[^/]*\/\/[^/?]*@([/?]|$)/, HOST_AND_SOCKET],
   [/^[^/]*\/\/\/(?!.*[?&]host=)/, HOST_AND_SOCKET],
 ];
@@ -130,7 +130,7 @@ export const isEncryptedOrLocal = (href: string): boolean =>
 const providerUrl = z
   .url({ protocol: /^https?$/, normalize: true, abort: true })
   .refine(isEncryptedOrLocal, {
-    error: 'must be https unless it is on this machine: the key travels in the path',
+    error: 'must be https unless it is on this machine: the path contains the key',
   })
   .transform((href) => href.replace(/\/+$/, ''))
   .describe('an HTTP(S) URL');
@@ -154,7 +154,7 @@ const publicUrl = z
 /** The URL must be encrypted, because the secret is sent in a header. */
 const paymentsUrl = publicUrl
   .refine(isEncryptedOrLocal, {
-    error: 'must be https unless it is on this machine: the secret travels in a header',
+    error: 'must be https unless it is on this machine: a header contains the secret',
   })
   .describe('an HTTP(S) URL without login, query or fragment');
 
@@ -191,8 +191,8 @@ const cashRegister = z
     return { mode, subject, ...(taxSystem !== undefined && { taxSystem: Number(taxSystem) }) };
   })
   .describe(
-    'a payment mode, a colon and a payment subject, then perhaps a colon and a tax system code from 1 to ' +
-      '6, e.g. full_prepayment:service',
+    'a payment mode, a colon and a payment subject, optionally followed by a colon and a tax system ' +
+      'code from 1 to 6, e.g. full_prepayment:service',
   );
 
 const receiptItem = z
@@ -291,7 +291,8 @@ export const SETTINGS = {
       isSecret: true,
       defaultText: 'none: the sandbox is used',
       description:
-        'API key of the account at the provider. Every request URL contains the key: do not log URLs.',
+        'API key of our account at the provider. Every request URL contains the key: do not log these ' +
+        'URLs.',
     }),
     apiKeyFile: setting(fileVariable('PX6_API_KEY'), text, {
       defaultText: 'none',
@@ -329,7 +330,8 @@ export const SETTINGS = {
   reconciliation: {
     settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
-      description: 'Seconds after its call until an order is canceled if the provider shows no trace of it.',
+      description:
+        "Seconds from an order's call until it is canceled if the provider shows no trace of the order.",
     }),
   },
   sweep: {
@@ -382,7 +384,7 @@ export const SETTINGS = {
     botToken: setting('TELEGRAM_BOT_TOKEN', botToken, {
       isSecret: true,
       defaultText: 'none: sign-in with Telegram is disabled',
-      description: 'Token of the bot whose Mini App customers open.',
+      description: 'Token of the Telegram bot whose Mini App customers open.',
     }),
     scopes: setting('TELEGRAM_SCOPES', scopes, {
       default: 'profile:read,countries:read,price:read,proxies:read',
@@ -456,7 +458,7 @@ export const SETTINGS = {
     }),
     compareSeconds: setting('PAYMENTS_COMPARE_SECONDS', integer(1, 86_400), {
       default: '3600',
-      description: 'Seconds between comparisons with the payments and refunds at the provider.',
+      description: "Seconds between comparisons with the payment provider's payments and refunds.",
     }),
     sourcesFile: setting('PAYMENT_SOURCES_FILE', text, {
       defaultText: 'none: no other payments are accepted',

@@ -77,7 +77,7 @@ async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): 
 /** Terminates the session of a failed statement. Returns whether the session had already ended. */
 async function isSessionOver(dataSource: DataSource, error: unknown): Promise<boolean> {
   const session = error instanceof Error ? sessionsByError.get(error) : undefined;
-  if (!session) throw new Error('the session of the statement is not known');
+  if (!session) throw new Error("the statement's session is not known");
   const ended = await queryRows(
     dataSource,
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -116,7 +116,7 @@ export async function untilMigrated(
     const missing = await findMissing(url);
     if (missing?.length === 0) return true;
     if (missing && rounds === 0) {
-      onWait(`Waiting until \`cli migrate\` has run, for ${missing.join(', ')}`);
+      onWait(`Waiting for \`cli migrate\` to install ${missing.join(', ')}`);
     }
     await pause(WAIT_MS, undefined, { signal }).catch(() => undefined);
   }

@@ -36,7 +36,7 @@ export async function retryUndone<Result>(run: () => Promise<Result>): Promise<R
       const { code } = error.driverError as { code?: string };
       const isUndone = code === DEADLOCK || code === SERIALIZATION_FAILURE;
       if (!isUndone && !isPlanOutdated(error.driverError)) throw error;
-      logger.warn(`retrying what the database has undone: ${error.message}`);
+      logger.warn(`retrying work that the database rolled back: ${error.message}`);
       await pause(Math.random() * LONGEST_PAUSE_MS);
     }
   }

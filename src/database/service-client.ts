@@ -22,7 +22,7 @@ export interface ServiceClientConfig extends ClientConfig {
  */
 export class CommitNotOnStandby extends Error {
   constructor() {
-    super('the wait of a commit for the standby was cancelled');
+    super("a commit's wait for the standby was canceled");
     this.name = CommitNotOnStandby.name;
   }
 }

@@ -26,19 +26,19 @@ const ORDER = {
 const ORDER_EXAMPLE = { order_id: 42, kind: 'purchase', count: 2, reason: null };
 
 const PROXY_ID = { proxy_id: 'The `id` of the proxy' };
-const PROXY_END = { ...PROXY_ID, date_end: 'The end of its rental' };
+const PROXY_END = { ...PROXY_ID, date_end: 'The end of the rental' };
 
 const BALANCE = {
   seq: 'The `seq` of the change in `GET /ledger`',
   order_id: 'The refunded order. Otherwise `null`',
   amount: 'Roubles added',
-  available: 'Roubles available afterwards',
+  available: 'Available balance afterwards, in roubles',
 };
 
 const DEPOSIT = {
   deposit_id: 'The `id` of the deposit',
-  state: 'Its state, as in `GET /deposits`',
-  amount: 'Roubles of the deposit',
+  state: 'The state of the deposit, as in `GET /deposits`',
+  amount: 'The amount of the deposit, in roubles',
 };
 
 const RENEWAL = {
@@ -50,7 +50,7 @@ const RENEWAL_EXAMPLE = { proxy_id: '17', date_end: BEFORE, period: 7, price: '2
 
 const TOKEN = {
   token_id: 'The `id` of the token',
-  name: 'Its name, or `null`',
+  name: 'The name of the token, or `null`',
   scopes: 'Its scopes',
 };
 const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
@@ -98,7 +98,7 @@ export const EVENT_TYPES = {
     example: { proxy_id: '17', date_end: AT },
   },
   'proxy.withdrawn': {
-    description: 'The provider withdrew the proxy before its end',
+    description: 'The provider withdrew a proxy before its rental ended',
     data: PROXY_END,
     example: { proxy_id: '17', date_end: AT },
   },
@@ -113,7 +113,7 @@ export const EVENT_TYPES = {
     example: { proxy_id: '17' },
   },
   'proxy.prolonged': {
-    description: 'The end of a rental moved later by more than six hours, for any reason',
+    description: 'The end of a rental moved more than six hours later, for any reason',
     data: { ...PROXY_END, date_end_before: 'The previous end' },
     example: { proxy_id: '17', date_end: AT, date_end_before: BEFORE },
   },
@@ -154,22 +154,22 @@ export const EVENT_TYPES = {
     data: {
       ...RENEWAL,
       planned_at: 'The planned time of the order',
-      reason: 'Why it is expected to fail. Otherwise `null`',
+      reason: 'Why the renewal is expected to fail. Otherwise `null`',
     },
     example: { ...RENEWAL_EXAMPLE, planned_at: '2026-11-20T12:00:00.000Z', reason: null },
   },
   'renewal.done': {
     description: 'A rental was renewed',
-    data: { ...RENEWAL, order_id: 'The `id` of its order' },
+    data: { ...RENEWAL, order_id: 'The `id` of the order of the renewal' },
     example: { ...RENEWAL_EXAMPLE, order_id: 43 },
   },
   'renewal.skipped': {
-    description: 'A renewal failed, and is retried until an hour before the end',
+    description: 'A renewal failed. It will be retried until an hour before the rental ends',
     data: { ...RENEWAL, reason: 'The reason' },
     example: { ...RENEWAL_EXAMPLE, reason: 'balance-short' },
   },
   'renewal.failed': {
-    description: 'A renewal failed and is not retried',
+    description: 'A renewal failed and will not be retried',
     data: { ...RENEWAL, reason: 'The reason' },
     example: { ...RENEWAL_EXAMPLE, reason: 'price-above-max' },
   },

@@ -43,7 +43,7 @@ export class Readiness implements OnModuleDestroy {
     try {
       const { isReadOnly, missing } = await this.probe.state();
       if (missing.length > 0) return { obstacle: 'Migrations are pending', cause: missing.join(', ') };
-      return isReadOnly ? { obstacle: 'The database takes no writes' } : {};
+      return isReadOnly ? { obstacle: 'The database does not accept writes' } : {};
     } catch (error) {
       return { obstacle: 'The database cannot be reached', cause: messageOf(error) };
     }

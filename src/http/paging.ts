@@ -29,7 +29,9 @@ export interface PageRequest<Cursor = number> {
 export class CursorUnknown extends RequestInvalid {
   constructor(input: string | number, ...loc: string[]) {
     super([
-      new InputMistake('cursor_unknown', 'Input should be a cursor or an id of a response', input).at(...loc),
+      new InputMistake('cursor_unknown', 'Input should be a cursor or an id from a response', input).at(
+        ...loc,
+      ),
     ]);
   }
 }

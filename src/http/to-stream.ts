@@ -27,5 +27,7 @@ export async function csvFile(
   return new StreamableFile(await toStream(excel ? rewritten(pieces, excelWriter()) : pieces), {
     type: 'text/csv; charset=utf-8',
     disposition: `attachment; filename="${name}.csv"`,
-  }).setErrorLogger(({ stack }) => new Logger('CsvFile').error(`${name} broke off while it was sent`, stack));
+  }).setErrorLogger(({ stack }) =>
+    new Logger('CsvFile').error(`${name} was interrupted while it was sent`, stack),
+  );
 }

@@ -40,7 +40,7 @@ const RETRY_AFTER_SECONDS = 5;
 /** Too many requests of one kind are in progress for the user, the address, or all callers together. */
 export class TooManyUnderWay extends domainError(
   'rate-limited',
-  'Too many requests of this kind are under way',
+  'Too many requests of this kind are in progress',
   { retryAfterSeconds: RETRY_AFTER_SECONDS },
 ) {}
 

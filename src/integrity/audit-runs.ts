@@ -77,7 +77,7 @@ export class AuditRuns {
       const names = violated.map(({ name, violations }) => `${name} (${violations})`).join(', ');
       this.logger.error(
         `the audit found that the books are broken: ${names}. \`cli audit\` shows the rows; ` +
-          'docs/runbook.md (AuditFails) has the steps',
+          'docs/runbook.md (AuditFails) lists the steps',
       );
     }
     return { checked: invariants.length, violated: violated.length };

@@ -133,7 +133,7 @@ export class LeasedRun {
   async renew(soFar: object): Promise<void> {
     this.soFar = soFar;
     if (this.isStopping()) throw new RunInterrupted(`${this.run.name}: the process stops`);
-    if (!(await this.extend())) throw new LeaseLost(`the lease of ${this.run.name} ran out`);
+    if (!(await this.extend())) throw new LeaseLost(`the lease of ${this.run.name} expired`);
     this.stepBeganMs = performance.now();
     if (performance.now() - this.loggedAtMs < this.progressEveryMs) return;
     this.loggedAtMs = performance.now();

@@ -3,7 +3,7 @@ import { SHOWN_KINDS, type ShownKind } from './shown-kind';
 
 /** A ledger entry as the customer sees it. */
 export class BalanceChangeOut {
-  @ApiInteger('Counts the changes of the balance, from 1 without gaps', 3)
+  @ApiInteger('The number of the change of the balance, from 1 without gaps', 3)
   seq!: number;
 
   @ApiMoment()
@@ -18,28 +18,28 @@ export class BalanceChangeOut {
   )
   kind!: ShownKind;
 
-  @ApiNullable('integer', 'The order that the change is for', 815)
+  @ApiNullable('integer', 'The order that caused the change', 815)
   order_id!: number | null;
 
-  @ApiNullable('integer', 'The deposit that the change is for', null)
+  @ApiNullable('integer', 'The deposit that caused the change', null)
   deposit_id!: number | null;
 
-  @ApiRoubles('Available roubles before the change', '974.92')
+  @ApiRoubles('Available balance before the change, in roubles', '974.92')
   available_before!: string;
 
-  @ApiRoubles('The change of that amount', '0.00')
+  @ApiRoubles('Change of the available balance, in roubles', '0.00')
   available_delta!: string;
 
-  @ApiRoubles('Available roubles after the change: the sum of the two', '974.92')
+  @ApiRoubles('Available balance after the change: `available_before` plus `available_delta`', '974.92')
   available_after!: string;
 
-  @ApiRoubles('Roubles held for orders before the change', '25.08')
+  @ApiRoubles('Amount held for orders before the change, in roubles', '25.08')
   held_before!: string;
 
-  @ApiRoubles('The change of that amount', '-25.08')
+  @ApiRoubles('Change of the held amount, in roubles', '-25.08')
   held_delta!: string;
 
-  @ApiRoubles('Roubles held after the change: the sum of the two', '0.00')
+  @ApiRoubles('Amount held after the change: `held_before` plus `held_delta`', '0.00')
   held_after!: string;
 }
 

@@ -89,9 +89,9 @@ export class LedgerController {
   @Route({
     scope: 'profile:read',
     summary: 'Download the ledger as CSV',
-    description: 'Every change of the balance until now as a file, oldest first.',
+    description: 'Every change of the balance so far, as a file, oldest first.',
     response: {
-      description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
+      description: 'A CSV file (RFC 4180). Its first line contains the column names',
       content: { 'text/csv': { schema: { type: 'string' }, example: FILE } },
     },
     errors: { 400: INVALID_PERIOD },

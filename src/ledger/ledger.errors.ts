@@ -8,13 +8,10 @@ export class InsufficientBalance extends domainError('bad-request', 'Insufficien
 
 export class InvalidAmount extends domainError(
   'bad-request',
-  `The amount must be above 0, at most ${LARGEST_AMOUNT.toString()}, with at most two decimals`,
+  `The amount must be above 0 and at most ${LARGEST_AMOUNT.toString()}, with at most two decimals`,
 ) {}
 
-export class BalanceTooLarge extends domainError(
-  'conflict',
-  'No balance can be as large as this one would be',
-) {}
+export class BalanceTooLarge extends domainError('conflict', 'The balance would exceed the maximum') {}
 
 /** For `refusedBy`: the error if a balance, including its held amount, would exceed the maximum. */
 export const OVERFLOW = { [OUT_OF_RANGE]: BalanceTooLarge, accounts_total_check: BalanceTooLarge };

@@ -13,7 +13,7 @@ export class PostedEntryOut {
   @ApiProperty({ type: 'string', enum: ['topup', 'adjustment', 'refund'], example: 'topup' })
   kind!: LedgerEntryKind;
 
-  @ApiRoubles('Roubles added to the balance. Negative when they were taken from it', '500.00')
+  @ApiRoubles('Amount added to the balance, in roubles. Negative if it was taken from the balance', '500.00')
   amount!: string;
 
   @ApiProperty({ type: 'string', example: 'Bank transfer' })
@@ -22,10 +22,10 @@ export class PostedEntryOut {
   @ApiNullable('string', { example: 'invoice 2026-1107' })
   reference!: string | null;
 
-  @ApiRoubles('Roubles that can be spent after the entry', '1500.00')
+  @ApiRoubles('Available balance after the entry, in roubles', '1500.00')
   balance!: string;
 
-  @ApiRoubles('Roubles held after the entry', '0.00')
+  @ApiRoubles('Amount held after the entry, in roubles', '0.00')
   held!: string;
 
   @ApiMoment()

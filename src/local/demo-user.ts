@@ -70,7 +70,10 @@ export function demoInstructions(baseUrl: string, { token, proxy, takesPayments 
     ['Export', `${curl} '${baseUrl}/proxies/export?format=txt'`],
     ...(takesPayments ? [['Top up', `${keyed('top-up')} ${baseUrl}/deposits -d '{"amount":"500.00"}'`]] : []),
     [],
-    ['', 'Run again, a command with the same Idempotency-Key charges nothing. A new order needs a new key.'],
+    [
+      '',
+      'Running a command again with the same Idempotency-Key charges nothing. A new order needs a new key.',
+    ],
     [],
   ]
     .map(([name = '', text = '']) => `${name.padEnd(14)}${text}`.trimEnd())

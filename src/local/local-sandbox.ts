@@ -72,7 +72,7 @@ export async function startLocalSandbox(options: LocalSandboxOptions): Promise<L
     if (address !== null) {
       const end = new AbortController();
       child.once('exit', () => {
-        if (!end.signal.aborted) onNote(`The sandbox provider has ended. See ${logFileIn(directory)}`);
+        if (!end.signal.aborted) onNote(`The sandbox provider has stopped. See ${logFileIn(directory)}`);
       });
       return { ...address, release: () => stop(child, end) };
     }

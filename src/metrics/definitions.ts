@@ -66,35 +66,42 @@ export const METRICS = {
     status: 'the status code, or `aborted` if the client disconnected',
   }),
   http_request_duration_seconds: histogram(
-    'Duration of requests, without those that wait for events.',
+    'Duration of requests, except those that wait for events.',
     REQUEST_BUCKETS,
     { method: METHOD, route: ROUTE },
   ),
-  event_readers: gauge('Requests of this replica that wait for events.', { kind: '`poll`, `stream`' }),
-  orders_total: counter('Orders by outcome; orders in review count again after staff decide.', {
+  event_readers: gauge('Requests at this replica that wait for events.', { kind: '`poll`, `stream`' }),
+  orders_total: counter('Orders by outcome; an order in review is counted again once staff decide it.', {
     kind: '`purchase`, `prolongation`',
     outcome: '`completed`, `partial`, `canceled`, `review`; `refused`: not placed',
   }),
   queue_wait_seconds: histogram('Time from placing an order until it is sent to the provider.', WAIT_BUCKETS),
-  agent_calls_total: counter('Calls of tools by agents (MCP).', {
+  agent_calls_total: counter('Tool calls by agents (MCP).', {
     tool: 'as in `docs/agents.md`',
     outcome: '`done`; `refused`; `failed`, by an error of the service',
   }),
   payments_total: counter('Payments of deposits, counted at their creation and by outcome.', {
     outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
   }),
-  deposits_pending: sharedGauge(
-    'Deposits that are not paid yet; absent without payments, like the next three metrics.',
+  deposits_pending: sharedGauge('Deposits that are not paid yet; absent if payments are off.'),
+  deposits_pending_oldest_seconds: sharedGauge(
+    'Age of the oldest pending deposit; 0 if none, absent if payments are off.',
   ),
-  deposits_pending_oldest_seconds: sharedGauge('Age of the oldest pending deposit; 0 without any.'),
-  payments_undecided: sharedGauge('Payments, and refunds made at the provider, that wait for staff.', {
-    reason: PAYMENT_REASON,
-  }),
-  payments_undecided_oldest_seconds: sharedGauge('Age of the oldest such payment or refund; 0 without any.', {
-    reason: PAYMENT_REASON,
-  }),
-  payment_credit_seconds: histogram('Time from a payment to its credit.', CREDIT_BUCKETS),
-  payment_notifications_total: counter('Notifications of the payment provider, genuine or not.', {
+  payments_undecided: sharedGauge(
+    'Payments, and refunds made at the payment provider, that staff must decide; absent if payments are ' +
+      'off.',
+    {
+      reason: PAYMENT_REASON,
+    },
+  ),
+  payments_undecided_oldest_seconds: sharedGauge(
+    'Age of the oldest undecided payment or refund; 0 if none, absent if payments are off.',
+    {
+      reason: PAYMENT_REASON,
+    },
+  ),
+  payment_credit_seconds: histogram('Time from a payment until it is credited.', CREDIT_BUCKETS),
+  payment_notifications_total: counter('Notifications from the payment provider, genuine or not.', {
     outcome: '`known`: of a deposit; `unknown`; `ignored`: not of a payment, or repeated',
   }),
   payment_calls_total: counter('Calls to the payment provider.', {
@@ -112,7 +119,7 @@ export const METRICS = {
     outcome: '`done`, `refused`; `unavailable`: not sent; `unknown`: may have been executed',
   }),
   provider_call_duration_seconds: histogram(
-    'Duration of calls to the provider, after the wait for a rate permit.',
+    'Duration of calls to the provider, excluding the wait for a rate permit.',
     CALL_BUCKETS,
     { method: PROVIDER_METHOD },
   ),
@@ -128,13 +135,13 @@ export const METRICS = {
     'Time that our balance lasts if spending stays as in the last 24 hours; absent without spending.',
   ),
   orders_open: sharedGauge('Open orders by state.', { state: OPEN_STATE }),
-  orders_open_oldest_seconds: sharedGauge('Age of the oldest open order; 0 without any.', {
+  orders_open_oldest_seconds: sharedGauge('Age of the oldest open order; 0 if none.', {
     state: OPEN_STATE,
   }),
   provider_rows_unread: sharedGauge('Rows unreadable in the last sweep; absent before the first sweep.', {
     owner: '`own`: under our order references; `foreign`; `unknown`: then no proxy counts as missing',
   }),
-  unmatched_proxies_open: sharedGauge('Unmatched proxies that wait for staff.'),
+  unmatched_proxies_open: sharedGauge('Unmatched proxies that staff must decide.'),
   renewals: sharedGauge('Renewals that became due in the last 24 hours.', {
     state: '`planned`, `placed`, `done`, `skipped`, `failed`',
     reason: RENEWAL_REASON,
@@ -150,14 +157,14 @@ export const METRICS = {
   }),
   job_interval_seconds: gauge('Interval of a job.', { name: JOB_NAME }),
   job_failures_total: counter('Failed runs of a job on this replica.', { name: JOB_NAME }),
-  job_claimed_total: counter('Rows claimed, or runs begun, by a job of this replica.', { name: JOB_NAME }),
+  job_claimed_total: counter('Rows claimed, or runs started, by a job on this replica.', { name: JOB_NAME }),
   job_seconds: histogram('Duration of a job, per run or row.', JOB_BUCKETS, {
     name: JOB_NAME,
   }),
   job_pending: sharedGauge('Rows that wait for a job.', { name: WAITED_FOR }),
   job_oldest_seconds: sharedGauge(
-    'Time that the oldest row has waited for a job; 0 without any. Renewals in the queue or waiting for ' +
-      'customers, and failing webhooks, do not count.',
+    'Time that the oldest row has waited for a job; 0 if none. Excludes failing webhooks, and ' +
+      'renewals that are queued or wait for customers.',
     { name: WAITED_FOR },
   ),
   webhook_attempts_total: counter('Attempts to send an event to a webhook.', {
@@ -169,11 +176,14 @@ export const METRICS = {
     'Duration of attempts to send an event to a webhook.',
     CALL_BUCKETS,
   ),
-  webhooks_disabled: sharedGauge('Webhooks whose receivers failed for three days or returned 410.'),
+  webhooks_disabled: sharedGauge(
+    'Webhooks disabled after their receivers failed for three days or returned 410.',
+  ),
   closed_for_maintenance: sharedGauge('1 while the service is closed for maintenance.'),
   replicas: sharedGauge('Replicas that reported in the last 20 seconds.'),
   catalog_age_seconds: gauge(
-    'Age of the oldest catalog copy that customers requested from this replica in the last 15 minutes.',
+    'Age of the oldest catalog copy that customers requested from this replica within 15 minutes; ' +
+      'absent if none.',
     { copy: '`countries`, `stock`, `prices`, `exact_prices`' },
   ),
   database_pool_connections: gauge('Connections of this replica to the database.', {
@@ -182,7 +192,8 @@ export const METRICS = {
   database_up: gauge('1 if the database responded to this scrape in time.'),
   database_size_bytes: sharedGauge('Size of the database.'),
   database_standbys: sharedGauge(
-    'Standbys that stream from the database; without pg_read_all_stats, only those with a slot.',
+    'Standbys that stream from the database; without pg_read_all_stats, only those with a replication ' +
+      'slot.',
   ),
   database_archive_failing: sharedGauge(
     '1 if the last attempt to archive a WAL file failed; absent if archive_mode is off.',
@@ -193,7 +204,9 @@ export const METRICS = {
   audit_ok: sharedGauge('1 if the last audit of the books found no violation; absent before any audit.', {
     scope: SCOPE,
   }),
-  audit_last_run_timestamp_seconds: sharedGauge('End of the last audit of the books.', { scope: SCOPE }),
+  audit_last_run_timestamp_seconds: sharedGauge('Time at which the last audit of the books ended.', {
+    scope: SCOPE,
+  }),
   audit_violations: sharedGauge('Rows that broke an invariant in the last audit of the books.', {
     scope: SCOPE,
   }),

@@ -44,10 +44,11 @@ export class AuthorizationRequests {
    */
   async destinationOf(parameters: RequestParameters): Promise<Destination> {
     const client = await this.clients.find(parameters.get('client_id') ?? '');
-    if (!client) throw new PageError('This agent is not registered here. Start again in the agent.');
+    if (!client)
+      throw new PageError('This agent is not registered here. Return to the agent and connect again.');
     const redirectUri = parameters.get('redirect_uri') ?? '';
     if (!isRegistered(client.redirectUris, redirectUri)) {
-      throw new PageError('The agent wants to return to an address that it has not registered.');
+      throw new PageError('The agent requested a return to an address that it has not registered.');
     }
     return { client, redirectUri, state: parameters.get('state') };
   }

@@ -51,7 +51,11 @@ export class AuthorizeController {
     // Reject even that: the customer would then unknowingly use somebody else's account.
     const site = request.get('sec-fetch-site') ?? 'same-origin';
     if (site !== 'same-origin') {
-      sendPage(response, 403, messagePage('Another site sent this form. Start again in the agent.'));
+      sendPage(
+        response,
+        403,
+        messagePage('Another site sent this form. Return to the agent and connect again.'),
+      );
       return;
     }
     await this.serve(request, response, async (read) => {
@@ -112,11 +116,11 @@ export class AuthorizeController {
       .findAllowed((form.get('token') ?? '').trim(), request, null)
       .catch((error) => {
         if (!(error instanceof DomainError) || error.kind === 'unavailable') throw error;
-        throw new PageError(`The token does not work: ${error.detail}.`, 401);
+        throw new PageError(`The token was rejected: ${error.detail}.`, 401);
       });
     this.limits.admit(issuer, response);
     if (issuer.origin === 'oauth' || issuer.scopes.some(isStaffScope)) {
-      throw new PageError('Use a token of a customer, which is not that of an agent.', 403);
+      throw new PageError("Use a customer's token that was not issued to an agent.", 403);
     }
     const buys = form.get('access') === 'buy';
     const wanted: readonly CustomerScope[] = [
@@ -127,12 +131,12 @@ export class AuthorizeController {
     const scopes = wanted.filter((scope) => requested.includes(scope) && issuer.scopes.includes(scope));
     for (const scope of ['proxies:write', 'proxies:export'] as const) {
       if (wanted.includes(scope) && !scopes.includes(scope)) {
-        throw new PageError(`The token or the agent lacks what you allowed: ${scope}.`, 403);
+        throw new PageError(`The token or the agent lacks the scope that you allowed: ${scope}.`, 403);
       }
     }
-    if (scopes.length === 0) throw new PageError('The token allows nothing that an agent could do.', 403);
+    if (scopes.length === 0) throw new PageError('The token has no scope that an agent can use.', 403);
     const days = Number(form.get('days'));
-    if (!DAYS.includes(days)) throw new PageError('Choose for how long.');
+    if (!DAYS.includes(days)) throw new PageError('Choose how long the agent keeps access.');
     return { issuer, scopes, days, dailyLimit: buys ? readLimit(form.get('daily_limit') ?? '') : null };
   }
 }
@@ -142,6 +146,7 @@ function readLimit(text: string): Money {
   const amount = /^\d{1,9}([.,]\d{1,2})?$/.test(text.trim())
     ? Money.parse(text.trim().replace(',', '.'))
     : null;
-  if (!amount?.isPositive()) throw new PageError('Say for how many roubles a day it may buy, e.g. 500.');
+  if (!amount?.isPositive())
+    throw new PageError('Enter how many roubles the agent may spend per day, e.g. 500.');
   return amount;
 }

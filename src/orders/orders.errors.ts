@@ -53,8 +53,8 @@ export class IdempotencyKeyInProgress extends domainError(
 /** Thrown if a database restore has forgotten the order and staff have written it off. */
 export class RequestWrittenOff extends domainError(
   'conflict',
-  'The order of this Idempotency-Key was lost and written off; nothing was charged. ' +
-    'Order again under a new key',
+  'The order of this Idempotency-Key was lost and written off; nothing was charged. Order again with ' +
+    'a new key',
   refusedAs('request-written-off'),
 ) {}
 
@@ -84,7 +84,7 @@ export class OrderNotInReview extends domainError('conflict', 'The order is not 
 
 export class NothingToDeliver extends domainError(
   'conflict',
-  'The provider shows nothing of this order that could be delivered',
+  'The provider shows nothing that could be delivered for this order',
 ) {}
 
 export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy belongs to another order') {}
@@ -95,8 +95,8 @@ export const PROXY_OF_ANOTHER = { proxies_provider_proxy_id_key: ProxyBelongsToA
 /** @param left roubles that can still be refunded */
 export class OrderRefundTooLarge extends domainError('conflict', (left: Money) =>
   left.isPositive()
-    ? `Only ${left.toString()} of this order is left to refund`
-    : 'Nothing of this order is left to refund',
+    ? `At most ${left.toString()} of this order can be refunded`
+    : 'Nothing more of this order can be refunded',
 ) {}
 
 const KEY_LOCATION = ['header', 'Idempotency-Key'];

@@ -44,7 +44,7 @@ export const invalidPeriods = () =>
       'the first not above the last',
   );
 
-export const noPriceChange = () => new InvalidPriceRule('Name a rule to add, one to end, or both');
+export const noPriceChange = () => new InvalidPriceRule('Name a rule to add, a rule to end, or both');
 
 /** Returns a percentage in the form in which a column of type numeric(8,4) shows it. */
 export function toStoredPercent(percent: string): string {

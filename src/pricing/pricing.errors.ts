@@ -7,20 +7,20 @@ export class InvalidPriceRule extends DomainError {
 export class PriceRuleWithoutEffect extends domainError(
   'bad-request',
   (why: string) =>
-    'A rule for a country applies only where it is cheaper than the quote, which has no country. ' +
-    `This rule would apply to nothing. ${why}`,
+    'A rule for a country applies only where it is cheaper than the quote, which has no country. This ' +
+    `rule would never apply. ${why}`,
 ) {}
 
 export class PriceRuleNotFound extends domainError('not-found', 'Price rule not found') {}
 
 export class PriceRuleEnded extends domainError(
   'conflict',
-  'The price rule has already ended, or ends earlier',
+  'The price rule has already ended, or will end earlier',
 ) {}
 
 export class TooManyPriceRules extends domainError(
   'conflict',
-  (most: number) => `There are ${most} price rules that have not ended: end some first`,
+  (most: number) => `There are already ${most} price rules that have not ended: end some first`,
 ) {}
 
 export class PriceChangeTooLate extends domainError(

@@ -54,7 +54,7 @@ export class ListRevisionService {
     const known = this.find(userId, revision);
     if (known) return known;
     const span = await this.lookUpSpan(userId);
-    if (!span) throw new Error(`the database did not tell when the next rental of user ${userId} ends`);
+    if (!span) throw new Error(`the database did not return when the next rental of user ${userId} ends`);
     // A concurrent request may have stored the revision meanwhile.
     const stored = this.find(userId, revision);
     if (stored) return stored;

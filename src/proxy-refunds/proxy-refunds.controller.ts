@@ -22,16 +22,16 @@ export class ProxyRefundsController {
   @Post('proxies/:proxy_id/refund')
   @Route({
     scope: 'proxies:write',
-    summary: 'Request a refund of a proxy that does not work',
+    summary: 'Request a refund for a proxy that does not work',
     description:
-      'The service checks the proxy several times, and refunds the whole days that were left at the ' +
-      'request, if the conditions of `GET /refunds/rule` are met. A refunded proxy is withdrawn for good. ' +
-      'A retry returns the same refund; an hour after it was refused, it can be requested again.',
+      'The service checks the proxy several times. If the conditions of `GET /refunds/rule` are met, ' +
+      'it refunds the whole days that were left at the request, and withdraws the proxy for good. A ' +
+      'retry returns the same refund. A refused refund can be requested again an hour later.',
     status: 202,
     response: { description: 'The refund as it is now', type: ProxyRefundOut },
     errors: {
       404: NO_SUCH_PROXY,
-      409: ['An order or a change of type of the proxy is open: retry after `Retry-After`', RefundWaits],
+      409: ['An order or a type change of the proxy is in progress: retry after `Retry-After`', RefundWaits],
       503: ['The service is closed for maintenance', ServiceUnavailable],
     },
   })
@@ -45,8 +45,9 @@ export class ProxyRefundsController {
     scope: 'proxies:read',
     summary: 'Show the refund of a proxy',
     description:
-      'The refund, or, before it is requested, what it would be now, and which condition is missing. ' +
-      `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits while it is \`checking\`.`,
+      'The refund, or, before it is requested, what it would be now and which condition is not met. ' +
+      `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits while the refund is ` +
+      '`checking`.',
     response: { description: 'The refund', type: ProxyRefundOut },
     errors: { 404: NO_SUCH_PROXY },
   })
@@ -63,8 +64,8 @@ export class ProxyRefundsController {
   @Get('refunds/rule')
   @Route({
     scope: 'proxies:read',
-    summary: "Show the shop's conditions of refunds",
-    description: 'The conditions on which the shop refunds proxies that do not work.',
+    summary: "Show the shop's conditions for refunds",
+    description: 'The conditions under which the shop refunds proxies that do not work.',
     response: { description: 'The conditions', type: RefundRuleOut },
   })
   getRefundRule(): Promise<RefundRuleOut> {

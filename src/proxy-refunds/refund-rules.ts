@@ -55,11 +55,11 @@ export class RefundRules {
 export function fulfilmentOf(refusal: ProxyRefundRefusal, rule: RefundRuleOut): string {
   switch (refusal) {
     case 'proxy-works':
-      return 'The proxy worked when the service checked it. Request it again when the proxy fails';
+      return 'The proxy worked when the service checked it. Request the refund again when the proxy fails';
     case 'not-the-proxy':
-      return 'The proxy responds. Only one that refuses or closes connections, or is silent, is refunded';
+      return 'The proxy responds. Only proxies that refuse or close connections, or time out, are refunded';
     case 'refund-period-over':
-      return `A refund is requested within ${rule.hours} hours after the delivery`;
+      return `A refund must be requested within ${rule.hours} hours after the delivery`;
     case 'refund-quota-used':
       return (
         `Within 30 days, at most ${rule.quota} proxies are refunded, or ${rule.quota_percent} % of those ` +

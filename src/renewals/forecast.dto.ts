@@ -43,7 +43,7 @@ export class ForecastItem {
   @ApiInteger('The rule that applies', 3)
   rule_id!: number;
 
-  @ApiMoment('The time of the decision. The renewal follows within minutes')
+  @ApiMoment('The time of the decision. The renewal is ordered within minutes')
   at!: Date;
 
   @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
@@ -61,7 +61,7 @@ export class ForecastItem {
   @ApiNullable('string', 'Roubles. `null` if no price is known', '25.08')
   price!: string | null;
 
-  @ApiNullableMoment('The end after this renewal', '2026-12-22T12:00:00.000Z')
+  @ApiNullableMoment('The end of the rental after this renewal', '2026-12-22T12:00:00.000Z')
   new_date_end!: Date | null;
 }
 
@@ -80,7 +80,7 @@ export class ForecastDay extends ForecastSums {
   @ApiProperty({ type: 'string', format: 'date', description: 'The day (UTC)', example: '2026-11-21' })
   day!: string;
 
-  @ApiRoubles('The available balance at its end', '674.04')
+  @ApiRoubles('Available balance at the end of the day, in roubles', '674.04')
   available!: string;
 }
 
@@ -105,19 +105,19 @@ export class ForecastOut extends PageOf(ForecastItem) {
   @ApiMoment('The end of the forecast', '2027-02-19T12:00:00.000Z')
   until!: Date;
 
-  @ApiRoubles('Roubles that can be spent now', '974.92')
+  @ApiRoubles('Available balance now, in roubles', '974.92')
   available!: string;
 
   @ApiInteger('Rented proxies with a rule', 12)
   covered!: number;
 
-  @ApiInteger('Rented proxies without a rule, or excluded: their rentals end', 0)
+  @ApiInteger('Rented proxies without a rule, or excluded from renewals: their rentals will end', 0)
   not_covered!: number;
 
-  @ApiProperty({ type: () => ForecastSums, description: 'The sums of the whole forecast' })
+  @ApiProperty({ type: () => ForecastSums, description: 'The totals of the whole forecast' })
   totals!: ForecastSums;
 
-  @ApiListOf(() => ForecastReason, 'The reasons for which rentals will not be renewed')
+  @ApiListOf(() => ForecastReason, 'The number of rentals that will not be renewed, by reason')
   reasons!: readonly ForecastReason[];
 
   @ApiListOf(() => ForecastMonth, 'The months in which a renewal is due')

@@ -18,14 +18,14 @@ export class RenewalOut {
 
   @ApiChoice(
     RENEWAL_STATES,
-    '`planned`: due later. `placed`: its order is under way. `done`: charged and prolonged. ' +
-      '`skipped`: not renewed so far, for the `reason`; retried at `next_try_at`, if set. `failed`: ' +
-      'not renewed, and not retried',
+    '`planned`: due later. `placed`: its order is in progress. `done`: charged and prolonged. ' +
+      '`skipped`: not renewed so far, for the `reason`; retried at `next_try_at`, if set. `failed`: not ' +
+      'renewed, and not retried',
     'done',
   )
   state!: RenewalState;
 
-  @ApiNullable(RENEWAL_OBSTACLES, 'Why it was skipped or failed', null)
+  @ApiNullable(RENEWAL_OBSTACLES, 'Why the renewal was skipped or failed', null)
   reason!: RenewalObstacle | null;
 
   @ApiInteger('Days', 30)
@@ -33,21 +33,21 @@ export class RenewalOut {
 
   @ApiNullable(
     'string',
-    'Roubles: the amount charged, or held for its order. `null` before there is an order',
+    'Amount charged, or held for the order, in roubles. `null` before there is an order',
     '25.08',
   )
   price!: string | null;
 
-  @ApiNullable('integer', 'Its order, or the latest of several attempts', 815)
+  @ApiNullable('integer', 'The order of the renewal, or of its latest attempt', 815)
   order_id!: number | null;
 
-  @ApiMoment('When it is due', '2026-11-21T12:00:00.000Z')
+  @ApiMoment('When the renewal is due', '2026-11-21T12:00:00.000Z')
   due_at!: Date;
 
-  @ApiNullableMoment('The next attempt. `null` while it is under way, or over', null)
+  @ApiNullableMoment('When the renewal is tried next. `null` while it is in progress, or if it is over', null)
   next_try_at!: Date | null;
 
-  @ApiNullableMoment('When it was charged. It counts against the budget of that month (UTC)')
+  @ApiNullableMoment('When the renewal was charged. It counts against the budget of that month (UTC)')
   charged_at!: Date | null;
 }
 

@@ -52,11 +52,11 @@ export class RenewalsController {
     scope: 'profile:read',
     summary: 'Forecast renewals',
     description:
-      'Future renewals with their time and price, failures with their reason, and how long the balance ' +
-      "lasts. It simulates the coming days with the code that decides, with today's prices, rules, " +
-      'labels and tags, and without other orders or credits. `items` has every decision, paged, in ' +
-      'time order; all other fields describe the whole forecast, on each page. Each page is a new ' +
-      'forecast.',
+      'Future renewals with their time and price, failures with their reason, and how long the ' +
+      'balance lasts. The forecast simulates the coming days with the code that decides renewals, ' +
+      "with today's prices, rules, labels and tags, and without other orders or credits. `items` " +
+      'contains every decision, paged, in time order; all other fields describe the whole forecast, ' +
+      'on each page. Each page is a new forecast.',
     response: { description: 'The forecast', type: ForecastOut },
   })
   forecastRenewals(@CurrentUserId() userId: number, @Query() query: ForecastQuery): Promise<ForecastOut> {
@@ -76,7 +76,7 @@ export class RenewalsController {
     body: {
       type: NewRenewalRuleRequest,
       examples: {
-        'All that has a tag': {
+        'All proxies with a tag': {
           value: {
             target: 'filter',
             filter: { tag: 'team-a' },
@@ -111,7 +111,7 @@ export class RenewalsController {
   @Route({
     scope: 'proxies:read',
     summary: 'List renewal rules',
-    description: 'The enabled rules, exclusions included.',
+    description: 'The enabled rules, including exclusions.',
     response: { description: 'A page of rules, oldest first', type: RenewalRulesPage },
   })
   listRenewalRules(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalRulesPage> {
@@ -123,7 +123,8 @@ export class RenewalsController {
     scope: 'proxies:write',
     summary: 'Disable all renewals',
     description:
-      'Disables every rule at once, except exclusions. An order that was placed before is executed.',
+      'Disables every rule at once, except exclusions. Orders that were already placed are still ' +
+      'executed.',
     response: { description: 'The number of rules that were disabled', type: DisabledRulesOut },
   })
   async deleteRenewalRules(@CurrentUserId() userId: number): Promise<DisabledRulesOut> {
@@ -136,8 +137,8 @@ export class RenewalsController {
     summary: 'Disable a rule',
     description:
       'From now on the rule does not apply. The next wider rule applies instead, if there is one; ' +
-      'because that can cost more, a token with a daily limit is then refused. An order that was ' +
-      'placed before is executed.',
+      'because that can cost more, a token with a daily limit is then refused. Orders that were ' +
+      'already placed are still executed.',
     status: 204,
     response: { description: 'The rule was disabled' },
     errors: {
@@ -203,8 +204,8 @@ export class RenewalsController {
     scope: 'proxies:write',
     summary: 'Set the renewal budget',
     description:
-      'The budget applies at once, also to this month. A token with a daily limit may set a first budget ' +
-      'or lower it.',
+      'The budget applies at once, including to this month. A token with a daily limit may set a ' +
+      'first budget or lower it.',
     response: { description: 'The budget', type: BudgetOut },
     body: {
       type: BudgetRequest,

@@ -10,11 +10,12 @@ export class LimitedTokenCannotRenew extends domainError(
 
 export class TooManyRenewalRules extends domainError(
   'conflict',
-  (most: number) => `There are ${most} rules with a filter already: disable some first`,
+  (most: number) => `The user already has ${most} rules with a filter: disable some first`,
 ) {}
 
 /** Rejects even a `null` filter, so that a script's mistake does not enable renewals of all proxies. */
 export class TargetMismatch extends domainError(
   'bad-request',
-  'Target proxy requires proxy_id, target filter a filter that is not empty, and target all neither',
+  'Target proxy requires proxy_id, target filter requires a non-empty filter, and target all requires ' +
+    'neither',
 ) {}

@@ -58,8 +58,8 @@ export class NewRenewalRuleRequest {
 
   @ObjectField(RenewalFilterBody, {
     description:
-      'The rule applies to all proxies that match the whole filter at the time, also to those bought ' +
-      'later',
+      'The rule applies to all proxies that match the whole filter at the time, including those ' +
+      'bought later',
     example: { tag: 'team-a' },
     absent: 'null',
   })
@@ -82,7 +82,7 @@ export class NewRenewalRuleRequest {
   readonly max_price!: Money | null;
 
   @IntegerField({
-    description: 'The hours before its end at which a rental is renewed',
+    description: 'How many hours before its end a rental is renewed',
     atLeast: MIN_HOURS_BEFORE,
     atMost: MAX_HOURS_BEFORE,
     default: DEFAULT_HOURS_BEFORE,
@@ -103,10 +103,10 @@ export class RenewalRuleOut {
   @ApiChoice(RULE_TARGETS, 'The target of the rule', 'filter')
   target!: RuleTarget;
 
-  @ApiNullable('string', 'The proxy of a rule for one proxy', null)
+  @ApiNullable('string', 'The proxy, if the rule is for one proxy', null)
   proxy_id!: string | null;
 
-  @ApiNullable(RenewalFilterBody, 'The filter of a rule with a filter', { tag: 'team-a' })
+  @ApiNullable(RenewalFilterBody, 'The filter, if the rule has one', { tag: 'team-a' })
   filter!: object | null;
 
   @ApiBoolean('`false` for an exclusion: wider rules do not apply to the proxy', true)
@@ -118,7 +118,7 @@ export class RenewalRuleOut {
   @ApiNullable('string', 'The highest price of one renewal of one proxy, in roubles. `null` for any', '30.00')
   max_price!: string | null;
 
-  @ApiInteger('The hours before its end at which a rental is renewed', 24)
+  @ApiInteger('How many hours before its end a rental is renewed', 24)
   hours_before!: number;
 
   @ApiMoment('When the rule was enabled')
@@ -145,16 +145,19 @@ export class BudgetOut {
   )
   monthly!: string | null;
 
-  @ApiText('The month (UTC) of the other fields', '2026-11')
+  @ApiText('The month (UTC) that the other fields describe', '2026-11')
   month!: string;
 
-  @ApiRoubles('Roubles that renewals of this month were charged, or that their open orders hold', '1254.00')
+  @ApiRoubles(
+    'Amount charged for renewals in this month, or held for their open orders, in roubles',
+    '1254.00',
+  )
   spent!: string;
 
-  @ApiNullable('string', 'The rest of the budget. `null` without a budget', '3746.00')
+  @ApiNullable('string', 'The remaining budget, in roubles. `null` without a budget', '3746.00')
   left!: string | null;
 
-  @ApiBoolean('Whether the operator has paused renewals: until they continue, none is ordered', false)
+  @ApiBoolean('Whether the operator has paused renewals. While they are paused, no renewal is ordered', false)
   paused!: boolean;
 }
 

@@ -142,8 +142,8 @@ describe('the embedded PostgreSQL of a data directory', () => {
 
     await eventually(() => notes.length === 4);
     expect(notes.toSorted()).toEqual([
-      ...users.map(() => `The embedded PostgreSQL has ended. See ${cluster.logFile}`),
-      ...users.map(() => 'The embedded PostgreSQL runs again.'),
+      ...users.map(() => `The embedded PostgreSQL has stopped. See ${cluster.logFile}`),
+      ...users.map(() => 'The embedded PostgreSQL is running again.'),
     ]);
     for (const user of users) expect(await query(user, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await Promise.all(users.map((user) => user.release()));
@@ -250,7 +250,7 @@ describe('the embedded PostgreSQL of a data directory', () => {
 
       orphan.kill('SIGKILL');
       await (await acquiring).release();
-      expect(notes).toEqual([`Removed ${pidFile}, which was unreadable, as after a power cut.`]);
+      expect(notes).toEqual([`Removed ${pidFile}, which was unreadable, probably because of a power cut.`]);
     },
   );
 

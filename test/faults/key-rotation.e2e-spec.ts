@@ -43,7 +43,7 @@ describe('A new key at the provider', () => {
     });
 
   const linesWith = (text: string): string[] => log.lines.filter((line) => line.includes(text));
-  const changes = (): number => linesWith('the key at the provider was changed').length;
+  const changes = (): number => linesWith('now using the new provider key').length;
 
   /** Waits until the service has gone over to the key. */
   async function rotateTo(key: string): Promise<void> {

@@ -51,7 +51,7 @@ export interface paths {
     };
     /**
      * Download the ledger as CSV
-     * @description Every change of the balance until now as a file, oldest first.
+     * @description Every change of the balance so far, as a file, oldest first.
      */
     get: operations['exportLedger'];
     put?: never;
@@ -111,7 +111,7 @@ export interface paths {
     };
     /**
      * List prices
-     * @description The prices of one proxy at this moment, markup included, by version and period. A quote of any number of proxies is that many times the price. Other periods may be sold: see `GET /price`.
+     * @description The prices of one proxy at this moment, markup included, by version and period. A quote for several proxies is the price times their number. Other periods may be on sale, too: see `GET /price`.
      */
     get: operations['listPrices'];
     put?: never;
@@ -166,7 +166,7 @@ export interface paths {
     head?: never;
     /**
      * Label many proxies
-     * @description Sets the label or the tags of up to 1,000 proxies, given by their ids or by a filter. After an error nothing was changed. A retry changes nothing more.
+     * @description Sets the label or the tags of up to 1,000 proxies, given by their ids or by a filter. If the request fails, nothing is changed. A retry changes nothing more.
      */
     patch: operations['labelProxies'];
     trace?: never;
@@ -222,7 +222,7 @@ export interface paths {
     put?: never;
     /**
      * Ping many proxies
-     * @description Executes `GET /proxies/{proxy_id}/ping` for up to 1000 proxies. It responds within 10 seconds with the results until then, and stops when the caller disconnects. It counts as one request.
+     * @description Executes `GET /proxies/{proxy_id}/ping` for up to 1000 proxies. It responds within 10 seconds with the results so far, and stops if the caller disconnects. It counts as one request.
      */
     post: operations['pingProxies'];
     delete?: never;
@@ -250,7 +250,7 @@ export interface paths {
     head?: never;
     /**
      * Label a proxy
-     * @description Sets your label, `descr`, and tags, which the provider never sees. Omitted fields stay as they are. Lists and exports show `descr` and can be filtered by both, and renewal rules use them.
+     * @description Sets your label, `descr`, and tags, which the provider never sees. Omitted fields stay as they are. Lists and exports show `descr` and can be filtered by label and tag. Renewal rules can use both, too.
      */
     patch: operations['labelProxy'];
     trace?: never;
@@ -264,7 +264,7 @@ export interface paths {
     };
     /**
      * List the history of a proxy
-     * @description The events of a proxy, newest first: its purchase and prolongations with their orders and prices, and changes by the provider. From the time before the service recorded changes, only the events of orders are known.
+     * @description The events of a proxy, newest first: its purchase and prolongations with their orders and prices, and changes by the provider. For the time before the service recorded changes, only events of orders are known.
      */
     get: operations['getProxyHistory'];
     put?: never;
@@ -344,7 +344,7 @@ export interface paths {
     };
     /**
      * As csv
-     * @description The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would take for a formula, a password too, begins with an apostrophe: programs should read `json`.
+     * @description The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would take for a formula, even a password, begins with an apostrophe, so programs should read `json`.
      */
     get: operations['listAsCsv'];
     put?: never;
@@ -404,7 +404,7 @@ export interface paths {
     };
     /**
      * As playwright
-     * @description An array of objects for Playwright's option `proxy`. Chromium cannot log in to a SOCKS5 proxy: use HTTP proxies there. An empty list names a proxy that cannot be connected to.
+     * @description An array of objects for Playwright's option `proxy`. Chromium cannot log in to a SOCKS5 proxy: use HTTP proxies there. Without proxies, the array names one that cannot be connected to.
      */
     get: operations['listAsPlaywright'];
     put?: never;
@@ -504,7 +504,7 @@ export interface paths {
     };
     /**
      * List the checks of a proxy
-     * @description The stored results of checks of a proxy, the latest first.
+     * @description The stored results of a proxy's checks, latest first.
      */
     get: operations['listProxyChecks'];
     put?: never;
@@ -572,7 +572,7 @@ export interface paths {
     };
     /**
      * Fetch a secret link
-     * @description Returns the export of a link. It requires the secret only: a token and other queries are ignored. An unknown or expired secret returns 404, without the reason. No log contains the secret.
+     * @description Returns the export of a link. Only the secret is required: a token and other queries are ignored. An unknown or expired secret returns 404 without a reason. No log contains the secret.
      */
     get: operations['fetchLink'];
     put?: never;
@@ -614,7 +614,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong
-     * @description Prolongs a proxy and charges the price of one proxy of its version and the period, which `GET /price` quotes at that moment, or less in a cheaper country.
+     * @description Prolongs a proxy and charges the price that `GET /price` quotes at that moment for one proxy of its version and the period, or less in a cheaper country.
      */
     post: operations['prolong_proxies__proxy_id__prolong_post'];
     delete?: never;
@@ -634,7 +634,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong many proxies
-     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance does not cover all of them, the first ones are prolonged. Retry with the same key until no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the rest is retried. For the limits it is one request.
+     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance does not cover all of them, the first ones are prolonged. Retry with the same key until no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the others are retried. It counts as one request.
      */
     post: operations['prolongProxies'];
     delete?: never;
@@ -672,7 +672,7 @@ export interface paths {
     };
     /**
      * Show an order
-     * @description An order of the user: the target of `Location` in a response such as `order 42 is being confirmed`. With `wait` of up to 30 seconds the response waits for the end of the order; request it again while it is `open` or `being_confirmed`. `GET /proxies` has the proxies.
+     * @description An order of the user: the target of `Location` in a response such as `order 42 is being confirmed`. With `wait` of up to 30 seconds the response waits until the order is closed; request it again while it is `open` or `being_confirmed`. `GET /proxies` lists the proxies.
      */
     get: operations['getOrder'];
     put?: never;
@@ -884,7 +884,7 @@ export interface paths {
     };
     /**
      * Forecast renewals
-     * @description Future renewals with their time and price, failures with their reason, and how long the balance lasts. It simulates the coming days with the code that decides, with today's prices, rules, labels and tags, and without other orders or credits. `items` has every decision, paged, in time order; all other fields describe the whole forecast, on each page. Each page is a new forecast.
+     * @description Future renewals with their time and price, failures with their reason, and how long the balance lasts. The forecast simulates the coming days with the code that decides renewals, with today's prices, rules, labels and tags, and without other orders or credits. `items` contains every decision, paged, in time order; all other fields describe the whole forecast, on each page. Each page is a new forecast.
      */
     get: operations['forecastRenewals'];
     put?: never;
@@ -904,7 +904,7 @@ export interface paths {
     };
     /**
      * List renewal rules
-     * @description The enabled rules, exclusions included.
+     * @description The enabled rules, including exclusions.
      */
     get: operations['listRenewalRules'];
     put?: never;
@@ -915,7 +915,7 @@ export interface paths {
     post: operations['createRenewalRule'];
     /**
      * Disable all renewals
-     * @description Disables every rule at once, except exclusions. An order that was placed before is executed.
+     * @description Disables every rule at once, except exclusions. Orders that were already placed are still executed.
      */
     delete: operations['deleteRenewalRules'];
     options?: never;
@@ -935,7 +935,7 @@ export interface paths {
     post?: never;
     /**
      * Disable a rule
-     * @description From now on the rule does not apply. The next wider rule applies instead, if there is one; because that can cost more, a token with a daily limit is then refused. An order that was placed before is executed.
+     * @description From now on the rule does not apply. The next wider rule applies instead, if there is one; because that can cost more, a token with a daily limit is then refused. Orders that were already placed are still executed.
      */
     delete: operations['deleteRenewalRule'];
     options?: never;
@@ -977,7 +977,7 @@ export interface paths {
     get: operations['getRenewalBudget'];
     /**
      * Set the renewal budget
-     * @description The budget applies at once, also to this month. A token with a daily limit may set a first budget or lower it.
+     * @description The budget applies at once, including to this month. A token with a daily limit may set a first budget or lower it.
      */
     put: operations['setRenewalBudget'];
     post?: never;
@@ -996,13 +996,13 @@ export interface paths {
     };
     /**
      * Show the refund of a proxy
-     * @description The refund, or, before it is requested, what it would be now, and which condition is missing. With `wait` of up to 30 seconds the response waits while it is `checking`.
+     * @description The refund, or, before it is requested, what it would be now and which condition is not met. With `wait` of up to 30 seconds the response waits while the refund is `checking`.
      */
     get: operations['getRefund'];
     put?: never;
     /**
-     * Request a refund of a proxy that does not work
-     * @description The service checks the proxy several times, and refunds the whole days that were left at the request, if the conditions of `GET /refunds/rule` are met. A refunded proxy is withdrawn for good. A retry returns the same refund; an hour after it was refused, it can be requested again.
+     * Request a refund for a proxy that does not work
+     * @description The service checks the proxy several times. If the conditions of `GET /refunds/rule` are met, it refunds the whole days that were left at the request, and withdraws the proxy for good. A retry returns the same refund. A refused refund can be requested again an hour later.
      */
     post: operations['requestRefund'];
     delete?: never;
@@ -1019,8 +1019,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Show the shop's conditions of refunds
-     * @description The conditions on which the shop refunds proxies that do not work.
+     * Show the shop's conditions for refunds
+     * @description The conditions under which the shop refunds proxies that do not work.
      */
     get: operations['getRefundRule'];
     put?: never;
@@ -1102,7 +1102,7 @@ export interface paths {
     put?: never;
     /**
      * Issue a token
-     * @description Issues a token for one purpose. It is never wider than the token of the request: omitted `expires_at`, `allowed_ips` and `daily_limit` are inherited, its orders count against the daily limit of that token, and it cannot issue tokens. The text is shown once. A retried request issues another token: if a response was lost, find that token by its name and revoke it.
+     * @description Issues a token for one purpose. It can never do more than the token of the request: omitted `expires_at`, `allowed_ips` and `daily_limit` are inherited, its orders also count against the daily limit of that token, and it cannot issue tokens. Its text is shown once. A retried request issues another token: if a response was lost, find that token by its name and revoke it.
      */
     post: operations['createToken'];
     delete?: never;
@@ -1123,7 +1123,7 @@ export interface paths {
     post?: never;
     /**
      * Revoke a token
-     * @description From the next request on the token returns 401 on every replica, and its secret links end. A token may revoke itself. Tokens that it issued stay valid unless `descendants` is true. A retry changes nothing.
+     * @description From the next request on, every replica rejects the token with 401, and its secret links no longer work. A token may revoke itself. Tokens that it issued stay valid unless `descendants` is true. A retry changes nothing.
      */
     delete: operations['revokeToken'];
     options?: never;
@@ -1244,7 +1244,7 @@ export interface components {
     ErrorResponse: {
       /** Detail */
       detail: string;
-      /** @description The stable name of the error. Routes of the specified interface omit it */
+      /** @description The stable name of the error. The ten routes of the fixed interface 0.1.0 omit it */
       code?: string;
     };
     /** UserInfo */
@@ -1317,7 +1317,7 @@ export interface components {
     /** BalanceChangeOut */
     BalanceChangeOut: {
       /**
-       * @description Counts the changes of the balance, from 1 without gaps
+       * @description The number of the change of the balance, from 1 without gaps
        * @example 3
        */
       seq: number;
@@ -1333,42 +1333,42 @@ export interface components {
        */
       kind: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
       /**
-       * @description The order that the change is for
+       * @description The order that caused the change
        * @example 815
        */
       order_id: number | null;
       /**
-       * @description The deposit that the change is for
+       * @description The deposit that caused the change
        * @example null
        */
       deposit_id: number | null;
       /**
-       * @description Available roubles before the change
+       * @description Available balance before the change, in roubles
        * @example 974.92
        */
       available_before: string;
       /**
-       * @description The change of that amount
+       * @description Change of the available balance, in roubles
        * @example 0.00
        */
       available_delta: string;
       /**
-       * @description Available roubles after the change: the sum of the two
+       * @description Available balance after the change: `available_before` plus `available_delta`
        * @example 974.92
        */
       available_after: string;
       /**
-       * @description Roubles held for orders before the change
+       * @description Amount held for orders before the change, in roubles
        * @example 25.08
        */
       held_before: string;
       /**
-       * @description The change of that amount
+       * @description Change of the held amount, in roubles
        * @example -25.08
        */
       held_delta: string;
       /**
-       * @description Roubles held after the change: the sum of the two
+       * @description Amount held after the change: `held_before` plus `held_delta`
        * @example 0.00
        */
       held_after: string;
@@ -1494,7 +1494,7 @@ export interface components {
       proxy_type: string;
       /**
        * Country
-       * @description ISO 3166 alpha-2, in lower case
+       * @description Country code (ISO 3166 alpha-2), in lower case
        * @example ru
        */
       country: string;
@@ -1531,7 +1531,7 @@ export interface components {
     PingResponse: {
       /**
        * Latency Ms
-       * @description Milliseconds until the TCP connection was open; null when it could not be opened
+       * @description Time to open the TCP connection, in milliseconds; null if it could not be opened
        * @example 12
        */
       latency_ms?: number | null;
@@ -1552,7 +1552,7 @@ export interface components {
       version?: ('6' | '4' | '4s') | null;
       /**
        * Active
-       * @description Only proxies with this `active` at the time of the response
+       * @description Only proxies whose `active` has this value at the time of the response
        * @example true
        */
       active?: boolean | null;
@@ -1570,7 +1570,7 @@ export interface components {
       tag?: string | null;
       /**
        * Ends Before
-       * @description Only proxies whose rental ends before this time, with its offset
+       * @description Only proxies whose rental ends before this time (with an offset)
        * @example 2026-12-01T00:00:00Z
        */
       ends_before?: string | null;
@@ -1613,7 +1613,7 @@ export interface components {
       /** @example 17 */
       proxy_id: string;
       /**
-       * @description Milliseconds until the TCP connection was open; `null` if it could not be opened, or was not tried: `detail` has the reason
+       * @description Time to open the TCP connection, in milliseconds. `null` if it could not be opened, or was not tried: `detail` contains the reason
        * @example 12
        */
       latency_ms: number | null;
@@ -1625,7 +1625,7 @@ export interface components {
     };
     /** PingProxiesResponse */
     PingProxiesResponse: {
-      /** @description In the order of `proxy_ids`, or in that of ids for a filter */
+      /** @description In the order of `proxy_ids`; for a filter, in the order of ids */
       proxies: components['schemas']['PingedProxy'][];
     };
     /** LabelProxiesRequest */
@@ -1673,7 +1673,7 @@ export interface components {
       add_tags?: string[];
       /**
        * Remove Tags
-       * @description Tags to remove from each proxy, added ones included
+       * @description Tags to remove from each proxy, even if they are in `add_tags`
        * @example [
        *       "old"
        *     ]
@@ -1691,7 +1691,7 @@ export interface components {
        */
       changed: string[];
       /**
-       * @description The proxies that had this label and these tags already
+       * @description The proxies that already had this label and these tags
        * @example []
        */
       unchanged: string[];
@@ -1737,7 +1737,7 @@ export interface components {
       proxy_type: string;
       /**
        * Country
-       * @description ISO 3166 alpha-2, in lower case
+       * @description Country code (ISO 3166 alpha-2), in lower case
        * @example ru
        */
       country: string;
@@ -1778,7 +1778,7 @@ export interface components {
        */
       tags: string[];
       /**
-       * @description The purchase that delivered it
+       * @description The purchase that delivered the proxy
        * @example 42
        */
       order_id: number;
@@ -1805,7 +1805,7 @@ export interface components {
     ProxyEvent: {
       /**
        * Format: date-time
-       * @description When it happened, or was noticed
+       * @description When the event happened or was noticed
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
@@ -1826,7 +1826,7 @@ export interface components {
         | 'returned'
         | 'refunded';
       /**
-       * @description The order that caused it
+       * @description The order that caused the event
        * @example 43
        */
       order_id: number | null;
@@ -1836,12 +1836,12 @@ export interface components {
        */
       price: string | null;
       /**
-       * @description The value before: the end of the rental for `prolonged` or `end_changed`, `host:port` for `moved`, the type. `null` without a value, or if it is no longer known
+       * @description The previous value: the end of the rental for `prolonged` or `end_changed`, `host:port` for `moved`, the type for `type_changed`. `null` if there is none, or if it is no longer known
        * @example 2026-12-01T12:00:00Z
        */
       from: string | null;
       /**
-       * @description The value afterwards
+       * @description The new value
        * @example 2026-12-31T12:00:00Z
        */
       to: string | null;
@@ -1886,12 +1886,12 @@ export interface components {
        */
       exit_address: string | null;
       /**
-       * @description Milliseconds until the TCP connection to the proxy was open
+       * @description Time to open the TCP connection to the proxy, in milliseconds
        * @example 34
        */
       connect_ms: number | null;
       /**
-       * @description Milliseconds from the start of the check to the first byte of the response
+       * @description Time from the start of the check to the first byte of the response, in milliseconds
        * @example 182
        */
       first_byte_ms: number | null;
@@ -1929,17 +1929,17 @@ export interface components {
       template?: string | null;
       /**
        * Filter
-       * @description The proxies of each fetch, as they are then. All by default
+       * @description The proxies that each fetch returns, in their state at that moment. All by default
        */
       filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Expires At
-       * @description When the link expires: in the future, and not after its token, whose expiry is the default
+       * @description When the link expires. It must be in the future, and not after the expiry of the token, which is the default
        */
       expires_at?: string | null;
       /**
        * Networks
-       * @description The networks from which the link works, in CIDR notation: within those of the token, which are the default
+       * @description The networks from which the link works, in CIDR notation. They must lie within the networks of the token, which are the default
        * @example [
        *       "203.0.113.0/24"
        *     ]
@@ -1974,7 +1974,7 @@ export interface components {
        */
       template: string | null;
       /**
-       * @description The filter of the request. An empty one matches all proxies
+       * @description The filter that selects the proxies. An empty filter matches all proxies
        * @example {
        *       "country": "ru",
        *       "active": true
@@ -2010,18 +2010,18 @@ export interface components {
        */
       expires_at: string | null;
       /**
-       * @description The time of the last fetch, known with a delay of some seconds
+       * @description The time of the last fetch, shown with a delay of a few seconds
        * @example null
        */
       last_used_at: string | null;
       /**
-       * @description The number of fetches, 304 responses included, known with a delay of some seconds
+       * @description The number of fetches, including 304 responses, shown with a delay of a few seconds
        * @example 0
        */
       uses: number;
       /**
        * Format: uri-reference
-       * @description The URL for the tool. It contains the secret of the link and is shown once
+       * @description The URL for the tool. It contains the link's secret and is shown only once
        * @example /l/prl_...
        */
       url: string;
@@ -2048,7 +2048,7 @@ export interface components {
        */
       template: string | null;
       /**
-       * @description The filter of the request. An empty one matches all proxies
+       * @description The filter that selects the proxies. An empty filter matches all proxies
        * @example {
        *       "country": "ru",
        *       "active": true
@@ -2084,12 +2084,12 @@ export interface components {
        */
       expires_at: string | null;
       /**
-       * @description The time of the last fetch, known with a delay of some seconds
+       * @description The time of the last fetch, shown with a delay of a few seconds
        * @example null
        */
       last_used_at: string | null;
       /**
-       * @description The number of fetches, 304 responses included, known with a delay of some seconds
+       * @description The number of fetches, including 304 responses, shown with a delay of a few seconds
        * @example 0
        */
       uses: number;
@@ -2145,34 +2145,34 @@ export interface components {
        */
       dry_run: true;
       /**
-       * @description The earlier order that has the Idempotency-Key: nothing would be placed, and the response would be that order's. `null` if the key is free, or absent
+       * @description The earlier order with the Idempotency-Key. If there is one, no order would be placed, and the response would be that of the earlier order. `null` if the key is free or absent
        * @example null
        */
       order_id: number | null;
       /**
-       * @description Roubles for one proxy; multiplied by `count` it is exactly `price_final`. `null` if there is no order that could have a price
+       * @description Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`. `null` if there is no order that could have a price
        * @example 25.08
        */
       price_single: string | null;
       /**
-       * @description Roubles for the whole order
+       * @description Price of the whole order, in roubles
        * @example 250.80
        */
       price_final: string | null;
       /** @example RUB */
       currency: string;
       /**
-       * @description Roubles that can be spent now
+       * @description Available balance now, in roubles
        * @example 1000.00
        */
       balance_available: string;
       /**
-       * @description Roubles that could be spent after the order: as before, if it would be refused
+       * @description Available balance after the order, in roubles. Unchanged if the order would be refused
        * @example 749.20
        */
       balance_after: string;
       /**
-       * @description The refusals in the order of the checks: the request would return the first. Empty if the order would be placed, or its stored response returned
+       * @description The refusals in the order of the checks: the request would return the first. Empty if the order would be placed, or if its stored response would be returned
        * @example []
        */
       refusals: components['schemas']['DryRunRefusal'][];
@@ -2200,7 +2200,7 @@ export interface components {
       count?: number;
       /**
        * Version
-       * @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also takes `3`, the provider's own number of `4s`, because clients that were written for the provider send it; responses and all other routes have `4s`
+       * @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also accepts `3`, the provider's own number for `4s`, because clients that were written for the provider send it; responses and all other routes use `4s`
        * @default 6
        * @example 6
        */
@@ -2303,7 +2303,7 @@ export interface components {
       period: number;
       /**
        * Max Price
-       * @description The highest price of all prolongations together, in roubles. If they cost more, the request is refused with 409. Once it is accepted, each proxy has its share of the amount and is charged no more than that
+       * @description The highest price of all prolongations together, in roubles. If they cost more, the request is refused with 409. Once the request is accepted, each proxy is charged at most its share of this amount
        * @example 2508.00
        */
       max_price?: string | number | null;
@@ -2324,7 +2324,7 @@ export interface components {
        */
       order_id: number | null;
       /**
-       * @description Roubles, if the proxy was prolonged
+       * @description The amount charged, in roubles, if the proxy was prolonged
        * @example 25.08
        */
       price_charged: string | null;
@@ -2334,7 +2334,7 @@ export interface components {
        */
       date_end: string | null;
       /**
-       * @description Why the proxy is not prolonged, or not yet
+       * @description Why the proxy has not been prolonged, or not yet
        * @example null
        */
       detail: string | null;
@@ -2363,7 +2363,7 @@ export interface components {
     };
     /** BulkProlongResponse */
     BulkProlongResponse: {
-      /** @description In the order of `proxy_ids`, or in that of ids for a filter */
+      /** @description In the order of `proxy_ids`; for a filter, in the order of ids */
       proxies: components['schemas']['BulkProxyOut'][];
       totals: components['schemas']['BulkTotals'];
     };
@@ -2410,17 +2410,17 @@ export interface components {
        */
       proxy_id: string | null;
       /**
-       * @description The number of proxies that were delivered, or prolonged
+       * @description The number of proxies delivered or prolonged
        * @example 2
        */
       delivered: number;
       /**
-       * @description Roubles for one proxy
+       * @description Price of one proxy, in roubles
        * @example 25.08
        */
       unit_price: string;
       /**
-       * @description Roubles for the whole order: the sum of `held`, `charged` and `released`
+       * @description Price of the whole order, in roubles: the sum of `held`, `charged` and `released`
        * @example 50.16
        */
       price: string;
@@ -2430,29 +2430,29 @@ export interface components {
        */
       max_price: string | null;
       /**
-       * @description Roubles that are held until the order is closed
+       * @description Amount held until the order is closed, in roubles
        * @example 0.00
        */
       held: string;
       /**
-       * @description Roubles that were charged for what was delivered
+       * @description Amount charged for what was delivered, in roubles
        * @example 50.16
        */
       charged: string;
       /**
-       * @description Roubles that were released for what was not delivered
+       * @description Amount released for what was not delivered, in roubles
        * @example 0.00
        */
       released: string;
       /**
-       * @description Roubles that were charged and later refunded
+       * @description Amount charged and later refunded, in roubles
        * @example 0.00
        */
       refunded: string;
       /** @example RUB */
       currency: string;
       /**
-       * @description Why the order was canceled, as in the response to its request. `null` if it was not
+       * @description Why the order was canceled, as in the response to its request. `null` if it was not canceled
        * @example null
        */
       reason: string | null;
@@ -2530,17 +2530,17 @@ export interface components {
        */
       proxy_id: string | null;
       /**
-       * @description The number of proxies that were delivered, or prolonged
+       * @description The number of proxies delivered or prolonged
        * @example 2
        */
       delivered: number;
       /**
-       * @description Roubles for one proxy
+       * @description Price of one proxy, in roubles
        * @example 25.08
        */
       unit_price: string;
       /**
-       * @description Roubles for the whole order: the sum of `held`, `charged` and `released`
+       * @description Price of the whole order, in roubles: the sum of `held`, `charged` and `released`
        * @example 50.16
        */
       price: string;
@@ -2550,29 +2550,29 @@ export interface components {
        */
       max_price: string | null;
       /**
-       * @description Roubles that are held until the order is closed
+       * @description Amount held until the order is closed, in roubles
        * @example 0.00
        */
       held: string;
       /**
-       * @description Roubles that were charged for what was delivered
+       * @description Amount charged for what was delivered, in roubles
        * @example 50.16
        */
       charged: string;
       /**
-       * @description Roubles that were released for what was not delivered
+       * @description Amount released for what was not delivered, in roubles
        * @example 0.00
        */
       released: string;
       /**
-       * @description Roubles that were charged and later refunded
+       * @description Amount charged and later refunded, in roubles
        * @example 0.00
        */
       refunded: string;
       /** @example RUB */
       currency: string;
       /**
-       * @description Why the order was canceled, as in the response to its request. `null` if it was not
+       * @description Why the order was canceled, as in the response to its request. `null` if it was not canceled
        * @example null
        */
       reason: string | null;
@@ -2598,7 +2598,7 @@ export interface components {
        */
       closed_at: string | null;
       /**
-       * @description The `id`s of the delivered proxies, or the `id` of the prolonged one
+       * @description The `id`s of the delivered proxies, or the `id` of the prolonged proxy
        * @example [
        *       "1001",
        *       "1002"
@@ -3141,13 +3141,13 @@ export interface components {
        */
       date_end: string;
       /**
-       * @description `planned`: due later. `placed`: its order is under way. `done`: charged and prolonged. `skipped`: not renewed so far, for the `reason`; retried at `next_try_at`, if set. `failed`: not renewed, and not retried
+       * @description `planned`: due later. `placed`: its order is in progress. `done`: charged and prolonged. `skipped`: not renewed so far, for the `reason`; retried at `next_try_at`, if set. `failed`: not renewed, and not retried
        * @example done
        * @enum {string}
        */
       state: 'planned' | 'placed' | 'done' | 'skipped' | 'failed';
       /**
-       * @description Why it was skipped or failed
+       * @description Why the renewal was skipped or failed
        * @example null
        */
       reason:
@@ -3173,28 +3173,28 @@ export interface components {
        */
       period: number;
       /**
-       * @description Roubles: the amount charged, or held for its order. `null` before there is an order
+       * @description Amount charged, or held for the order, in roubles. `null` before there is an order
        * @example 25.08
        */
       price: string | null;
       /**
-       * @description Its order, or the latest of several attempts
+       * @description The order of the renewal, or of its latest attempt
        * @example 815
        */
       order_id: number | null;
       /**
        * Format: date-time
-       * @description When it is due
+       * @description When the renewal is due
        * @example 2026-11-21T12:00:00.000Z
        */
       due_at: string;
       /**
-       * @description The next attempt. `null` while it is under way, or over
+       * @description When the renewal is tried next. `null` while it is in progress, or if it is over
        * @example null
        */
       next_try_at: string | null;
       /**
-       * @description When it was charged. It counts against the budget of that month (UTC)
+       * @description When the renewal was charged. It counts against the budget of that month (UTC)
        * @example 2026-11-21T12:00:00.000Z
        */
       charged_at: string | null;
@@ -3232,7 +3232,7 @@ export interface components {
        */
       day: string;
       /**
-       * @description The available balance at its end
+       * @description Available balance at the end of the day, in roubles
        * @example 674.04
        */
       available: string;
@@ -3297,7 +3297,7 @@ export interface components {
       rule_id: number;
       /**
        * Format: date-time
-       * @description The time of the decision. The renewal follows within minutes
+       * @description The time of the decision. The renewal is ordered within minutes
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
@@ -3344,7 +3344,7 @@ export interface components {
        */
       price: string | null;
       /**
-       * @description The end after this renewal
+       * @description The end of the rental after this renewal
        * @example 2026-12-22T12:00:00.000Z
        */
       new_date_end: string | null;
@@ -3388,7 +3388,7 @@ export interface components {
        */
       until: string;
       /**
-       * @description Roubles that can be spent now
+       * @description Available balance now, in roubles
        * @example 974.92
        */
       available: string;
@@ -3398,13 +3398,13 @@ export interface components {
        */
       covered: number;
       /**
-       * @description Rented proxies without a rule, or excluded: their rentals end
+       * @description Rented proxies without a rule, or excluded from renewals: their rentals will end
        * @example 0
        */
       not_covered: number;
-      /** @description The sums of the whole forecast */
+      /** @description The totals of the whole forecast */
       totals: components['schemas']['ForecastSums'];
-      /** @description The reasons for which rentals will not be renewed */
+      /** @description The number of rentals that will not be renewed, by reason */
       reasons: components['schemas']['ForecastReason'][];
       /** @description The months in which a renewal is due */
       by_month: components['schemas']['ForecastMonth'][];
@@ -3454,7 +3454,7 @@ export interface components {
       proxy_id?: string | null;
       /**
        * Filter
-       * @description The rule applies to all proxies that match the whole filter at the time, also to those bought later
+       * @description The rule applies to all proxies that match the whole filter at the time, including those bought later
        * @example {
        *       "tag": "team-a"
        *     }
@@ -3474,7 +3474,7 @@ export interface components {
       max_price?: string | number | null;
       /**
        * Hours Before
-       * @description The hours before its end at which a rental is renewed
+       * @description How many hours before its end a rental is renewed
        * @default 24
        */
       hours_before?: number;
@@ -3490,12 +3490,12 @@ export interface components {
        */
       target: 'proxy' | 'filter' | 'all';
       /**
-       * @description The proxy of a rule for one proxy
+       * @description The proxy, if the rule is for one proxy
        * @example null
        */
       proxy_id: string | null;
       /**
-       * @description The filter of a rule with a filter
+       * @description The filter, if the rule has one
        * @example {
        *       "tag": "team-a"
        *     }
@@ -3517,7 +3517,7 @@ export interface components {
        */
       max_price: string | null;
       /**
-       * @description The hours before its end at which a rental is renewed
+       * @description How many hours before its end a rental is renewed
        * @example 24
        */
       hours_before: number;
@@ -3562,22 +3562,22 @@ export interface components {
        */
       monthly: string | null;
       /**
-       * @description The month (UTC) of the other fields
+       * @description The month (UTC) that the other fields describe
        * @example 2026-11
        */
       month: string;
       /**
-       * @description Roubles that renewals of this month were charged, or that their open orders hold
+       * @description Amount charged for renewals in this month, or held for their open orders, in roubles
        * @example 1254.00
        */
       spent: string;
       /**
-       * @description The rest of the budget. `null` without a budget
+       * @description The remaining budget, in roubles. `null` without a budget
        * @example 3746.00
        */
       left: string | null;
       /**
-       * @description Whether the operator has paused renewals: until they continue, none is ordered
+       * @description Whether the operator has paused renewals. While they are paused, no renewal is ordered
        * @example false
        */
       paused: boolean;
@@ -3594,7 +3594,7 @@ export interface components {
     /** ProxyRefundOut */
     ProxyRefundOut: {
       /**
-       * @description `none`: not requested; `code` is then the missing condition, if one is. `checking`: the service checks the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. `refused`: see `code`. `staff`: the shop decides
+       * @description `none`: not requested; `code` then names the condition that is not met, if any. `checking`: the service checks the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. `refused`: see `code`. `staff`: the shop decides
        * @example checking
        * @enum {string}
        */
@@ -3614,27 +3614,27 @@ export interface components {
           )
         | null;
       /**
-       * @description How the condition is fulfilled. `null` without a `code`
+       * @description How to meet the condition that `code` names. `null` without a `code`
        * @example null
        */
       detail: string | null;
       /**
-       * @description Roubles refunded, or that would be refunded. A prolongation after the request is omitted
+       * @description Amount that was or would be refunded, in roubles. A prolongation after the request does not count
        * @example 12.54
        */
       amount: string;
       /**
-       * @description How many checks in a row have failed. `0` while `checking`: their moments are not shown
+       * @description How many checks in a row have failed. `0` while `checking`, so that the times of the checks stay secret
        * @example 0
        */
       failed_checks: number;
       /**
-       * @description When it was requested: the days are counted from then. `null` if it was not
+       * @description When the refund was requested: the remaining days are counted from then. `null` if it was not requested
        * @example 2026-11-21T12:00:00.000Z
        */
       requested_at: string | null;
       /**
-       * @description When it was refunded or refused
+       * @description When the refund was made or refused
        * @example null
        */
       closed_at: string | null;
@@ -3642,12 +3642,12 @@ export interface components {
     /** RefundRuleOut */
     RefundRuleOut: {
       /**
-       * @description Whether the shop refunds proxies that do not work by this rule
+       * @description Whether the shop refunds proxies that do not work, as this rule says
        * @example true
        */
       enabled: boolean;
       /**
-       * @description Hours after its delivery in which a refund of a proxy can be requested
+       * @description Hours after a proxy's delivery within which its refund can be requested
        * @example 72
        */
       hours: number;
@@ -3657,27 +3657,27 @@ export interface components {
        */
       failed_checks: number;
       /**
-       * @description Minutes between these checks at least. A random part is added, up to as much again
+       * @description The least number of minutes between these checks. A random time, up to the same length, is added
        * @example 10
        */
       minutes_between: number;
       /**
-       * @description How many proxies of a customer are refunded in 30 days at most, unless the share is more
+       * @description How many proxies are refunded to a customer within 30 days at most, unless `quota_percent` allows more
        * @example 3
        */
       quota: number;
       /**
-       * @description The share that is refunded in 30 days at most, in percent of the proxies bought in them
+       * @description The highest share of a customer's proxies bought within 30 days that is refunded, in percent
        * @example 5
        */
       quota_percent: number;
       /**
-       * @description Roubles that are refunded to a customer in 30 days at most. `0.00`: no such limit
+       * @description The most that is refunded to a customer within 30 days, in roubles. `0.00`: no such limit
        * @example 500.00
        */
       quota_sum: string;
       /**
-       * @description The versions whose proxies are refunded
+       * @description The IP versions whose proxies are refunded
        * @example [
        *       "6",
        *       "4",
@@ -3689,7 +3689,7 @@ export interface components {
     /** EventSettingsOut */
     EventSettingsOut: {
       /**
-       * @description Roubles. `balance.low` is sent each time the available balance falls below this amount. `null` for never
+       * @description Amount in roubles. `balance.low` is sent each time the available balance falls below it. `null` for never
        * @example 500.00
        */
       balance_low: string | null;
@@ -3698,7 +3698,7 @@ export interface components {
     EventSettingsRequest: {
       /**
        * Balance Low
-       * @description Roubles. `balance.low` is sent each time the available balance falls below this amount. `null` for never
+       * @description Amount in roubles. `balance.low` is sent each time the available balance falls below it. `null` for never
        * @example 500.00
        */
       balance_low: string | number | null;
@@ -3706,12 +3706,12 @@ export interface components {
     /** EventDto */
     EventDto: {
       /**
-       * @description Never reused; also a cursor
+       * @description Never reused. It also serves as a cursor
        * @example evt_1742
        */
       id: string;
       /**
-       * @description Types may be added: ignore those that you do not know. `test` is sent to webhooks only
+       * @description Ignore types that you do not know: new ones may be added. `test` is sent to webhooks only
        * @example order.completed
        */
       type:
@@ -3756,7 +3756,7 @@ export interface components {
     EventsPage: {
       items: components['schemas']['EventDto'][];
       /**
-       * @description The `after` of the next request, also if `items` is empty. Store it
+       * @description The `after` of the next request, even if `items` is empty. Store it
        * @example evt_1742
        */
       next_cursor: string;
@@ -3791,12 +3791,12 @@ export interface components {
       name?: string | null;
       /**
        * Expires At
-       * @description When the token expires: in the future, and not after the token of the request, whose expiry is the default
+       * @description When the token expires. It must be in the future, and not after the expiry of the token of the request, which is the default
        */
       expires_at?: string | null;
       /**
        * Allowed Ips
-       * @description The networks from which the token works, in CIDR notation: within those of the token of the request, which are the default
+       * @description The networks from which the token works, in CIDR notation. They must lie within the networks of the token of the request, which are the default
        * @example [
        *       "203.0.113.0/24"
        *     ]
@@ -3804,7 +3804,7 @@ export interface components {
       allowed_ips?: string[] | null;
       /**
        * Daily Limit
-       * @description The most roubles that its orders may take per day (UTC): at most the limit of the token of the request, which is the default and against which its orders also count. A token with a limit cannot enable renewals, or move a proxy to another rule by its label or tags
+       * @description The most that its orders may spend per day (UTC), in roubles. It cannot exceed the limit of the token of the request, which is the default and against which the orders also count. A token with a limit cannot enable renewals, and cannot move a proxy to another renewal rule by changing its label or tags
        * @example 500.00
        */
       daily_limit?: string | number | null;
@@ -3831,7 +3831,7 @@ export interface components {
        */
       state: 'active' | 'expired' | 'revoked';
       /**
-       * @description Whether this is the token of the request
+       * @description Whether the request was sent with this token
        * @example false
        */
       is_current: boolean;
@@ -3863,17 +3863,17 @@ export interface components {
        */
       allowed_ips: string[] | null;
       /**
-       * @description The highest amount of its orders per day (UTC), in roubles. `null` for no limit
+       * @description The most that its orders may spend per day (UTC), in roubles. `null` for no limit
        * @example 500.00
        */
       daily_limit: string | null;
       /**
-       * @description The token that issued it. `null` if none of the user's tokens did
+       * @description The token that issued this one. `null` if it was not one of the user's tokens
        * @example 3
        */
       issued_by: number | null;
       /**
-       * @description The text of the token, which is shown only once
+       * @description The text of the token. It is shown only once
        * @example prx_…
        */
       token: string;
@@ -3900,7 +3900,7 @@ export interface components {
        */
       state: 'active' | 'expired' | 'revoked';
       /**
-       * @description Whether this is the token of the request
+       * @description Whether the request was sent with this token
        * @example false
        */
       is_current: boolean;
@@ -3932,12 +3932,12 @@ export interface components {
        */
       allowed_ips: string[] | null;
       /**
-       * @description The highest amount of its orders per day (UTC), in roubles. `null` for no limit
+       * @description The most that its orders may spend per day (UTC), in roubles. `null` for no limit
        * @example 500.00
        */
       daily_limit: string | null;
       /**
-       * @description The token that issued it. `null` if none of the user's tokens did
+       * @description The token that issued this one. `null` if it was not one of the user's tokens
        * @example 3
        */
       issued_by: number | null;
@@ -3978,7 +3978,7 @@ export interface components {
       amount: string | number;
       /**
        * Receipt Email
-       * @description The e-mail address that gets the fiscal receipt, if the operator requests receipts. A Cyrillic domain is converted to ASCII. By default the one of your last deposit, then that of the operator
+       * @description The e-mail address to which the fiscal receipt is sent, if the operator requests receipts. A Cyrillic domain is converted to ASCII. Default: the address of your last deposit, or else the operator's
        * @example customer@example.com
        */
       receipt_email?: string | null;
@@ -3997,19 +3997,19 @@ export interface components {
        */
       state: 'pending' | 'succeeded' | 'canceled' | 'expired' | 'refunded';
       /**
-       * @description Roubles to be paid, or paid
+       * @description Amount to be paid, or already paid, in roubles
        * @example 1000.00
        */
       amount: string;
       /** @example RUB */
       currency: string;
       /**
-       * @description The page on which the deposit is paid. `null` while it is being prepared, and after its end
+       * @description The page on which the deposit is paid. `null` while the page is being prepared, and after the deposit has ended
        * @example https://yoomoney.ru/checkout/payments/v2/contract?orderId=2d6d1b4f-000f-5000-8000-15a6f2a7e0c1
        */
       payment_url: string | null;
       /**
-       * @description Roubles that were returned to you
+       * @description Amount returned to you, in roubles
        * @example 0.00
        */
       refunded: string;
@@ -4025,7 +4025,7 @@ export interface components {
       created_at: string;
       /**
        * Format: date-time
-       * @description The time until which the page can usually be used
+       * @description The time until which the payment page can usually be used
        * @example 2026-11-21T13:00:00.000Z
        */
       expires_at: string;
@@ -4055,10 +4055,10 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description The path has other methods */
+    /** @description The path does not support the method */
     MethodNotAllowed: {
       headers: {
-        /** @description The methods of the path */
+        /** @description The methods that the path supports */
         Allow?: string;
         [name: string]: unknown;
       };
@@ -4066,7 +4066,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description The headers did not arrive within 15 seconds, the whole request within 30, or more of its body within 5 */
+    /** @description The headers took longer than 15 seconds, the whole request longer than 30, or the body paused for 5 */
     RequestTimeout: {
       headers: {
         [name: string]: unknown;
@@ -4075,7 +4075,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description The address and the headers are larger than 16 kB */
+    /** @description The URL and the headers together are larger than 16 kB */
     HeadersTooLarge: {
       headers: {
         [name: string]: unknown;
@@ -4113,7 +4113,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description The request is not valid HTTP, or its body is not UTF-8 or nests too deep */
+    /** @description The request is not valid HTTP, or its body is not UTF-8 or is nested too deeply */
     UnreadableRequest: {
       headers: {
         [name: string]: unknown;
@@ -4169,14 +4169,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4331,14 +4331,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4370,7 +4370,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description A CSV file (RFC 4180) whose first line has the names of the columns */
+      /** @description A CSV file (RFC 4180). Its first line contains the column names */
       200: {
         headers: {
           [name: string]: unknown;
@@ -4438,14 +4438,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4526,14 +4526,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4542,7 +4542,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of its last response is stored */
+      /** @description The provider cannot be reached, and no copy of an earlier response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4628,14 +4628,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4644,7 +4644,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of its last response is stored */
+      /** @description The provider cannot be reached, and no copy of an earlier response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4694,14 +4694,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4710,7 +4710,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of its last response is stored */
+      /** @description The provider cannot be reached, and no copy of an earlier response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4805,14 +4805,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4821,7 +4821,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of its last response is stored */
+      /** @description The provider cannot be reached, and no copy of an earlier response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4839,21 +4839,21 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Only the proxies of this type, `http` or `socks` (SOCKS5) */
         proxy_type?: 'http' | 'socks';
-        /** @description Returns a page of at most this many proxies, whose `Link` header has the next page. Without `limit` and `cursor` the response has all proxies */
+        /** @description Returns a page of at most this many proxies. Its `Link` header contains the address of the next page. Without `limit` and `cursor`, the response contains all proxies */
         limit?: number;
-        /** @description The page after the proxy with this id: the `Link` of the previous page has it */
+        /** @description Returns the page after the proxy with this id. The `Link` header of each page contains the next cursor */
         cursor?: number;
       };
       header?: {
@@ -4930,14 +4930,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4996,7 +4996,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:write`, or it has a daily limit, and the label or the tags decide by which rule a proxy is renewed */
+      /** @description The token lacks `proxies:write`, or it has a daily limit, and the label or the tags decide which rule renews a proxy */
       403: {
         headers: {
           [name: string]: unknown;
@@ -5033,14 +5033,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5059,17 +5059,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -5158,14 +5158,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5263,14 +5263,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5312,7 +5312,7 @@ export interface operations {
           'application/json': components['schemas']['PingProxiesResponse'];
         };
       };
-      /** @description The filter matches too many */
+      /** @description The filter matches too many proxies */
       400: {
         headers: {
           [name: string]: unknown;
@@ -5367,14 +5367,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5439,14 +5439,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5495,7 +5495,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:write`, or it has a daily limit, and the label or the tags decide by which rule a proxy is renewed */
+      /** @description The token lacks `proxies:write`, or it has a daily limit, and the label or the tags decide which rule renews a proxy */
       403: {
         headers: {
           [name: string]: unknown;
@@ -5541,14 +5541,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5645,14 +5645,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5671,17 +5671,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -5763,14 +5763,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5789,17 +5789,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -5885,14 +5885,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5911,17 +5911,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -6009,14 +6009,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6035,17 +6035,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -6133,14 +6133,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6159,17 +6159,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -6258,14 +6258,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6284,17 +6284,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -6388,14 +6388,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6414,17 +6414,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -6524,14 +6524,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6550,17 +6550,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -6653,14 +6653,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6679,17 +6679,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -6807,14 +6807,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6833,17 +6833,17 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies with this `active` at the time of the response */
+        /** @description Only proxies whose `active` has this value at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, with its offset */
+        /** @description Only proxies whose rental ends before this time (with an offset) */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
@@ -6933,14 +6933,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7015,14 +7015,14 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute, or more than 10 checks are under way */
+      /** @description The token or the user has sent too many requests within this minute, or more than 10 checks are in progress */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7117,14 +7117,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7204,14 +7204,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7263,7 +7263,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:export`, or the link would be wider than the token, or the operator has disabled links */
+      /** @description The token lacks `proxies:export`, or the link would allow more than the token does, or the operator has disabled links */
       403: {
         headers: {
           [name: string]: unknown;
@@ -7312,14 +7312,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7409,14 +7409,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7504,14 +7504,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7535,7 +7535,7 @@ export interface operations {
       };
       path: {
         /**
-         * @description As in the `url` of the new link
+         * @description The secret in the `url` of the new link
          * @example prl_...
          */
         secret: string;
@@ -7603,14 +7603,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The link was fetched too often in this minute, or the address requested too many unknown links */
+      /** @description The link was fetched too often within this minute, or the address requested too many unknown links */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7697,7 +7697,7 @@ export interface operations {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
-          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait until the order is closed. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           /** @description `price-above-max`, `daily-limit-exceeded` or `request-written-off`; absent from other refusals */
           'Order-Refusal'?: string;
@@ -7740,14 +7740,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7756,12 +7756,12 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider is unavailable and nothing was charged, or the outcome is not known yet: the order that `detail` names, or the order of the request that it names, is settled in the background */
+      /** @description The provider is unavailable and nothing was charged, or the outcome is not known yet. In the latter case `detail` names the order or its request, and the order is settled in the background */
       503: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
-          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait until the order is closed. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
         };
@@ -7853,7 +7853,7 @@ export interface operations {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
-          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait until the order is closed. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           /** @description `price-above-max`, `daily-limit-exceeded` or `request-written-off`; absent from other refusals */
           'Order-Refusal'?: string;
@@ -7896,14 +7896,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7912,12 +7912,12 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider is unavailable and nothing was charged, or the outcome is not known yet: the order that `detail` names, or the order of the request that it names, is settled in the background */
+      /** @description The provider is unavailable and nothing was charged, or the outcome is not known yet. In the latter case `detail` names the order or its request, and the order is settled in the background */
       503: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
-          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait until the order is closed. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
         };
@@ -7932,7 +7932,7 @@ export interface operations {
       query?: never;
       header: {
         /**
-         * @description Makes the request safe to retry. The first request with a key fixes the proxies of a filter and the highest price of each; each proxy is charged at most once per key. A key of a purchase or of a single prolongation is refused, and vice versa. `Idempotency-Replayed: true` means that nothing was left to retry.
+         * @description Makes the request safe to retry. The first request with a key fixes which proxies the filter selects and the highest price of each; each proxy is charged at most once per key. A key of a purchase or of a single prolongation is refused, and vice versa. `Idempotency-Replayed: true` means that nothing was left to retry.
          * @example renew-2026-12
          */
         'Idempotency-Key': string;
@@ -7957,7 +7957,7 @@ export interface operations {
           'application/json': components['schemas']['BulkProlongResponse'];
         };
       };
-      /** @description The filter matches too many; nothing was charged */
+      /** @description The filter matches too many proxies; nothing was charged */
       400: {
         headers: {
           [name: string]: unknown;
@@ -8021,14 +8021,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8065,7 +8065,7 @@ export interface operations {
         to?: string;
         /** @description The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Canceled orders may share a key */
         key?: string;
-        /** @description `oldest` also follows new orders: send the highest `id` that you know as `cursor` to get the orders placed after it */
+        /** @description With `oldest`, you can follow new orders: send the highest `id` that you know as `cursor` to get the orders placed after it */
         sort?: 'newest' | 'oldest';
       };
       header?: never;
@@ -8139,14 +8139,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8161,7 +8161,7 @@ export interface operations {
   getOrder: {
     parameters: {
       query?: {
-        /** @description Seconds to wait while the order is `open` or `being_confirmed`. The response comes as soon as the order is closed, or after that time, with its current state */
+        /** @description Seconds to wait while the order is `open` or `being_confirmed`. The response is sent as soon as the order is closed, or after that time, with the current state */
         wait?: number;
       };
       header?: never;
@@ -8239,14 +8239,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8351,14 +8351,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute, or more than 10 changes of types are under way */
+      /** @description The token or the user has sent too many requests within this minute, or more than 10 changes of types are under way */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8417,14 +8417,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8504,14 +8504,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8609,14 +8609,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8706,14 +8706,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8801,14 +8801,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8921,14 +8921,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9024,14 +9024,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9126,14 +9126,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9255,14 +9255,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute, or more than two replays are under way */
+      /** @description The token or the user has sent too many requests within this minute, or more than two replays are under way */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9359,14 +9359,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute, or the user has sent ten test events in it */
+      /** @description The token or the user has sent too many requests within this minute, or the user has sent ten test events in it */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9446,14 +9446,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9535,14 +9535,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9622,14 +9622,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9736,14 +9736,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9794,14 +9794,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9889,14 +9889,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9999,14 +9999,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10057,14 +10057,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10145,14 +10145,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10167,7 +10167,7 @@ export interface operations {
   getRefund: {
     parameters: {
       query?: {
-        /** @description Seconds to wait while the refund is `checking`. The response comes as soon as it is not */
+        /** @description Seconds to wait while the refund is `checking`. The response is sent as soon as it no longer is */
         wait?: number;
       };
       header?: never;
@@ -10245,14 +10245,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10318,7 +10318,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description An order or a change of type of the proxy is open: retry after `Retry-After` */
+      /** @description An order or a type change of the proxy is in progress: retry after `Retry-After` */
       409: {
         headers: {
           [name: string]: unknown;
@@ -10327,14 +10327,14 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10393,14 +10393,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10451,14 +10451,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10539,14 +10539,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10563,7 +10563,7 @@ export interface operations {
       query?: {
         /** @description The last `next_cursor`, or the `id` of an event. `now` returns only later events. If omitted, reading starts with the oldest stored event */
         after?: string;
-        /** @description Seconds to wait for events. The response is sent with the first ones, or without any after that time */
+        /** @description Seconds to wait for events. The response is sent as soon as there are events, or without any after that time */
         wait?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -10571,7 +10571,7 @@ export interface operations {
         type?: string;
       };
       header?: {
-        /** @description Sent by clients of streams when they reconnect. Takes precedence over `after` */
+        /** @description Sent by streaming clients when they reconnect. Takes precedence over `after` */
         'Last-Event-ID'?: string;
       };
       path?: never;
@@ -10666,14 +10666,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10753,14 +10753,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10812,7 +10812,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `tokens:write`, or the new token would be wider than it */
+      /** @description The token lacks `tokens:write`, or the new token could do more than the token of the request */
       403: {
         headers: {
           [name: string]: unknown;
@@ -10858,14 +10858,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10880,7 +10880,7 @@ export interface operations {
   revokeToken: {
     parameters: {
       query?: {
-        /** @description Whether the tokens that it issued are revoked with it */
+        /** @description Whether to also revoke the tokens that this token issued */
         descendants?: boolean;
       };
       header?: never;
@@ -10956,14 +10956,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11068,7 +11068,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11180,14 +11180,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11293,14 +11293,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute, or too many deposits are pending or being prepared */
+      /** @description The token or the user has sent too many requests within this minute, or too many deposits are pending or being prepared */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11323,7 +11323,7 @@ export interface operations {
   getDeposit: {
     parameters: {
       query?: {
-        /** @description Seconds to wait while the deposit is `pending`. The response comes as soon as it has ended, or after that time, with its current state */
+        /** @description Seconds to wait while the deposit is `pending`. The response is sent as soon as the deposit has ended, or after that time, with the current state */
         wait?: number;
       };
       header?: never;
@@ -11401,14 +11401,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests within this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };

@@ -26,9 +26,9 @@ export class CustomerTokensController {
     scope: 'tokens:write',
     summary: 'Issue a token',
     description:
-      'Issues a token for one purpose. It is never wider than the token of the request: omitted ' +
-      '`expires_at`, `allowed_ips` and `daily_limit` are inherited, its orders count against the ' +
-      'daily limit of that token, and it cannot issue tokens. The text is shown once. A retried ' +
+      'Issues a token for one purpose. It can never do more than the token of the request: omitted ' +
+      '`expires_at`, `allowed_ips` and `daily_limit` are inherited, its orders also count against the ' +
+      'daily limit of that token, and it cannot issue tokens. Its text is shown once. A retried ' +
       'request issues another token: if a response was lost, find that token by its name and revoke ' +
       'it.',
     status: 201,
@@ -37,7 +37,7 @@ export class CustomerTokensController {
       type: NewCustomerTokenRequest,
       examples: {
         'Reports, read only': { value: { scopes: ['read'], name: 'reports' } },
-        'Purchases from one network, of 500 roubles a day': {
+        'Purchases from one network, up to 500 roubles a day': {
           value: {
             scopes: ['price:read', 'proxies:write'],
             name: 'buyer',
@@ -51,7 +51,7 @@ export class CustomerTokensController {
     errors: {
       400: ['`expires_at` has passed', TokenExpiryInPast],
       403: [
-        'the new token would be wider than it',
+        'the new token could do more than the token of the request',
         new ScopeNotGrantable(['proxies:write']),
         new TokenWiderThanIssuer(['expires_at', 'allowed_ips', 'daily_limit']),
       ],
@@ -87,9 +87,9 @@ export class CustomerTokensController {
     scope: 'tokens:write',
     summary: 'Revoke a token',
     description:
-      'From the next request on the token returns 401 on every replica, and its secret links end. A ' +
-      'token may revoke itself. Tokens that it issued stay valid unless `descendants` is true. A ' +
-      'retry changes nothing.',
+      'From the next request on, every replica rejects the token with 401, and its secret links no ' +
+      'longer work. A token may revoke itself. Tokens that it issued stay valid unless `descendants` ' +
+      'is true. A retry changes nothing.',
     status: 204,
     response: { description: 'The token is revoked' },
     errors: { 404: ['The user has no such token', TokenNotFound] },

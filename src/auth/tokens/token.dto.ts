@@ -14,7 +14,7 @@ export class Token {
   @ApiProperty({ type: 'string', enum: ['active', 'expired', 'revoked'], example: 'active' })
   state!: 'active' | 'expired' | 'revoked';
 
-  @ApiBoolean('Whether this is the token of the request', false)
+  @ApiBoolean('Whether the request was sent with this token', false)
   is_current!: boolean;
 
   @ApiMoment()
@@ -34,17 +34,17 @@ export class Token {
 
   @ApiNullable(
     'string',
-    'The highest amount of its orders per day (UTC), in roubles. `null` for no limit',
+    'The most that its orders may spend per day (UTC), in roubles. `null` for no limit',
     '500.00',
   )
   daily_limit!: string | null;
 
-  @ApiNullable('integer', "The token that issued it. `null` if none of the user's tokens did", 3)
+  @ApiNullable('integer', "The token that issued this one. `null` if it was not one of the user's tokens", 3)
   issued_by!: number | null;
 }
 
 export class CreatedToken extends Token {
-  @ApiText('The text of the token, which is shown only once', 'prx_…')
+  @ApiText('The text of the token. It is shown only once', 'prx_…')
   token!: string;
 }
 

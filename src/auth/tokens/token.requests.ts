@@ -37,25 +37,26 @@ export class NewCustomerTokenRequest {
 
   @DateTimeField({
     description:
-      'When the token expires: in the future, and not after the token of the request, whose ' +
-      'expiry is the default',
+      'When the token expires. It must be in the future, and not after the expiry of the token of the ' +
+      'request, which is the default',
     absent: 'null',
   })
   expires_at!: Date | null;
 
   @NetworksField({
     description:
-      'The networks from which the token works, in CIDR notation: within those of the token of ' +
-      'the request, which are the default',
+      'The networks from which the token works, in CIDR notation. They must lie within the networks ' +
+      'of the token of the request, which are the default',
     example: ['203.0.113.0/24'],
   })
   allowed_ips!: readonly string[] | null;
 
   @AmountField({
     description:
-      'The most roubles that its orders may take per day (UTC): at most the limit of the token of ' +
-      'the request, which is the default and against which its orders also count. A token with a ' +
-      'limit cannot enable renewals, or move a proxy to another rule by its label or tags',
+      'The most that its orders may spend per day (UTC), in roubles. It cannot exceed the limit of ' +
+      'the token of the request, which is the default and against which the orders also count. A ' +
+      'token with a limit cannot enable renewals, and cannot move a proxy to another renewal rule by ' +
+      'changing its label or tags',
     example: '500.00',
     absent: 'null',
   })
@@ -64,6 +65,6 @@ export class NewCustomerTokenRequest {
 
 @StrictRequest()
 export class RevokeTokenQuery {
-  @BooleanField({ description: 'Whether the tokens that it issued are revoked with it', default: false })
+  @BooleanField({ description: 'Whether to also revoke the tokens that this token issued', default: false })
   descendants!: boolean;
 }

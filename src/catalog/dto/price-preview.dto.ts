@@ -3,7 +3,7 @@ import { IP_VERSIONS, type IpVersion } from '../../common';
 import { ApiInteger, ApiMoment, ApiNullable, ApiRoubles, ApiText } from '../../http';
 
 export class PreviewedPriceOut {
-  @ApiText('Percent added to the price of the provider', '12.5000')
+  @ApiText("Percentage added to the provider's price", '12.5000')
   markup_percent!: string;
 
   @ApiProperty({
@@ -13,12 +13,12 @@ export class PreviewedPriceOut {
   })
   by!: number | 'new' | 'default';
 
-  @ApiRoubles('Roubles for one proxy', '23.52')
+  @ApiRoubles('Price of one proxy, in roubles', '23.52')
   unit_price!: string;
 }
 
 export class PreviewedOfferOut {
-  @ApiNullable('integer', '`null` for every user without own rules', 42)
+  @ApiNullable('integer', '`null` for all users without rules of their own', 42)
   user_id!: number | null;
 
   @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
@@ -27,7 +27,7 @@ export class PreviewedOfferOut {
   @ApiInteger('Days', 30)
   period!: number;
 
-  @ApiNullable('string', '`null` for the quote and every country without own rules', null)
+  @ApiNullable('string', '`null` for the quote and all countries without rules of their own', null)
   country!: string | null;
 
   @ApiProperty({ type: () => PreviewedPriceOut })
@@ -38,7 +38,7 @@ export class PreviewedOfferOut {
 }
 
 export class PricePreviewOut {
-  @ApiMoment('When the change first takes effect. The prices are those of this moment')
+  @ApiMoment('When the change first takes effect. All prices are those at this moment')
   at!: Date;
 
   @ApiMoment("When the provider's prices were read")
@@ -47,7 +47,7 @@ export class PricePreviewOut {
   @ApiInteger('The number of offers whose price changes', 12)
   changed!: number;
 
-  @ApiNullable('string', 'Why no price changes. `null` if one does', null)
+  @ApiNullable('string', 'Why no price changes. `null` if any price changes', null)
   unchanged_because!: string | null;
 
   @ApiProperty({ type: () => PreviewedOfferOut, isArray: true })

@@ -57,7 +57,7 @@ export class EventsController {
   @ApiHeader({
     name: 'Last-Event-ID',
     required: false,
-    description: 'Sent by clients of streams when they reconnect. Takes precedence over `after`',
+    description: 'Sent by streaming clients when they reconnect. Takes precedence over `after`',
     schema: { type: 'string', pattern: CURSOR_PATTERN },
   })
   async listEvents(

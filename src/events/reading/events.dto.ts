@@ -3,13 +3,13 @@ import { ApiMoment, ApiText } from '../../http';
 import { ALL_EVENT_TYPES, type EventOut, type EventType } from '../event-types';
 
 export class EventDto implements EventOut {
-  @ApiText('Never reused; also a cursor', 'evt_1742')
+  @ApiText('Never reused. It also serves as a cursor', 'evt_1742')
   id!: string;
 
   @ApiProperty({
     // The enum is open: generated clients with a closed enum would fail on newer types.
     anyOf: [{ type: 'string', enum: [...ALL_EVENT_TYPES, 'test'] }, { type: 'string' }],
-    description: 'Types may be added: ignore those that you do not know. `test` is sent to webhooks only',
+    description: 'Ignore types that you do not know: new ones may be added. `test` is sent to webhooks only',
     example: 'order.completed',
   })
   type!: EventType;
@@ -30,6 +30,6 @@ export class EventsPage {
   @ApiProperty({ type: () => EventDto, isArray: true })
   items!: readonly EventDto[];
 
-  @ApiText('The `after` of the next request, also if `items` is empty. Store it', 'evt_1742')
+  @ApiText('The `after` of the next request, even if `items` is empty. Store it', 'evt_1742')
   next_cursor!: string;
 }

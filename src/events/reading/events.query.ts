@@ -6,7 +6,7 @@ export const CURSOR_PATTERN = '^(now|evt_[0-9]{1,15})$';
 
 export const LONGEST_WAIT_SECONDS = 30;
 
-export const UNKNOWN_TYPE = `Input should be types of events, separated by commas`;
+export const UNKNOWN_TYPE = 'Input should be event types, separated by commas';
 
 const WORDS = ALL_EVENT_TYPES.map((type) => `\`${type}\``).join(', ');
 
@@ -24,8 +24,8 @@ export class EventsQuery {
 
   @IntegerField({
     description:
-      'Seconds to wait for events. The response is sent with the first ones, or without any after ' +
-      'that time',
+      'Seconds to wait for events. The response is sent as soon as there are events, or without any ' +
+      'after that time',
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,
     default: 0,

@@ -1,7 +1,7 @@
 import type { Money } from '../../common';
 import { AmountField, ApiNullable, StrictRequest } from '../../http';
 
-const BALANCE_LOW = 'Roubles. `balance.low` is sent each time the available balance falls below this amount';
+const BALANCE_LOW = 'Amount in roubles. `balance.low` is sent each time the available balance falls below it';
 
 export class EventSettingsOut {
   @ApiNullable('string', `${BALANCE_LOW}. \`null\` for never`, '500.00')

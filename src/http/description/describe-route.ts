@@ -123,7 +123,7 @@ export const rateLimitHeaders = (policies: string, states: string) => ({
     schema: { type: 'string' as const, example: policies },
   },
   RateLimit: {
-    description: 'The rest of each limit: `r` requests in the next `t` seconds',
+    description: 'The remainder of each limit: `r` requests in the next `t` seconds',
     schema: { type: 'string' as const, example: states },
   },
 });

@@ -8,7 +8,7 @@ export class ErrorResponse {
 
   @ApiProperty({
     type: 'string',
-    description: 'The stable name of the error. Routes of the specified interface omit it',
+    description: 'The stable name of the error. The ten routes of the fixed interface 0.1.0 omit it',
     required: false,
   })
   code?: string;

@@ -2,28 +2,28 @@ import { ApiInteger, ApiNullable, ApiRoubles } from '../../http';
 
 /** Sums of sales. Amounts are summed before they are rounded to kopecks. */
 export class SalesFiguresOut {
-  @ApiInteger('Orders that were paid in full or in part', 120)
+  @ApiInteger('Number of orders paid in full or in part', 120)
   orders!: number;
 
-  @ApiInteger('Prolongations among the orders', 20)
+  @ApiInteger('Number of prolongations among these orders', 20)
   prolongations!: number;
 
-  @ApiInteger('Proxies that were bought', 340)
+  @ApiInteger('Number of proxies bought', 340)
   proxies!: number;
 
   @ApiRoubles('Roubles paid for orders', '8527.20')
   sales!: string;
 
-  @ApiRoubles('Roubles that staff refunded, on the day of the refund', '25.08')
+  @ApiRoubles('Roubles refunded by staff, on the day of the refund', '25.08')
   refunds!: string;
 
   @ApiRoubles('Roubles refunded for proxies that did not work, on the day of the refund', '12.54')
   refunds_by_rule!: string;
 
-  @ApiRoubles('Roubles that the provider charged', '7106.00')
+  @ApiRoubles('Roubles charged by the provider', '7106.00')
   cost!: string;
 
-  @ApiRoubles('Roubles that remain: sales less refunds and cost, rounded at the end', '1383.58')
+  @ApiRoubles('Margin in roubles: sales less refunds and cost, rounded at the end', '1383.58')
   margin!: string;
 }
 

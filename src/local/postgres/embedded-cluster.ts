@@ -67,10 +67,12 @@ export async function getCluster(dataDir: string, onNote: (line: string) => void
   if (existing === null) await createCluster({ parent, place, account });
   const directory = await realpath(place);
   if (!(await canEnter(account, directory))) {
-    throw new Error(`PostgreSQL's user (uid ${account.uid}) cannot enter ${directory}, where its data lies.`);
+    throw new Error(
+      `PostgreSQL's user (uid ${account.uid}) cannot enter ${directory}, which contains its data.`,
+    );
   }
   if (directory !== place) {
-    onNote(`The database lies in ${directory}, because its user cannot enter ${parent}.`);
+    onNote(`The database is stored in ${directory}, because its user cannot enter ${parent}.`);
   }
   return {
     directory,
@@ -95,7 +97,8 @@ async function findExisting(place: string): Promise<{ path: string; owner: Stats
   );
   if (isLink) {
     throw new Error(
-      `${place} points to a database that is gone: put it back, or remove the link to begin anew.`,
+      `${place} points to a database that is gone: restore it, or remove the link to start with a new ` +
+        'one.',
     );
   }
   return null;

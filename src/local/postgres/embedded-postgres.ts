@@ -82,10 +82,10 @@ export async function acquireEmbeddedPostgres({
     };
     const joinAgain = async (): Promise<void> => {
       const isDead = (await findServer(cluster)) === null;
-      if (isDead) onNote(`The embedded PostgreSQL has ended. See ${cluster.logFile}`);
+      if (isDead) onNote(`The embedded PostgreSQL has stopped. See ${cluster.logFile}`);
       ({ lock } = await join(cluster, joinTimeoutMs, port));
       follow();
-      if (isDead) onNote('The embedded PostgreSQL runs again.');
+      if (isDead) onNote('The embedded PostgreSQL is running again.');
     };
     follow();
   });
@@ -122,13 +122,13 @@ async function join(
       continue;
     }
     if (server.port !== (usedPort ?? server.port)) {
-      throw new Error(`The embedded PostgreSQL was started again on another port than ${usedPort}.`);
+      throw new Error(`The embedded PostgreSQL was restarted on a port other than ${usedPort}.`);
     }
     try {
       return { lock: await connect(cluster, server.port), port: server.port };
     } catch (error) {
       if (isErrorWithCode(error, INVALID_PASSWORD)) {
-        throw new Error(`The embedded PostgreSQL does not take the password kept in ${cluster.directory}.`, {
+        throw new Error(`The embedded PostgreSQL rejects the password stored in ${cluster.directory}.`, {
           cause: error,
         });
       }
@@ -139,7 +139,7 @@ async function join(
       if (isStarting) sinceMs = performance.now();
     }
   }
-  const how = reason || 'it ends again and again';
+  const how = reason || 'it keeps stopping';
   throw new Error(`The embedded PostgreSQL did not become ready: ${how}. See ${cluster.logFile}`);
 }
 

@@ -176,7 +176,7 @@ async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null>
       if (await mayUse(pid, cluster)) return `postmaster.pid is unreadable, and process ${pid} uses the data`;
     }
     await rm(path);
-    cluster.onNote(`Removed ${path}, which was unreadable, as after a power cut.`);
+    cluster.onNote(`Removed ${path}, which was unreadable, probably because of a power cut.`);
     return null;
   } catch (error) {
     if (isErrorWithCode(error, 'EADDRINUSE')) return 'another process removes postmaster.pid';

@@ -20,8 +20,8 @@ export class BulkProlongRequest extends BulkTargetRequest {
   @AmountField({
     description:
       'The highest price of all prolongations together, in roubles. If they cost more, the request is ' +
-      'refused with 409. Once it is accepted, each proxy has its share of the amount and is charged no ' +
-      'more than that',
+      'refused with 409. Once the request is accepted, each proxy is charged at most its share of ' +
+      'this amount',
     example: '2508.00',
     absent: 'null',
   })
@@ -48,13 +48,13 @@ export class BulkProxyOut {
   @ApiNullable('integer', 'The order that prolongs this proxy', 43)
   order_id!: number | null;
 
-  @ApiNullable('string', 'Roubles, if the proxy was prolonged', '25.08')
+  @ApiNullable('string', 'The amount charged, in roubles, if the proxy was prolonged', '25.08')
   price_charged!: string | null;
 
   @ApiNullableMoment('The new end of the rental, if the proxy was prolonged', '2026-12-31T12:00:00Z')
   date_end!: string | null;
 
-  @ApiNullable('string', 'Why the proxy is not prolonged, or not yet', null)
+  @ApiNullable('string', 'Why the proxy has not been prolonged, or not yet', null)
   detail!: string | null;
 }
 
@@ -87,7 +87,7 @@ export class BulkTotals implements Record<BulkStatus, number> {
 export class BulkProlongResponse {
   @ApiProperty({
     type: [BulkProxyOut],
-    description: 'In the order of `proxy_ids`, or in that of ids for a filter',
+    description: 'In the order of `proxy_ids`; for a filter, in the order of ids',
   })
   proxies!: readonly BulkProxyOut[];
 

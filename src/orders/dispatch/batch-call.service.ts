@@ -106,7 +106,9 @@ export class BatchCallService {
     } catch (error) {
       // If the call succeeded and a later step failed, the orders may exist, so the outcome is unknown. Only
       // an error of the call itself can be a refusal.
-      const failure = hasResponse ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
+      const failure = hasResponse
+        ? new ProviderOutcomeUnknown(`after a successful call: ${messageOf(error)}`)
+        : error;
       try {
         return { mayBeQueued: await settling('failed', () => this.settleFailure(batch, failure)), outcomes };
       } catch (trouble) {

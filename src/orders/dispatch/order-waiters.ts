@@ -167,7 +167,7 @@ export class OrderWaiters {
       else await this.queries.awaited.look([orderId]);
     } catch (error) {
       // Reconciliation will cancel the order, because it was never sent.
-      this.logger.error(`order ${orderId}: it could not leave the queue: ${messageOf(error)}`);
+      this.logger.error(`order ${orderId} could not leave the queue: ${messageOf(error)}`);
       this.requests.get(orderId)?.end();
     }
   }

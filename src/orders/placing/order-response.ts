@@ -61,8 +61,11 @@ export const orderResponse = (type: Type<PurchaseResponse | ProlongResponse>, de
       schema: { anyOf: [{ $ref: getSchemaPath(type) }, { $ref: getSchemaPath(DryRunResponse) }] },
       examples: {
         delivered: { summary: 'The order was executed', value: delivered },
-        dry_run: { summary: 'A dry run: it would be executed', value: WOULD_BE_PLACED },
-        dry_run_refused: { summary: 'A dry run: it would be refused with 409', value: WOULD_BE_REFUSED },
+        dry_run: { summary: 'A dry run: the order would be executed', value: WOULD_BE_PLACED },
+        dry_run_refused: {
+          summary: 'A dry run: the order would be refused with 409',
+          value: WOULD_BE_REFUSED,
+        },
       },
     },
   },

@@ -28,7 +28,7 @@ export interface OrderResult {
 }
 
 /** `descr` of a proxy in a replay after the replay window. */
-const CREDENTIALS_GONE = 'The login and the password are no longer kept';
+const CREDENTIALS_GONE = 'The login and the password are no longer stored';
 
 /** Whether an error, as returned to the caller, means that the order was certainly not placed. */
 const isRefusal = (error: unknown): boolean =>

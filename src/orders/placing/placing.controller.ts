@@ -48,16 +48,15 @@ const UNFINISHED = {
   },
   Location: {
     description:
-      'The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the ' +
-      'order by its key: `GET /orders?key=…`',
+      'The path of the order, if known: `GET` it with `?wait=30` to wait until the order is closed. ' +
+      'Otherwise find the order by its key: `GET /orders?key=…`',
     schema: { type: 'string' as const, example: '/orders/42' },
   },
 };
 
 const UNAVAILABLE: ErrorsOfStatus = [
-  'The provider is unavailable and nothing was charged, or the outcome is not known yet: the ' +
-    'order that `detail` names, or the order of the request that it names, is settled in the ' +
-    'background',
+  'The provider is unavailable and nothing was charged, or the outcome is not known yet. In the ' +
+    'latter case `detail` names the order or its request, and the order is settled in the background',
   ServiceUnavailable,
   new OrderBeingConfirmed({ orderId: 42 }),
   new OrderBeingConfirmed({ requestId: '5f0c1b7e' }),
@@ -85,11 +84,11 @@ export class PlacingController {
       examples: {
         one: { summary: 'One proxy', value: { country: 'ru', period: 30, version: '6' } },
         guarded: {
-          summary: 'Ten proxies for at most 250.80 roubles together',
+          summary: 'Ten proxies for at most 250.80 roubles in total',
           value: { country: 'ru', period: 30, count: 10, version: '6', max_price: '250.80' },
         },
         whole: {
-          summary: 'Ten proxies, or none if they are not in stock',
+          summary: 'Ten proxies, or none if fewer are in stock',
           value: { country: 'ru', period: 30, count: 10, version: '6', allow_partial: false },
         },
         dry_run: {
@@ -142,8 +141,8 @@ export class PlacingController {
     operationId: 'prolong_proxies__proxy_id__prolong_post',
     summary: 'Prolong',
     description:
-      'Prolongs a proxy and charges the price of one proxy of its version and the period, which ' +
-      '`GET /price` quotes at that moment, or less in a cheaper country.',
+      'Prolongs a proxy and charges the price that `GET /price` quotes at that moment for one proxy ' +
+      'of its version and the period, or less in a cheaper country.',
     response: orderResponse(ProlongResponse, { ...EXAMPLE_RECEIPT, order_id: 43, proxy: EXAMPLE_PROXY }),
     idempotencyKey: ORDER_KEY,
     body: {

@@ -37,9 +37,9 @@ export class OrdersController {
     summary: 'Show an order',
     description:
       'An order of the user: the target of `Location` in a response such as `order 42 is being ' +
-      `confirmed\`. With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits for the ` +
-      'end of the order; request it again while it is `open` or `being_confirmed`. `GET /proxies` has ' +
-      'the proxies.',
+      `confirmed\`. With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits until ` +
+      'the order is closed; request it again while it is `open` or `being_confirmed`. `GET /proxies` ' +
+      'lists the proxies.',
     response: { description: 'The order', type: OrderDetails },
     errors: { 404: ['No order of the user has this id', OrderNotFound] },
   })

@@ -81,7 +81,7 @@ describe('evidence of a prolongation', () => {
     ['an end moved by the period and an hour', movedBy(30 + 1 / 24), { kind: 'prolonged', times: 1 }],
     ['an end moved by twice the period', movedBy(60), { kind: 'prolonged', times: 2 }],
     ['an end moved by something else', movedBy(5), { kind: 'contradictory' }],
-    ['an end from before an earlier one', movedBy(-1), { kind: 'inconclusive' }],
+    ['an end before the one read before the call', movedBy(-1), { kind: 'inconclusive' }],
     ['no such proxy', undefined, { kind: 'inconclusive' }],
   ])('%s', (_, proxy, evidence) => {
     expect(prolongationEvidence(batch(), member(), proxy)).toMatchObject(evidence);

@@ -46,10 +46,11 @@ export function prolongationEvidence(
   const movedTo = (from: Date, periods: 0 | 1 | 2): boolean =>
     Math.abs(end.getTime() - (from.getTime() + periods * period * DAY_MS)) <= DATE_TOLERANCE_MS;
   if (movedTo(before, 0)) return { kind: 'nothing' };
-  if (end < before) return { kind: 'inconclusive', why: 'the listing has an end from before an earlier one' };
+  if (end < before)
+    return { kind: 'inconclusive', why: 'the listing shows an earlier end than before the call' };
   if (movedTo(before, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };
   // The provider may prolong an expired proxy from the moment of the call.
   if (before < submittedAt && movedTo(submittedAt, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };
   if (movedTo(before, 2)) return { kind: 'prolonged', dateEnd: end, times: 2 };
-  return { kind: 'contradictory', why: 'the end of the rental moved by something other than the period' };
+  return { kind: 'contradictory', why: 'the end of the rental moved by a time other than the period' };
 }

@@ -14,8 +14,9 @@ export class DepositRequest {
 
   @StringField({
     description:
-      'The e-mail address that gets the fiscal receipt, if the operator requests receipts. A Cyrillic ' +
-      'domain is converted to ASCII. By default the one of your last deposit, then that of the operator',
+      'The e-mail address to which the fiscal receipt is sent, if the operator requests receipts. A ' +
+      'Cyrillic domain is converted to ASCII. Default: the address of your last deposit, or else the ' +
+      "operator's",
     example: 'customer@example.com',
     maxLength: 254,
     absent: 'null',
@@ -32,8 +33,8 @@ export class DepositRequest {
 export class DepositQuery {
   @IntegerField({
     description:
-      'Seconds to wait while the deposit is `pending`. The response comes as soon as it has ended, or ' +
-      'after that time, with its current state',
+      'Seconds to wait while the deposit is `pending`. The response is sent as soon as the deposit ' +
+      'has ended, or after that time, with the current state',
     example: 30,
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,

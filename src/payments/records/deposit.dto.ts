@@ -21,7 +21,7 @@ const ApiReceipt = (example: ReceiptState) =>
   ApiNullable(RECEIPT_STATES, 'The state of the fiscal receipt, if there is one', example);
 
 const ApiProviderReason = (example: string | null) =>
-  ApiNullable('string', 'Why the provider refused or canceled it', example);
+  ApiNullable('string', 'Why the payment provider refused or canceled the payment or refund', example);
 
 export class DepositOut {
   @ApiInteger('The id of the deposit', 12)
@@ -35,7 +35,7 @@ export class DepositOut {
   )
   state!: DepositState;
 
-  @ApiRoubles('Roubles to be paid, or paid', '1000.00')
+  @ApiRoubles('Amount to be paid, or already paid, in roubles', '1000.00')
   amount!: string;
 
   @ApiProperty({ type: 'string', example: 'RUB' })
@@ -44,12 +44,13 @@ export class DepositOut {
   @ApiNullable('string', {
     format: 'uri',
     description:
-      'The page on which the deposit is paid. `null` while it is being prepared, and after its end',
+      'The page on which the deposit is paid. `null` while the page is being prepared, and after the ' +
+      'deposit has ended',
     example: 'https://yoomoney.ru/checkout/payments/v2/contract?orderId=2d6d1b4f-000f-5000-8000-15a6f2a7e0c1',
   })
   payment_url!: string | null;
 
-  @ApiRoubles('Roubles that were returned to you', '0.00')
+  @ApiRoubles('Amount returned to you, in roubles', '0.00')
   refunded!: string;
 
   @ApiNullable(
@@ -62,7 +63,7 @@ export class DepositOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiMoment('The time until which the page can usually be used', '2026-11-21T13:00:00.000Z')
+  @ApiMoment('The time until which the payment page can usually be used', '2026-11-21T13:00:00.000Z')
   expires_at!: Date;
 
   @ApiNullableMoment('When the deposit ended. `null` while it is `pending`', null)
@@ -82,25 +83,28 @@ export class StaffDepositOut {
   @ApiProperty({ type: 'string', enum: DEPOSIT_STATES, example: 'succeeded' })
   state!: DepositState;
 
-  @ApiRoubles('Roubles to be paid, or paid', '1000.00')
+  @ApiRoubles('Amount to be paid, or already paid, in roubles', '1000.00')
   amount!: string;
 
   @ApiProperty({ type: 'string', example: 'RUB' })
   currency!: 'RUB';
 
-  @ApiNullable('string', 'The page on which the deposit is paid. `null` after its end', null)
+  @ApiNullable('string', 'The page on which the deposit is paid. `null` after the deposit has ended', null)
   payment_url!: string | null;
 
-  @ApiRoubles('Roubles that were returned', '0.00')
+  @ApiRoubles('Amount returned, in roubles', '0.00')
   refunded!: string;
 
-  @ApiRoubles('Roubles that can still be refunded, if the balance covers them', '1000.00')
+  @ApiRoubles('Amount that can still be refunded if the balance covers it, in roubles', '1000.00')
   refundable!: string;
 
-  @ApiRoubles('Roubles that staff have debited with `provider_payment_id` as reference: a chargeback', '0.00')
+  @ApiRoubles(
+    'Amount debited by staff for a chargeback, with `provider_payment_id` as reference, in roubles',
+    '0.00',
+  )
   charged_back!: string;
 
-  @ApiNullable('string', 'The id at the provider', '2d6d1b4f-000f-5000-8000-15a6f2a7')
+  @ApiNullable('string', 'The id of the payment at the payment provider', '2d6d1b4f-000f-5000-8000-15a6f2a7')
   provider_payment_id!: string | null;
 
   @ApiProviderReason('insufficient_funds')
@@ -135,7 +139,7 @@ export class DepositRefundOut {
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiRoubles('Roubles to be returned', '1000.00')
+  @ApiRoubles('Amount to be returned, in roubles', '1000.00')
   amount!: string;
 
   @ApiChoice(
@@ -147,7 +151,7 @@ export class DepositRefundOut {
   state!: DepositRefundState;
 
   @ApiBoolean(
-    'Whether staff have ended it: it is no longer sent, and fails unless it was made already',
+    'Whether staff have ended the refund: it is no longer sent, and fails unless it has already been made',
     false,
   )
   ending!: boolean;

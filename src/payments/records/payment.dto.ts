@@ -21,16 +21,19 @@ export class StaffPaymentOut {
   @ApiProperty({ type: 'integer', example: 7 })
   id!: number;
 
-  @ApiText('The provider, or `intake:` and the source', 'yookassa')
+  @ApiText('The payment provider, or `intake:` followed by the source', 'yookassa')
   provider!: string;
 
-  @ApiText('The id at the provider, or the reference of the source', '2d6d1b4f-000f-5000-8000-15a6f2a7')
+  @ApiText(
+    'The id of the payment at the payment provider, or its reference at the source',
+    '2d6d1b4f-000f-5000-8000-15a6f2a7',
+  )
   payment_id!: string;
 
   @ApiProperty({ type: 'string', enum: PAYMENT_STATES, example: 'unmatched' })
   state!: PaymentState;
 
-  @ApiNullable(PAYMENT_OBSTACLES, 'Why it was not credited', 'no-deposit')
+  @ApiNullable(PAYMENT_OBSTACLES, 'Why the payment was not credited', 'no-deposit')
   reason!: PaymentObstacle | null;
 
   @ApiText('The amount that was paid', '1000.00')
@@ -48,7 +51,7 @@ export class StaffPaymentOut {
   @ApiNullable('integer', 'The user who was credited', null)
   user_id!: number | null;
 
-  @ApiNullable('string', 'Roubles that were credited', null)
+  @ApiNullable('string', 'Amount credited, in roubles', null)
   amount!: string | null;
 
   @ApiNullable('object', 'The other fields that the source sent', null)
@@ -57,6 +60,6 @@ export class StaffPaymentOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiNullableMoment('When it was decided', null)
+  @ApiNullableMoment('When the payment was decided', null)
   closed_at!: Date | null;
 }

@@ -19,17 +19,18 @@ export class DepositNotPaid extends domainError('conflict', 'The deposit was not
 
 export class DepositRefundNotFound extends domainError('not-found', 'Refund not found') {}
 
-export class DepositRefundDecided extends domainError('conflict', 'The refund is decided already') {}
+export class DepositRefundDecided extends domainError('conflict', 'The refund has already been decided') {}
 
 export class DepositRefundTooLarge extends domainError(
   'conflict',
-  (left: Money) => `Of the deposit, ${left.toString()} can be refunded`,
+  (left: Money) => `At most ${left.toString()} of this deposit can be refunded`,
 ) {}
 
 export class DepositChargedBack extends domainError(
   'conflict',
   (amount: Money) =>
-    `For a chargeback of the deposit, ${amount.toString()} was debited: set despite_chargeback to refund it`,
+    `${amount.toString()} was debited for a chargeback of the deposit: set despite_chargeback to ` +
+    'refund the deposit anyway',
 ) {}
 
 /** Null fields do not filter. */

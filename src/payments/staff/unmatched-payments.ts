@@ -17,7 +17,7 @@ export class PaymentNotFound extends domainError('not-found', 'Payment not found
 
 export class PaymentDecided extends domainError(
   'conflict',
-  (state: PaymentState) => `The payment is ${state} already`,
+  (state: PaymentState) => `The payment is already ${state}`,
 ) {}
 
 export class PaymentOfAnother extends domainError(
@@ -32,7 +32,7 @@ export class AmountNeeded extends domainError(
 
 export class AmountKnown extends domainError(
   'conflict',
-  'The payment is in roubles: omit amount, and the paid amount is credited',
+  'The payment is in roubles: omit amount to credit the paid amount',
 ) {}
 
 export class AmountTooLarge extends domainError(

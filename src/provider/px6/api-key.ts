@@ -51,7 +51,7 @@ export class ApiKey {
       if (candidate !== this.text && this.mayTry(candidate)) {
         await this.verify(candidate, accountOf);
         this.text = candidate;
-        this.logger.log('the key at the provider was changed: PX6_API_KEY_FILE');
+        this.logger.log('now using the new provider key (PX6_API_KEY_FILE)');
         return true;
       }
       if (candidate === this.text) this.complaint = undefined;

@@ -64,7 +64,7 @@ export class EchoEndpoint {
     } else {
       this.down.add(family);
       this.logger.error(
-        `the echo endpoint ${this.url} does not respond over IPv${family}: such checks have no result`,
+        `the echo endpoint ${this.url} does not respond over IPv${family}: checks over it have no result`,
       );
     }
   }

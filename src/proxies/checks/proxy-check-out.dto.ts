@@ -32,10 +32,14 @@ export class ProxyCheckOut {
   )
   exit_address!: string | null;
 
-  @ApiNullable('integer', 'Milliseconds until the TCP connection to the proxy was open', 34)
+  @ApiNullable('integer', 'Time to open the TCP connection to the proxy, in milliseconds', 34)
   connect_ms!: number | null;
 
-  @ApiNullable('integer', 'Milliseconds from the start of the check to the first byte of the response', 182)
+  @ApiNullable(
+    'integer',
+    'Time from the start of the check to the first byte of the response, in milliseconds',
+    182,
+  )
   first_byte_ms!: number | null;
 
   @ApiMoment('When the check ended')

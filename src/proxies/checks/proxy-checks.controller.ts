@@ -30,7 +30,7 @@ export class ProxyChecksController {
         ChecksDisabled,
       ],
       409: ['The proxy cannot be checked', ProxyRefunded],
-      429: ['more than 10 checks are under way', TooManyUnderWay],
+      429: ['more than 10 checks are in progress', TooManyUnderWay],
     },
   })
   checkProxy(@CurrentUserId() userId: number, @ProxyIdParam() proxyId: string): Promise<ProxyCheckOut> {
@@ -41,7 +41,7 @@ export class ProxyChecksController {
   @Route({
     scope: 'proxies:read',
     summary: 'List the checks of a proxy',
-    description: 'The stored results of checks of a proxy, the latest first.',
+    description: "The stored results of a proxy's checks, latest first.",
     response: { description: 'A page of checks', type: ProxyChecksPage },
     errors: { 404: NO_SUCH_PROXY },
   })

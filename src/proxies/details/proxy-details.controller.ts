@@ -15,7 +15,7 @@ import { HistoryQuery, ProxyHistoryPage } from './proxy-history.dto';
 import { ProxyHistoryService } from './proxy-history.service';
 
 const MOVES_RULES: ErrorsOfStatus = [
-  'it has a daily limit, and the label or the tags decide by which rule a proxy is renewed',
+  'it has a daily limit, and the label or the tags decide which rule renews a proxy',
   LimitedTokenCannotMoveRules,
 ];
 
@@ -34,14 +34,14 @@ export class ProxyDetailsController {
     scope: 'proxies:write',
     summary: 'Label many proxies',
     description:
-      'Sets the label or the tags of up to 1,000 proxies, given by their ids or by a filter. After ' +
-      'an error nothing was changed. A retry changes nothing more.',
+      'Sets the label or the tags of up to 1,000 proxies, given by their ids or by a filter. If the ' +
+      'request fails, nothing is changed. A retry changes nothing more.',
     response: { type: LabelProxiesResponse },
     body: {
       type: LabelProxiesRequest,
       examples: {
         'Some proxies': { value: { proxy_ids: ['1'], add_tags: ['team-a'] } },
-        'All of an order': { value: { filter: { order_id: 42 }, descr: 'scrapers' } },
+        'All proxies of an order': { value: { filter: { order_id: 42 }, descr: 'scrapers' } },
       },
     },
     errors: {
@@ -78,7 +78,8 @@ export class ProxyDetailsController {
     summary: 'Label a proxy',
     description:
       'Sets your label, `descr`, and tags, which the provider never sees. Omitted fields stay as they ' +
-      'are. Lists and exports show `descr` and can be filtered by both, and renewal rules use them.',
+      'are. Lists and exports show `descr` and can be filtered by label and tag. Renewal rules can ' +
+      'use both, too.',
     response: { type: ProxyDetails },
     body: {
       type: LabelProxyRequest,
@@ -104,9 +105,9 @@ export class ProxyDetailsController {
     scope: 'proxies:read',
     summary: 'List the history of a proxy',
     description:
-      'The events of a proxy, newest first: its purchase and prolongations with their orders and prices, ' +
-      'and changes by the provider. From the time before the service recorded changes, only the events ' +
-      'of orders are known.',
+      'The events of a proxy, newest first: its purchase and prolongations with their orders and ' +
+      'prices, and changes by the provider. For the time before the service recorded changes, only ' +
+      'events of orders are known.',
     response: { type: ProxyHistoryPage },
     errors: { 404: NO_SUCH_PROXY },
   })

@@ -6,7 +6,7 @@ export class ProxyDetails extends ProxyOut {
   @ApiTexts('Your own tags, in alphabetical order', ['scraping', 'team-a'])
   tags!: readonly string[];
 
-  @ApiInteger('The purchase that delivered it', 42)
+  @ApiInteger('The purchase that delivered the proxy', 42)
   order_id!: number;
 }
 

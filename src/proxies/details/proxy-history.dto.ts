@@ -37,7 +37,7 @@ export class HistoryQuery {
 }
 
 export class ProxyEvent {
-  @ApiMoment('When it happened, or was noticed')
+  @ApiMoment('When the event happened or was noticed')
   at!: Date;
 
   @ApiChoice(
@@ -49,7 +49,7 @@ export class ProxyEvent {
   )
   event!: ProxyEventKind;
 
-  @ApiNullable('integer', 'The order that caused it', 43)
+  @ApiNullable('integer', 'The order that caused the event', 43)
   order_id!: number | null;
 
   @ApiNullable('string', 'The amount charged for this proxy, in roubles', '3.54')
@@ -57,13 +57,13 @@ export class ProxyEvent {
 
   @ApiNullable(
     'string',
-    'The value before: the end of the rental for `prolonged` or `end_changed`, `host:port` for ' +
-      '`moved`, the type. `null` without a value, or if it is no longer known',
+    'The previous value: the end of the rental for `prolonged` or `end_changed`, `host:port` for ' +
+      '`moved`, the type for `type_changed`. `null` if there is none, or if it is no longer known',
     '2026-12-01T12:00:00Z',
   )
   from!: string | null;
 
-  @ApiNullable('string', 'The value afterwards', '2026-12-31T12:00:00Z')
+  @ApiNullable('string', 'The new value', '2026-12-31T12:00:00Z')
   to!: string | null;
 }
 

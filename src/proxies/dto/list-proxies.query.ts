@@ -7,8 +7,8 @@ export const MAX_PAGE = 1000;
 export class ListProxiesQuery extends ProxyFilterQuery {
   @IntegerField({
     description:
-      'Returns a page of at most this many proxies, whose `Link` header has the next page. Without ' +
-      '`limit` and `cursor` the response has all proxies',
+      'Returns a page of at most this many proxies. Its `Link` header contains the address of the ' +
+      'next page. Without `limit` and `cursor`, the response contains all proxies',
     example: 100,
     absent: 'null',
     greaterThan: 0,
@@ -17,7 +17,9 @@ export class ListProxiesQuery extends ProxyFilterQuery {
   readonly limit!: number | null;
 
   @IdField({
-    description: 'The page after the proxy with this id: the `Link` of the previous page has it',
+    description:
+      'Returns the page after the proxy with this id. The `Link` header of each page contains the ' +
+      'next cursor',
     absent: 'null',
   })
   readonly cursor!: number | null;

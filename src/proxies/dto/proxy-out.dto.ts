@@ -25,7 +25,7 @@ export class ProxyOut {
   @ApiTitled({ type: 'string', example: 'http', description: '`http` or `socks` (SOCKS5)' })
   proxy_type!: string;
 
-  @ApiTitled({ type: 'string', example: 'ru', description: 'ISO 3166 alpha-2, in lower case' })
+  @ApiTitled({ type: 'string', example: 'ru', description: 'Country code (ISO 3166 alpha-2), in lower case' })
   country!: string;
 
   @ApiTitled({ type: 'string', example: '6', description: '`6`, `4` or `4s` (IPv4 shared)' })

@@ -21,7 +21,7 @@ export class SocksQuery {
 class ExportFilterQuery extends ProxyFilterFields {
   /** Null, like `all`, selects both types. */
   @StringField({
-    description: 'Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default',
+    description: 'Proxies of one type only: `http` or `socks` (SOCKS5). All types by default',
     pattern: `^(${PROXY_TYPES.join('|')}|all)$`,
     absent: 'null',
     describesNull: true,

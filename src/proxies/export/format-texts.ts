@@ -21,9 +21,9 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   },
   csv: {
     description:
-      'The fields of `GET /proxies`, with their names in the first line. A cell that a ' +
-      'spreadsheet would take for a formula, a password too, begins with an apostrophe: programs ' +
-      'should read `json`.',
+      'The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet ' +
+      'would take for a formula, even a password, begins with an apostrophe, so programs should read ' +
+      '`json`.',
     example:
       'id,host,port,login,password,proxy_type,country,version,date_start,date_end,active,descr\r\n' +
       '17,185.22.134.250,7330,5svBNZ,iagn2d,http,ru,6,2026-11-01T12:00:00Z,2026-12-01T12:00:00Z,true,\r\n',
@@ -51,8 +51,8 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   },
   playwright: {
     description:
-      "An array of objects for Playwright's option `proxy`. Chromium cannot log in to a SOCKS5 " +
-      'proxy: use HTTP proxies there. An empty list names a proxy that cannot be connected to.',
+      "An array of objects for Playwright's option `proxy`. Chromium cannot log in to a SOCKS5 proxy: " +
+      'use HTTP proxies there. Without proxies, the array names one that cannot be connected to.',
     schema: {
       type: 'array',
       items: {

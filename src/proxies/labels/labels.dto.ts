@@ -61,7 +61,7 @@ export class LabelProxiesRequest extends BulkTargetRequest {
   readonly add_tags!: readonly string[] | undefined;
 
   @TagsField({
-    description: 'Tags to remove from each proxy, added ones included',
+    description: 'Tags to remove from each proxy, even if they are in `add_tags`',
     example: ['old'],
     absent: 'omitted',
   })
@@ -72,7 +72,7 @@ export class LabelProxiesResponse {
   @ApiTexts('The proxies whose label or tags were changed', ['17', '18'])
   changed!: string[];
 
-  @ApiTexts('The proxies that had this label and these tags already', [])
+  @ApiTexts('The proxies that already had this label and these tags', [])
   unchanged!: string[];
 
   @ApiTexts('Ids in `proxy_ids` that belong to no proxy of the user', [])

@@ -4,7 +4,7 @@ import { MAX_TAGS } from '../filter/labels';
 /** Refuses the whole request. */
 export class TooManyTags extends domainError(
   'bad-request',
-  `A proxy has at most ${MAX_TAGS} tags; nothing was changed`,
+  `A proxy can have at most ${MAX_TAGS} tags; nothing was changed`,
 ) {}
 
 /**

@@ -18,7 +18,7 @@ export class LinkOut {
 
   @ApiProperty({
     allOf: [{ $ref: getSchemaPath(ProxyFilterBody) }],
-    description: 'The filter of the request. An empty one matches all proxies',
+    description: 'The filter that selects the proxies. An empty filter matches all proxies',
     example: { country: 'ru', active: true },
   })
   filter!: object;
@@ -42,10 +42,10 @@ export class LinkOut {
   @ApiNullableMoment('When the link expires. `null` for never', '2027-01-01T00:00:00.000Z')
   expires_at!: Date | null;
 
-  @ApiNullableMoment('The time of the last fetch, known with a delay of some seconds', null)
+  @ApiNullableMoment('The time of the last fetch, shown with a delay of a few seconds', null)
   last_used_at!: Date | null;
 
-  @ApiInteger('The number of fetches, 304 responses included, known with a delay of some seconds', 0)
+  @ApiInteger('The number of fetches, including 304 responses, shown with a delay of a few seconds', 0)
   uses!: number;
 }
 
@@ -53,7 +53,7 @@ export class CreatedLink extends LinkOut {
   @ApiProperty({
     type: 'string',
     format: 'uri-reference',
-    description: 'The URL for the tool. It contains the secret of the link and is shown once',
+    description: "The URL for the tool. It contains the link's secret and is shown only once",
     example: '/l/prl_...',
   })
   url!: string;

@@ -45,7 +45,7 @@ export class LinksController {
             name: 'Clash on the laptop',
           },
         },
-        'A list of one tag, for one network': {
+        'A list of proxies with one tag, for one network': {
           value: { template: '{host}:{port}', filter: { tag: 'team-a' }, networks: ['203.0.113.0/24'] },
         },
       },
@@ -53,7 +53,7 @@ export class LinksController {
     errors: {
       400: ['`expires_at` has passed', LinkExpiryInPast],
       403: [
-        'the link would be wider than the token, or the operator has disabled links',
+        'the link would allow more than the token does, or the operator has disabled links',
         new LinkWiderThanToken(['expires_at', 'networks']),
         LinksDisabled,
       ],

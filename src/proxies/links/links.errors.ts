@@ -15,7 +15,7 @@ export class LinksDisabled extends domainError('forbidden', 'Links are disabled'
 
 export class TooManyLinks extends domainError(
   'conflict',
-  (most: number) => `There are ${most} links already: delete some first`,
+  (most: number) => `The user already has ${most} links: delete some first`,
 ) {}
 
 /** Refuses a template together with a format other than the default. */
@@ -28,7 +28,7 @@ export class FormatBesideTemplate extends RequestInvalid {
   }
 }
 
-export class LinkExpiryInPast extends domainError('bad-request', 'expires_at must lie in the future') {}
+export class LinkExpiryInPast extends domainError('bad-request', 'expires_at must be in the future') {}
 
 /** Refuses a link that would allow more than the token that creates it. */
 export class LinkWiderThanToken extends domainError(

@@ -17,21 +17,23 @@ export class NewLinkRequest {
   template!: string | null;
 
   @ObjectField(ProxyFilterBody, {
-    description: 'The proxies of each fetch, as they are then. All by default',
+    description: 'The proxies that each fetch returns, in their state at that moment. All by default',
     absent: 'null',
   })
   filter!: ProxyFilterBody | null;
 
   @DateTimeField({
-    description: 'When the link expires: in the future, and not after its token, whose expiry is the default',
+    description:
+      'When the link expires. It must be in the future, and not after the expiry of the token, which is ' +
+      'the default',
     absent: 'null',
   })
   expires_at!: Date | null;
 
   @NetworksField({
     description:
-      'The networks from which the link works, in CIDR notation: within those of the token, which ' +
-      'are the default',
+      'The networks from which the link works, in CIDR notation. They must lie within the networks of ' +
+      'the token, which are the default',
     example: ['203.0.113.0/24'],
   })
   networks!: readonly string[] | null;

@@ -30,8 +30,8 @@ export class SecretLinksController {
   @Route({
     summary: 'Fetch a secret link',
     description:
-      'Returns the export of a link. It requires the secret only: a token and other queries are ignored. ' +
-      'An unknown or expired secret returns 404, without the reason. No log contains the secret.',
+      'Returns the export of a link. Only the secret is required: a token and other queries are ' +
+      'ignored. An unknown or expired secret returns 404 without a reason. No log contains the secret.',
     // The path does not show the format, so the description cannot state the media type.
     response: fileResponse({ '*/*': { schema: {} } }),
     errors: {
@@ -40,7 +40,8 @@ export class SecretLinksController {
         SecretLinkNotFound,
       ],
       429: [
-        'The link was fetched too often in this minute, or the address requested too many unknown links',
+        'The link was fetched too often within this minute, or the address requested too many unknown ' +
+          'links',
         new TooManyRequests(17, {}),
       ],
       503: ['The service cannot reach its database', ServiceUnavailable],
@@ -49,7 +50,7 @@ export class SecretLinksController {
   })
   @ApiParam({
     name: 'secret',
-    description: 'As in the `url` of the new link',
+    description: 'The secret in the `url` of the new link',
     schema: { type: 'string', example: 'prl_...' },
   })
   @Conditional()

@@ -11,8 +11,8 @@ export class PingedProxy {
 
   @ApiNullable(
     'integer',
-    'Milliseconds until the TCP connection was open; `null` if it could not be opened, or was not ' +
-      'tried: `detail` has the reason',
+    'Time to open the TCP connection, in milliseconds. `null` if it could not be opened, or was not ' +
+      'tried: `detail` contains the reason',
     12,
   )
   latency_ms!: number | null;
@@ -30,7 +30,7 @@ export class PingedProxy {
 export class PingProxiesResponse {
   @ApiProperty({
     type: [PingedProxy],
-    description: 'In the order of `proxy_ids`, or in that of ids for a filter',
+    description: 'In the order of `proxy_ids`; for a filter, in the order of ids',
   })
   proxies!: readonly PingedProxy[];
 }

@@ -19,16 +19,16 @@ export class ProxyPingsController {
     summary: 'Ping many proxies',
     description:
       'Executes `GET /proxies/{proxy_id}/ping` for up to 1000 proxies. It responds within 10 seconds ' +
-      'with the results until then, and stops when the caller disconnects. It counts as one request.',
+      'with the results so far, and stops if the caller disconnects. It counts as one request.',
     response: PingProxiesResponse,
     body: {
       type: PingProxiesRequest,
       examples: {
-        filter: { summary: 'All that work now', value: { filter: { active: true } } },
+        filter: { summary: 'All active proxies', value: { filter: { active: true } } },
         ids: { summary: 'Two proxies', value: { proxy_ids: ['1', '2'] } },
       },
     },
-    errors: { 400: ['The filter matches too many', new TooManyTargets(1234)] },
+    errors: { 400: ['The filter matches too many proxies', new TooManyTargets(1234)] },
   })
   async pingProxies(
     @CurrentUserId() userId: number,

@@ -33,7 +33,8 @@ export const LONGEST_WAIT_SECONDS = 30;
 @StrictRequest()
 export class ProxyRefundQuery {
   @IntegerField({
-    description: 'Seconds to wait while the refund is `checking`. The response comes as soon as it is not',
+    description:
+      'Seconds to wait while the refund is `checking`. The response is sent as soon as it no longer is',
     example: 30,
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,
@@ -45,9 +46,9 @@ export class ProxyRefundQuery {
 export class ProxyRefundOut {
   @ApiChoice(
     ['none', ...PROXY_REFUND_STATES],
-    '`none`: not requested; `code` is then the missing condition, if one is. `checking`: the service ' +
-      'checks the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. `refused`: see ' +
-      '`code`. `staff`: the shop decides',
+    '`none`: not requested; `code` then names the condition that is not met, if any. `checking`: the ' +
+      'service checks the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. ' +
+      '`refused`: see `code`. `staff`: the shop decides',
     'checking',
   )
   state!: 'none' | ProxyRefundState;
@@ -61,22 +62,29 @@ export class ProxyRefundOut {
   )
   code!: ProxyRefundRefusal | null;
 
-  @ApiNullable('string', 'How the condition is fulfilled. `null` without a `code`', null)
+  @ApiNullable('string', 'How to meet the condition that `code` names. `null` without a `code`', null)
   detail!: string | null;
 
   @ApiRoubles(
-    'Roubles refunded, or that would be refunded. A prolongation after the request is omitted',
+    'Amount that was or would be refunded, in roubles. A prolongation after the request does not count',
     '12.54',
   )
   amount!: string;
 
-  @ApiInteger('How many checks in a row have failed. `0` while `checking`: their moments are not shown', 0)
+  @ApiInteger(
+    'How many checks in a row have failed. `0` while `checking`, so that the times of the checks stay ' +
+      'secret',
+    0,
+  )
   failed_checks!: number;
 
-  @ApiNullableMoment('When it was requested: the days are counted from then. `null` if it was not')
+  @ApiNullableMoment(
+    'When the refund was requested: the remaining days are counted from then. `null` if it was not ' +
+      'requested',
+  )
   requested_at!: Date | null;
 
-  @ApiNullableMoment('When it was refunded or refused', null)
+  @ApiNullableMoment('When the refund was made or refused', null)
   closed_at!: Date | null;
 }
 
@@ -128,12 +136,16 @@ export class StaffRefundOut {
   @ApiNullableMoment('When the next check is due. `null` unless it is `checking`', null)
   next_check_at!: Date | null;
 
-  @ApiRoubles('Roubles refunded, or that staff would refund: every order of the proxy counts', '12.54')
+  @ApiRoubles(
+    'Amount that was refunded or that staff would refund, in roubles: every order of the proxy counts',
+    '12.54',
+  )
   amount!: string;
 
   @ApiNullable(
     'string',
-    'Roubles that the rule would refund: orders up to the request count. `null` if it was refunded',
+    'Amount that the rule would refund, in roubles: orders up to the request count. `null` if the ' +
+      'proxy was refunded',
     '12.54',
   )
   amount_at_request!: string | null;
@@ -144,7 +156,7 @@ export class StaffRefundOut {
   @ApiNullableMoment()
   requested_at!: Date;
 
-  @ApiNullableMoment('When it was refunded or refused', null)
+  @ApiNullableMoment('When the refund was made or refused', null)
   closed_at!: Date | null;
 
   @ApiNullableMoment('When the provider no longer had the proxy. `null` before', null)
@@ -153,10 +165,10 @@ export class StaffRefundOut {
 
 /** Share of the last 30 days' payments (UTC, including today) that the rule refunded. */
 export class RefundShareOut {
-  @ApiRoubles('Roubles paid for orders', '8527.20')
+  @ApiRoubles('Amount paid for orders, in roubles', '8527.20')
   paid!: string;
 
-  @ApiRoubles('Roubles refunded by the rule, without decisions of staff', '12.54')
+  @ApiRoubles('Amount refunded by the rule without a decision by staff, in roubles', '12.54')
   refunded!: string;
 
   @ApiNullable(
@@ -175,7 +187,7 @@ export class CustomerRefundShareOut extends RefundShareOut {
 export class RefundSharesOut extends RefundShareOut {
   @ApiListOf(
     () => CustomerRefundShareOut,
-    'Up to 100 customers to whom the rule refunded something, those with most first',
+    'Up to 100 customers to whom the rule refunded something, the largest amounts first',
   )
   customers!: CustomerRefundShareOut[];
 }

@@ -144,7 +144,7 @@ export class StaffBalancesController {
       'For accounting, and for customers on request: a file of every change of a balance in a period, ' +
       'in the order of `seq`, so that each line follows from the previous one.',
     response: {
-      description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
+      description: 'A CSV file (RFC 4180). Its first line contains the column names',
       content: {
         'text/csv': {
           schema: { type: 'string' },

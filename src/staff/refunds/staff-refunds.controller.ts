@@ -136,7 +136,7 @@ export class StaffRefundsController {
       'For a complaint to the provider: the refunds that were requested in a period, newest first, with ' +
       'subnets, countries, failures and sums.',
     response: {
-      description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
+      description: 'A CSV file (RFC 4180). Its first line contains the column names',
       content: {
         'text/csv': {
           schema: { type: 'string' },

@@ -5,7 +5,7 @@ export class ScopeOut {
   @ApiProperty({ type: 'string', example: 'profile:read' })
   scope!: string;
 
-  @ApiProperty({ type: 'string', example: 'Profile, balance, ledger, usage and the forecast of renewals' })
+  @ApiProperty({ type: 'string', example: 'Profile, balance, ledger, usage and the renewal forecast' })
   grants!: string;
 
   @ApiProperty({ type: 'string', enum: ['customers', 'staff'], example: 'customers' })

@@ -15,37 +15,40 @@ export class DryRunResponse {
 
   @ApiNullable(
     'integer',
-    'The earlier order that has the Idempotency-Key: nothing would be placed, and the response ' +
-      "would be that order's. `null` if the key is free, or absent",
+    'The earlier order with the Idempotency-Key. If there is one, no order would be placed, and the ' +
+      'response would be that of the earlier order. `null` if the key is free or absent',
     null,
   )
   order_id!: number | null;
 
   @ApiNullable(
     'string',
-    'Roubles for one proxy; multiplied by `count` it is exactly `price_final`. `null` if there ' +
-      'is no order that could have a price',
+    'Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`. `null` if ' +
+      'there is no order that could have a price',
     '25.08',
   )
   price_single!: string | null;
 
-  @ApiNullable('string', 'Roubles for the whole order', '250.80')
+  @ApiNullable('string', 'Price of the whole order, in roubles', '250.80')
   price_final!: string | null;
 
   @ApiProperty({ type: 'string', example: 'RUB' })
   currency!: string;
 
-  @ApiRoubles('Roubles that can be spent now', '1000.00')
+  @ApiRoubles('Available balance now, in roubles', '1000.00')
   balance_available!: string;
 
-  @ApiRoubles('Roubles that could be spent after the order: as before, if it would be refused', '749.20')
+  @ApiRoubles(
+    'Available balance after the order, in roubles. Unchanged if the order would be refused',
+    '749.20',
+  )
   balance_after!: string;
 
   @ApiProperty({
     type: [DryRunRefusal],
     description:
       'The refusals in the order of the checks: the request would return the first. Empty if the ' +
-      'order would be placed, or its stored response returned',
+      'order would be placed, or if its stored response would be returned',
     example: [],
   })
   refusals!: readonly DryRunRefusal[];

@@ -42,8 +42,9 @@ export class PurchaseRequest {
 
   @StringField({
     description:
-      `${IP_VERSIONS_TEXT}. A purchase also takes \`3\`, the provider's own number of \`4s\`, because ` +
-      'clients that were written for the provider send it; responses and all other routes have `4s`',
+      `${IP_VERSIONS_TEXT}. A purchase also accepts \`3\`, the provider's own number for \`4s\`, ` +
+      'because clients that were written for the provider send it; responses and all other routes use ' +
+      '`4s`',
     example: '6',
     pattern: `^(${IP_VERSIONS.join('|')}|3)$`,
     default: '6',

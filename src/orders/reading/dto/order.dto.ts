@@ -47,28 +47,28 @@ export class OrderSummary {
   @ApiNullable('string', 'The `id` of the proxy that a prolongation prolongs', null)
   proxy_id!: string | null;
 
-  @ApiInteger('The number of proxies that were delivered, or prolonged', 2)
+  @ApiInteger('The number of proxies delivered or prolonged', 2)
   delivered!: number;
 
-  @ApiRoubles('Roubles for one proxy', '25.08')
+  @ApiRoubles('Price of one proxy, in roubles', '25.08')
   unit_price!: string;
 
-  @ApiRoubles('Roubles for the whole order: the sum of `held`, `charged` and `released`', '50.16')
+  @ApiRoubles('Price of the whole order, in roubles: the sum of `held`, `charged` and `released`', '50.16')
   price!: string;
 
   @ApiNullable('string', 'The `max_price` of the request', null)
   max_price!: string | null;
 
-  @ApiRoubles('Roubles that are held until the order is closed', '0.00')
+  @ApiRoubles('Amount held until the order is closed, in roubles', '0.00')
   held!: string;
 
-  @ApiRoubles('Roubles that were charged for what was delivered', '50.16')
+  @ApiRoubles('Amount charged for what was delivered, in roubles', '50.16')
   charged!: string;
 
-  @ApiRoubles('Roubles that were released for what was not delivered', '0.00')
+  @ApiRoubles('Amount released for what was not delivered, in roubles', '0.00')
   released!: string;
 
-  @ApiRoubles('Roubles that were charged and later refunded', '0.00')
+  @ApiRoubles('Amount charged and later refunded, in roubles', '0.00')
   refunded!: string;
 
   @ApiProperty({ type: 'string', example: 'RUB' })
@@ -76,7 +76,7 @@ export class OrderSummary {
 
   @ApiNullable(
     'string',
-    'Why the order was canceled, as in the response to its request. `null` if it was not',
+    'Why the order was canceled, as in the response to its request. `null` if it was not canceled',
     null,
   )
   reason!: string | null;
@@ -97,6 +97,6 @@ export class OrderSummary {
 export class OrderSummaryPage extends PageOf(OrderSummary) {}
 
 export class OrderDetails extends OrderSummary {
-  @ApiTexts('The `id`s of the delivered proxies, or the `id` of the prolonged one', ['1001', '1002'])
+  @ApiTexts('The `id`s of the delivered proxies, or the `id` of the prolonged proxy', ['1001', '1002'])
   proxies!: readonly string[];
 }

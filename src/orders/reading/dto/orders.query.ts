@@ -38,8 +38,8 @@ export class OrdersQuery extends PageQuery {
 
   @ChoiceField(ORDER_SORTS, {
     description:
-      '`oldest` also follows new orders: send the highest `id` that you know as `cursor` to get the ' +
-      'orders placed after it',
+      'With `oldest`, you can follow new orders: send the highest `id` that you know as `cursor` to ' +
+      'get the orders placed after it',
     default: 'newest',
   })
   sort!: (typeof ORDER_SORTS)[number];
@@ -49,8 +49,8 @@ export class OrdersQuery extends PageQuery {
 export class OrderQuery {
   @IntegerField({
     description:
-      'Seconds to wait while the order is `open` or `being_confirmed`. The response comes as soon as ' +
-      'the order is closed, or after that time, with its current state',
+      'Seconds to wait while the order is `open` or `being_confirmed`. The response is sent as soon ' +
+      'as the order is closed, or after that time, with the current state',
     example: 30,
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,
