@@ -62,6 +62,8 @@ const withMigrations = (...further: (new () => MigrationInterface)[]): Release =
 beforeAll(() => void jest.spyOn(AbstractLogger.prototype, 'logMigration').mockImplementation());
 afterAll(() => jest.restoreAllMocks());
 
+const never = new AbortController().signal;
+
 describe('Migrating', () => {
   const withIndex = withMigrations(IndexOfCountries9000000000000);
 
@@ -190,6 +192,19 @@ describe('Migrating', () => {
     expect(await findInstalled(...names)).toEqual(before);
   });
 
+  it.each([
+    ['of an earlier release', 'release = 0'],
+    ['of another text', `checksums = checksums || '{"iso_text": ""}'`],
+  ])('ends the wait of a start that does not migrate for functions %s', async (_, change) => {
+    await owner.query(`UPDATE installed_functions SET ${change}`);
+    const notes: string[] = [];
+    const waiting = untilMigrated(database, (line) => notes.push(line), never);
+    await eventually(() => notes.length > 0);
+    await migrate(database);
+    expect(await waiting).toBe(true);
+    expect(notes).toEqual([expect.stringMatching(/for functions of 1\./)]);
+  });
+
   it('names the role that has to migrate', async () => {
     const migrating = migrate({ url: database.url }, withIndex);
     await expect(migrating).rejects.toThrow('DATABASE_OWNER_URL');
@@ -198,8 +213,6 @@ describe('Migrating', () => {
 });
 
 describe('A start that does not migrate', () => {
-  const never = new AbortController().signal;
-
   const database = forEachTest(() => createTestDatabase({ migrated: false }));
   afterEach(() => database.drop());
 
@@ -213,22 +226,6 @@ describe('A start that does not migrate', () => {
     const service = await connectTo(database.url);
     expect(await service.query('SELECT FROM accounts')).toEqual([]);
     await service.destroy();
-  });
-
-  it.each([
-    ['of an earlier release', 'release = 0'],
-    ['of another text', `checksums = checksums || '{"iso_text": ""}'`],
-  ])('waits until another process has replaced functions %s', async (_, change) => {
-    await migrate(database);
-    const owner = await connectAsOwner(database);
-    await owner.query(`UPDATE installed_functions SET ${change}`);
-    await owner.destroy();
-    const notes: string[] = [];
-    const waiting = untilMigrated(database, (line) => notes.push(line), never);
-    await eventually(() => notes.length > 0);
-    await migrate(database);
-    expect(await waiting).toBe(true);
-    expect(notes).toEqual([expect.stringMatching(/for functions of 1\./)]);
   });
 
   it('is refused, and so is migrating, by a database of a version before 1.0.0', async () => {

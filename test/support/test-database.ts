@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { createRoleStatement, dataSourceOptions, migrate, migrations } from '../../src/database';
+import { shared } from '../jest/shared';
 
 /** The advisory lock under which one test file makes the template while the others wait. */
 const TEMPLATE_LOCK = 41;
@@ -42,14 +43,7 @@ export async function connectClient(url: string): Promise<Client> {
   return client;
 }
 
-async function asAdmin<Result>(work: (admin: Client) => Promise<Result>): Promise<Result> {
-  const admin = await connectClient(serverUrl());
-  try {
-    return await work(admin);
-  } finally {
-    await admin.end();
-  }
-}
+const connectAdmin = (): Promise<Client> => (shared.admin ??= connectClient(serverUrl()));
 
 /** Depends on the migrations and the rights, so that a server that outlives a run serves no old schema. */
 function templateName(): string {
@@ -62,14 +56,16 @@ function templateName(): string {
   return `template_${hash.digest('hex').slice(0, 12)}`;
 }
 
-async function ensureTemplate(admin: Client, name: string): Promise<void> {
+async function ensureTemplate(admin: Client): Promise<string> {
+  const name = templateName();
   await admin.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK]);
   try {
     const { rowCount } = await admin.query('SELECT FROM pg_database WHERE datname = $1', [name]);
-    if (rowCount) return;
+    if (rowCount) return name;
     await admin.query(`CREATE DATABASE ${name}_raw`);
     await migrate(addressOf(`${name}_raw`));
     await admin.query(`ALTER DATABASE ${name}_raw RENAME TO ${name}`);
+    return name;
   } finally {
     await admin.query('SELECT pg_advisory_unlock($1)', [TEMPLATE_LOCK]);
   }
@@ -80,36 +76,35 @@ export const connectTo = (url: string, poolSize = 2): Promise<DataSource> =>
 
 export const connectAsOwner = ({ ownerUrl }: DatabaseUrls): Promise<DataSource> => connectTo(ownerUrl);
 
-const dropDatabase = (name: string): Promise<void> =>
-  asAdmin(async (admin) => void (await admin.query(`DROP DATABASE ${name} WITH (FORCE)`)));
+async function dropDatabase(name: string): Promise<void> {
+  const admin = await connectAdmin();
+  await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+}
 
 /** Copies a database that is in use as it is now: its sessions end, and none begins until it is copied. */
 export async function copyTestDatabase({ url }: Pick<DatabaseUrls, 'url'>): Promise<TestDatabase> {
   const source = new URL(url).pathname.slice(1);
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await asAdmin(async (admin) => {
-    await admin.query(`ALTER DATABASE ${source} ALLOW_CONNECTIONS false`);
-    await admin.query('SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1', [
-      source,
-    ]);
-    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${source} STRATEGY FILE_COPY`);
-    await admin.query(`ALTER DATABASE ${source} ALLOW_CONNECTIONS true`);
-    await admin.query(`REVOKE TEMPORARY ON DATABASE ${name} FROM PUBLIC`);
-  });
+  const admin = await connectAdmin();
+  await admin.query(`ALTER DATABASE ${source} ALLOW_CONNECTIONS false`);
+  await admin.query('SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1', [
+    source,
+  ]);
+  await admin.query(`CREATE DATABASE ${name} TEMPLATE ${source} STRATEGY FILE_COPY`);
+  await admin.query(`ALTER DATABASE ${source} ALLOW_CONNECTIONS true`);
+  await admin.query(`REVOKE TEMPORARY ON DATABASE ${name} FROM PUBLIC`);
   return { ...addressOf(name), drop: () => dropDatabase(name) };
 }
 
 /** Creates a database with the schema of all migrations, or an empty one. */
 export async function createTestDatabase({ migrated = true } = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await asAdmin(async (admin) => {
-    await admin.query(createRoleStatement(addressOf(name).url));
-    const template = templateName();
-    if (migrated) await ensureTemplate(admin, template);
-    // A copy of files takes half as long as one through the write-ahead log, which is the default.
-    await admin.query(`CREATE DATABASE ${name} ${migrated ? `TEMPLATE ${template} STRATEGY FILE_COPY` : ''}`);
-    // A copy does not have the rights on the database itself.
-    await admin.query(`REVOKE TEMPORARY ON DATABASE ${name} FROM PUBLIC`);
-  });
+  const admin = await connectAdmin();
+  await admin.query(createRoleStatement(addressOf(name).url));
+  const template = migrated && (await (shared.template ??= ensureTemplate(admin)));
+  // A copy of files takes half as long as one through the write-ahead log, which is the default.
+  await admin.query(`CREATE DATABASE ${name} ${template ? `TEMPLATE ${template} STRATEGY FILE_COPY` : ''}`);
+  // A copy does not have the rights on the database itself.
+  await admin.query(`REVOKE TEMPORARY ON DATABASE ${name} FROM PUBLIC`);
   return { ...addressOf(name), drop: () => dropDatabase(name) };
 }
