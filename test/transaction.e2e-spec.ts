@@ -68,8 +68,36 @@ describe('A transaction', () => {
       throw failure;
     });
     await expect(attempt).rejects.toBe(failure);
-    expect(await session()).not.toBe(pid);
+    expect(await session()).toBe(pid);
     expect(await count('lost')).toBe(0);
+  });
+
+  it('keeps nothing that the work sends after its failure', async () => {
+    const rollback = relay.catchNext({ statement: 'ROLLBACK\0', moment: 'before', action: 'hold' });
+    let late: Promise<unknown> = Promise.resolve();
+    const attempt = inTransaction(dataSource, async (manager) => {
+      late = rollback.reached.then(() => add(manager, 'late'));
+      throw new Error('no');
+    });
+    await rollback.reached;
+    await expect(late).rejects.toThrow('released');
+    rollback.letGo();
+    await expect(attempt).rejects.toThrow('no');
+    expect(await count('late')).toBe(0);
+  });
+
+  it('closes its connection when the work fails while a statement is executed', async () => {
+    const pid = await session();
+    const attempt = inTransaction(dataSource, async (manager) => {
+      manager
+        .query('SELECT pg_sleep(0.2)')
+        .then(() => add(manager, 'sent'))
+        .catch(() => undefined);
+      throw new Error('no');
+    });
+    await expect(attempt).rejects.toThrow('no');
+    expect(await session()).not.toBe(pid);
+    expect(await count('sent')).toBe(0);
   });
 
   it('rejects when the work swallowed an error, so that COMMIT returned ROLLBACK', async () => {
