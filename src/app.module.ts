@@ -64,7 +64,7 @@ export class AppModule implements OnModuleDestroy {
         ProviderModule,
         IntegrityModule,
         StatusModule,
-        // The router tries routes in the order of their modules, so the most requested ones come first.
+        // The router tries routes in module order, so the modules with the most requests come first.
         HealthModule,
         AgentsModule.with(config),
         StaffModule,

@@ -93,14 +93,14 @@ const STAFF: ApiInterface = {
   modules: [StaffModule],
 };
 
-/** Adds deposits to the customer API, for a service that accepts payments. */
+/** Adds deposits to the customer API. Used if the service accepts payments. */
 const withDeposits = (api: ApiInterface): ApiInterface => ({
   ...api,
   tags: { ...api.tags, Deposits: 'Paying in' },
   modules: [...api.modules, PaymentsModule],
 });
 
-/** Creates the application, configured but not yet listening. Tests also run it. */
+/** Creates the application, configured but not yet listening. */
 export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
   const adapter = new HttpAdapter(longestOrderMs(config));
   const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config, clock), adapter, {

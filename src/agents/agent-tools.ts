@@ -32,7 +32,7 @@ export class AgentTools {
   }
 
   list({ scopes }: Pick<Caller, 'scopes'>): ListedTool[] {
-    // Describes the tools at the first request, so that the startup does not wait for it.
+    // Describes the tools on the first request, so as not to delay startup.
     this.listed ??= describe(this.tools);
     return this.listed.filter((_, n) => scopes.includes(this.tools[n]?.scope ?? ''));
   }
@@ -116,7 +116,7 @@ function schemaOf(
 ): { type: 'object' } {
   const found = new Map<string, object>();
   const add = (one: string): void => {
-    // Drops titles, which repeat names, and `example`, unknown to JSON Schema: agents pay for each word.
+    // Drops titles, which repeat names, and `example`, which JSON Schema lacks: agents pay for every word.
     const text = JSON.stringify(schemas[one], (key, value: unknown) =>
       (key === 'title' && typeof value === 'string') || key === 'example' ? undefined : change(value),
     );

@@ -37,7 +37,7 @@ const INVALID_REQUEST = -32_600;
 const INVALID_PARAMS = -32_602;
 
 const STREAM = 'text/event-stream';
-/** Maximum length of an error text from the MCP library, which may quote the request. */
+/** Maximum length of an error message from the MCP library, which may quote the request. */
 const MOST_ERROR_LENGTH = 1000;
 
 /** Empty results for unsupported list methods. Some clients would report an error as a broken server. */
@@ -57,7 +57,7 @@ interface Served {
   hasRun: boolean;
 }
 
-/** Serves the Model Context Protocol without sessions, so that any replica can serve a request. */
+/** Serves the Model Context Protocol without sessions, so that any replica can serve any request. */
 @Controller('mcp')
 @UseFilters(WrongTokenFilter)
 export class McpController {
@@ -139,7 +139,7 @@ export class McpController {
     if (!isAllowed) throw new OriginNotAllowed();
   }
 
-  /** Imports the MCP library at the first request: it takes 250 ms, and commands never need it. */
+  /** Imports the MCP library on the first request: importing takes 250 ms, and commands never need it. */
   private async createHandler(): Promise<McpHttpHandler> {
     const { createMcpHandler, ProtocolError, Server } = await import('@modelcontextprotocol/server');
     const createServer = ({ authInfo }: McpRequestContext): Server => {
@@ -167,7 +167,7 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
     typeof value === 'string' && name !== 'authorization' ? [[name, value] as [string, string]] : [],
   );
   const request = new Request('http://localhost/mcp', { method: 'POST', headers: texts, signal });
-  // The library rejects clients that do not accept both types, although it always sends just one message.
+  // The library rejects clients that do not accept both types, even though it always sends a single message.
   request.headers.set('accept', `application/json, ${STREAM}`);
   // `initialize` negotiates the version in its body. The header would exclude clients of later revisions.
   if (method === 'initialize') request.headers.delete('mcp-protocol-version');

@@ -23,8 +23,8 @@ export function serveNoOAuth(app: NestExpressApplication): void {
 }
 
 /**
- * Adds a description and the OAuth parameters to the challenge, which the fixed contract of the other routes
- * does not allow.
+ * Adds a description and the OAuth parameters to the challenge. On other routes, the fixed contract does not
+ * allow them.
  */
 @Catch(NotAuthenticated, InvalidToken)
 export class WrongTokenFilter implements ExceptionFilter<DomainError> {

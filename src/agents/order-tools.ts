@@ -27,7 +27,7 @@ const PLACE =
   'Show the user the price and wait for a yes. Then call place_order with order_ref. If its response ' +
   'is lost, call it again with the same order_ref.';
 const EXECUTED = 'Nothing: the order has been executed.';
-/** Shows an agent where to find proxies missing from a long result. Without them, it might buy again. */
+/** Shows an agent where to find the proxies that a long result omits. Otherwise, it might buy them again. */
 const executedAtLength = (orderId: number): string =>
   `${EXECUTED} If you do not see its proxies, call list_proxies with order_id ${orderId}, or ` +
   `export_proxies with order_id ${orderId} and reveal: true for their passwords.`;
@@ -35,7 +35,7 @@ const REFUSED = 'Tell the user which proxies were not prolonged, and why.';
 const UNFINISHED =
   'Some prolongations are being_confirmed or unavailable: call place_order again with the same order_ref.';
 
-/** Tools for buying in two steps: an order is placed once, and costs no more than the user agreed to. */
+/** Tools for buying in two steps, so that an order is placed only once and at most at the agreed price. */
 @Injectable()
 export class OrderTools {
   readonly tools: readonly Tool[] = [

@@ -3,18 +3,18 @@ import { z } from 'zod';
 import { type DomainError, IP_VERSIONS, jsonOrUndefined } from '../common';
 import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './agents.errors';
 
-/** Time for which a prepared order can be placed, in seconds. */
+/** How long a prepared order can be placed, in seconds. */
 const VALID_SECONDS = 900;
-/** Minimum time in seconds, on any replica, for placing an order whose call came before the expiry. */
+/** Minimum time that a call before the expiry has for placing the order, on any replica, in seconds. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
 
-/** Content of an order reference. The names are short, because agents copy the reference as text. */
+/** Content of an order reference. The names are short, because agents copy the reference. */
 const PREPARED = z.strictObject({
   /** Expiry of the reference, in seconds since 1970. */
   u: COUNT,
-  /** Random text: two preparations of the same order must yield two orders. */
+  /** Random string: two preparations of the same order must yield two orders. */
   n: z.string(),
   /** Price in roubles, which becomes the `max_price` of the order. */
   m: z.string().regex(/^\d+\.\d\d$/),
@@ -56,12 +56,12 @@ export function writeReference(
 }
 
 /**
- * Reads an order reference, ignoring characters that copying added. Expired, damaged and foreign references
- * yield a refusal instead of throwing it, because their order may exist. The keys include the hash of the
- * text as given, which earlier versions used as the idempotency key.
+ * Reads an order reference, ignoring characters that copying added. For expired, damaged and foreign
+ * references, returns a refusal instead of throwing it, because their order may exist. The keys include the
+ * hash of the reference as given, which earlier versions used as the idempotency key.
  *
  * @param longestOrderSeconds the maximum time that a request may wait for its order
- * @returns the order, and the keys to try one after the other; only the canonical spelling places an order
+ * @returns the order, and the keys to try, in this order; only the canonical spelling places an order
  * @throws PreparationUnknown if the reference contains no order
  */
 export function readReference(
@@ -99,6 +99,6 @@ function refusalOf(left: number, longestOrderSeconds: number): DomainError | nul
   return placingLeft > 0 ? new PreparationExpiring(placingLeft) : new PreparationExpired();
 }
 
-/** Returns the HMAC of a text, truncated to 128 bits: short to copy, and still secure. */
+/** Returns a string's HMAC, truncated to 128 bits: short enough to copy, and still secure. */
 const macOf = (text: string, tokenHash: string): Buffer =>
   createHmac('sha256', Buffer.from(tokenHash, 'hex')).update(text).digest().subarray(0, 16);

@@ -24,7 +24,7 @@ export interface Tool<Input extends object = object> {
   readonly scope: CustomerScope;
   readonly input: Type<Input>;
   readonly output: Type<object>;
-  /** Kind of change; omitted if the tool changes nothing. `final`: spends the balance or ends a rental. */
+  /** Kind of change; omitted if the tool changes nothing. `final`: it spends the balance or ends a rental. */
   readonly effect?: 'adds' | 'final';
   /** Arguments of an example call in the tool's description. */
   readonly example: object;

@@ -41,7 +41,7 @@ export interface RequestWait {
   readonly hungUp: AbortSignal;
 }
 
-/** Checks the token again before a long-delayed response, in case the token was revoked meanwhile. */
+/** Checks the token again before a long-delayed response, in case it has been revoked in the meantime. */
 @Injectable()
 export class AccessRecheck {
   constructor(private readonly tokens: TokensService) {}
@@ -54,7 +54,7 @@ export class AccessRecheck {
   }
 
   /**
-   * Finds the caller by a token's text, which may come from a form.
+   * Finds the caller by a token, which may come from a form.
    *
    * @throws InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions
    */

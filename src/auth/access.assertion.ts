@@ -2,7 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { findRoutes } from './routes';
 
-/** Aborts the startup if a route declares no access, or a public route does not limit its body size. */
+/** Aborts startup if a route declares no access, or a public route does not limit its body size. */
 @Injectable()
 export class AccessAssertion implements OnModuleInit {
   constructor(private readonly discovery: DiscoveryService) {}

@@ -7,7 +7,7 @@ import type { Caller } from './tokens.service';
 
 export const ACCESS = 'access';
 
-/** Names under which Swagger UI stores tokens. If shared, customers' pages would send staff tokens. */
+/** Names under which Swagger UI stores tokens. If equal, customers' pages would send staff tokens. */
 export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 
@@ -19,7 +19,7 @@ export type Access =
 /**
  * Marks a route that needs no token.
  * @param maxBodyBytes required for a route with a body. Failed requests to such a route count against the
- * client's address. After too many of them, requests are refused before their body is read
+ * client's address. After too many of them, requests are refused before their bodies are read
  */
 export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}) =>
   applyDecorators(

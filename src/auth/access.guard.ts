@@ -101,7 +101,7 @@ export class AccessGuard implements CanActivate {
 
   /**
    * Finds the caller with passport's bearer strategy. Passport gets only the headers, because it would also
-   * accept a token in the query or the body, which logs may contain. `AuthGuard` of @nestjs/passport would
+   * accept a token in the query or the body, which might be logged. `AuthGuard` of @nestjs/passport would
    * pass the whole request on.
    */
   private authenticate({ headers }: Request): Promise<Caller> {

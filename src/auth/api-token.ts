@@ -3,7 +3,7 @@
  */
 export type TokenOrigin = 'staff' | 'customer' | 'sign-in' | 'oauth';
 
-/** A token without its hash. The token's text is shown once and not stored. */
+/** A token without its hash. The secret itself is shown only once, and is not stored. */
 export interface ApiToken {
   readonly id: number;
   readonly userId: number;
@@ -21,6 +21,6 @@ export interface ApiToken {
   readonly origin: TokenOrigin;
   /** Id of the issuing token; null if the command line or a sign-in issued this token. */
   readonly issuedBy: number | null;
-  /** Ids of ancestor tokens with a daily limit, against which this token's orders count, too. */
+  /** Ids of ancestor tokens whose daily limits also apply to this token's orders. */
   readonly limitedBy: readonly number[];
 }

@@ -26,7 +26,7 @@ export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 /** The request came from an address outside the token's networks. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-/** Thrown for payment scopes without payments. Otherwise, accepting payments later would widen the token. */
+/** Refuses payment scopes while the service accepts no payments, so that a token never gains rights later. */
 export class NoPaymentsAccepted extends RequestInvalid {
   constructor(scopes: readonly Scope[]) {
     const msg = 'The service does not accept payments';
@@ -42,17 +42,17 @@ export class ScopeNotGrantable extends domainError(
 
 /**
  * Only tokens with `staff:grant` may issue staff scopes to a colleague or lock a colleague out. Otherwise,
- * the audit log could name the colleague for the issuer's actions.
+ * the audit log could attribute the issuer's actions to the colleague.
  */
 export class StaffScopesForAnother extends domainError(
   'forbidden',
   'Staff scopes for another user require the scope staff:grant',
 ) {}
 
-/** The requested restrictions are wider than the issuing token's. */
+/** The requested restrictions are looser than the issuing token's. */
 export class TokenWiderThanIssuer extends domainError(
   'forbidden',
-  /** @param fields names of the wider fields */
+  /** @param fields names of the looser restrictions */
   (fields: readonly string[]) => `A token cannot issue a wider token: ${fields.join(', ')}`,
 ) {}
 

@@ -8,7 +8,7 @@ export type Restrictions = Pick<ApiToken, 'scopes' | 'allowedIps' | 'expiresAt' 
 type Issuer = Restrictions & Pick<ApiToken, 'id' | 'userId' | 'limitedBy'>;
 
 /**
- * Returns the restrictions of a new token: as requested, by default its issuer's, and never wider than those.
+ * Returns a new token's restrictions: as requested, or its issuer's by default.
  * @throws ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer
  */
 export function restrictedBy(

@@ -13,8 +13,8 @@ export const SCOPES = {
 } as const;
 
 /**
- * Scopes for deposits. They must be granted by name, while the service accepts payments, so that no existing
- * token gains a right when the service begins to accept payments.
+ * Scopes for deposits. They can be granted only by name, and only while the service accepts payments, so that
+ * no existing token gains a right when the service begins to accept them.
  */
 export const PAYMENT_SCOPES = {
   'deposits:read': 'Deposits',
@@ -46,8 +46,8 @@ export const ALL_PAYMENT_SCOPES = Object.keys(PAYMENT_SCOPES) as CustomerScope[]
 export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
 
 /**
- * Scopes that `all` grants, and that customers may grant. `tokens:write` must be granted by name, because a
- * thief of such a token could issue further tokens.
+ * Scopes that `all` grants, and that customers may grant. `tokens:write` must be granted by name, because
+ * somebody who steals such a token could issue more of them.
  */
 export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write');
 
@@ -58,7 +58,7 @@ export const expandGroups = (names: readonly (Scope | typeof READ_GROUP)[]): Sco
   ...new Set(names.flatMap((name): readonly Scope[] => (name === READ_GROUP ? READ_SCOPES : [name]))),
 ];
 
-/** Whether scopes allow a route that requires a scope. `staff:read` allows every read by staff. */
+/** Whether scopes allow a route that requires a scope. `staff:read` allows all staff reads. */
 export const allowsScope = (scopes: readonly string[], required: Scope, isRead: boolean): boolean =>
   scopes.includes(required) || (isRead && isStaffScope(required) && scopes.includes('staff:read'));
 

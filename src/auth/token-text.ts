@@ -8,7 +8,7 @@ export type SecretKind = keyof typeof PREFIXES;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_BYTES = 32;
-/** Number of base-62 digits of 256 bits. The 32 bits of the checksum need 6 digits. */
+/** Number of base-62 digits that encode 256 bits. The 32-bit checksum takes 6 digits. */
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const SHAPE = new RegExp(`^pr[xl]_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
@@ -34,7 +34,7 @@ export function generateSecret(kind: SecretKind): string {
 
 export const generateToken = (): string => generateSecret('token');
 
-/** Whether a text has the form of a secret, so that mistyped secrets need no database query. */
+/** Whether a string has the form of a secret. Mistyped secrets are thus rejected without a query. */
 export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
   return (
     text.startsWith(PREFIXES[kind]) &&
@@ -48,5 +48,5 @@ export const isWellFormedToken = (text: string): boolean => isWellFormedSecret('
 /** Returns the form in which a secret is stored. 256 random bits need neither salt nor key stretching. */
 export const hashToken = (secret: string): Buffer => Buffer.from(hexHashOf(secret), 'hex');
 
-/** Returns the stored form in hexadecimal digits: Node computes them six times as fast as a buffer. */
+/** Returns the stored form in hexadecimal digits, which Node computes six times as fast as a buffer. */
 export const hexHashOf = (secret: string): string => hash('sha256', secret, 'hex');

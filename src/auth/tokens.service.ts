@@ -34,9 +34,9 @@ export interface Caller extends Pick<
 > {
   readonly tokenId: number;
   readonly isBlocked: boolean;
-  /** Revision that grows with every visible change of the user's proxies. */
+  /** Number that grows with every change to the user's proxies that the user can see. */
   readonly proxiesRevision: number;
-  /** Error to throw for a new request that is over a limit or too late. A replay is still served. */
+  /** Error to throw unless the request is a replay, for example because a limit was reached. */
   readonly overLimit?: DomainError;
 }
 
@@ -58,7 +58,7 @@ export interface NewToken {
 /** Maximum number of tokens remembered as valid, at about 150 bytes each. */
 const MAX_KNOWN = 20_000;
 
-/** Accuracy of `last_used_at`, in milliseconds. Most requests therefore need no write to the database. */
+/** Accuracy of `last_used_at`, in milliseconds, chosen so that most requests write nothing. */
 const LAST_USED_STEP_MS = 60_000;
 
 const RESTRICTIONS = 'scopes expiresAt allowedIps dailyLimit issuedBy limitedBy';
@@ -76,7 +76,7 @@ export class TokensService {
   ) {}
 
   /**
-   * Issues a token, never wider than its issuer. Only the result contains the token's text.
+   * Issues a token with at most its issuer's rights. Only the result contains the token's text.
    * @throws NoPaymentsAccepted, TokenUserNotFound, ScopeNotGrantable, StaffScopesForAnother,
    * TokenWiderThanIssuer, InvalidToken
    */
@@ -96,7 +96,7 @@ export class TokensService {
       allowedIps: token.allowedIps ? await toNetworks(manager, token.allowedIps) : null,
       dailyLimit: token.dailyLimit?.toString() ?? null,
     };
-    // Lock the user: the user's tokens become visible in the order of their ids, so that paging misses none.
+    // Lock the user, so that the user's tokens become visible in id order and paging misses none.
     await lockUser(manager, token.userId);
     const issuer = token.issuedBy === undefined ? null : await this.lockIssuer(token.issuedBy, manager);
     const allowed = issuer
@@ -128,7 +128,7 @@ export class TokensService {
     return { text, token: issued };
   }
 
-  /** Locks a token while it issues another. @throws InvalidToken if it was revoked or expired meanwhile */
+  /** Locks a token while it issues another. @throws InvalidToken if it is no longer valid */
   private async lockIssuer(id: number, manager: EntityManager): Promise<ApiToken> {
     const [issuer] = await selectTokens(manager, 'id = $1 FOR SHARE', [id]);
     const isOver = issuer?.expiresAt && issuer.expiresAt <= this.clock.now();
@@ -137,8 +137,8 @@ export class TokensService {
   }
 
   /**
-   * Replaces the text of an OAuth token, so that the earlier text no longer works. The id stays the same, so
-   * the amount that the token has spent today is kept.
+   * Replaces the text of an OAuth token, so that the earlier text no longer works. The token keeps its id,
+   * and thus the amount that it has spent today.
    *
    * @returns the new text; null if the token or its issuer is no longer valid
    */
@@ -207,7 +207,7 @@ export class TokensService {
   /**
    * Checks that a caller may revoke tokens or block users. Tokens with staff scopes may be revoked only by
    * their owner, or by a caller with `staff:grant`.
-   * @param whose whether `ids` are of tokens or of users. Users count as staff only with a valid staff token
+   * @param whose whether `ids` are token or user ids. Users count as staff only with a valid staff token
    * @throws StaffScopesForAnother
    */
   async assertMayEnd(
@@ -269,7 +269,7 @@ export class TokensService {
     return token;
   }
 
-  /** Finds the caller of a valid token. Each call reads the database, so revocations apply at once. */
+  /** Finds the caller of a valid token. Always reads the database, so that revocations apply immediately. */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
     const hash = hexHashOf(text);
@@ -283,7 +283,7 @@ export class TokensService {
     return token;
   }
 
-  /** Whether a token was valid at its last lookup. If so, it is looked up even from a limited address. */
+  /** Whether a token was valid at its last lookup. Such a token is looked up even for a limited address. */
   wasValid(text: string): boolean {
     return isWellFormedToken(text) && this.known.has(hexHashOf(text));
   }
@@ -335,12 +335,12 @@ const DESCENDANTS = `
 
 const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
 
-/** Condition that the issuer of an OAuth token is valid: OAuth tokens end with their issuer. */
+/** SQL condition: an OAuth token's issuer is valid. The token becomes invalid when its issuer does. */
 const ISSUER_STILL_WORKS = `EXISTS (
   SELECT FROM api_tokens issuer WHERE issuer.id = token.issued_by AND issuer.revoked_at IS NULL
      AND (issuer.expires_at IS NULL OR issuer.expires_at > $2))`;
 
-/** Columns that refer to a token. Each has an index, without which deleting a token reads the whole table. */
+/** Columns that refer to a token. Each has an index; otherwise, deleting a token would read whole tables. */
 export const TOKEN_REFERENCES = [
   { table: 'orders', column: 'token_id' },
   { table: 'token_spending', column: 'token_id' },

@@ -12,13 +12,13 @@ export interface CatalogFetch<Value> {
 /** Runs a refresh when its turn in the queue comes. @throws ProviderUnavailable if it comes too late */
 export type RefreshInTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
 
-/** Age from which a value is no longer fresh. */
+/** Age at which a value stops being fresh. */
 const FRESH_MS = 60_000;
 /** Maximum age of a value that is served while refreshes fail. */
 const USABLE_MS = 24 * 3_600_000;
-/** Age from which values are refreshed in the background, before they stop being fresh. */
+/** Age at which values are refreshed in the background, before they stop being fresh. */
 const DUE_MS = 40_000;
-/** Time since the last request for a value during which the value is refreshed in the background. */
+/** How long after its last request a value is still refreshed in the background. */
 const WANTED_MS = 15 * 60_000;
 /** Maximum time that a customer waits for a refresh if an old value can be served. */
 const PATIENCE_MS = 1500;
@@ -84,8 +84,8 @@ export class CatalogCache<Value> {
 
   /**
    * Returns a fresh value, or waits briefly for a refresh and then falls back to the last value, up to a day
-   * old. Without `inTurn`, `fetch` later refreshes the value in the background; values with `inTurn` are too
-   * numerous for background refreshes. @throws the refresh's error if there is no usable value
+   * old. With `inTurn`, the refresh is queued, and the value is not refreshed in the background, because
+   * there are too many such values. @throws the refresh's error if there is no usable value
    */
   async get(key: string, fetch: CatalogFetch<Value>, inTurn?: RefreshInTurn): Promise<Value> {
     const entry = this.find(key, USABLE_MS);
@@ -177,7 +177,7 @@ export class CatalogCache<Value> {
     try {
       return await this.getFresh(key, fetch, inTurn);
     } catch (error) {
-      // The store may have provided another replica's value meanwhile.
+      // The failed attempt may have cached another replica's value.
       const entry = this.find(key, USABLE_MS);
       if (entry) return entry.value;
       throw error;
@@ -204,8 +204,8 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Refreshes a value in its turn. Another caller may have fetched the value by then. Waiting refreshes are
-   * not shared: a caller whose turn is next might have to wait for another caller's later turn.
+   * Refreshes a value in its turn, unless another caller has done so by then. Waiting refreshes are not
+   * shared: a caller whose turn is next might have to wait for another caller's later turn.
    */
   private async refreshInTurn(
     key: string,

@@ -17,7 +17,7 @@ export interface StoredEntry {
 }
 
 interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
-  /** Time of the fetch; `null` before the first fetch has ended. */
+  /** Time of the fetch; `null` until the first fetch has ended. */
   readonly fetchedAt: number | null;
   /** End of the refreshing replica's lease. */
   readonly lease: number | null;
@@ -40,7 +40,7 @@ export const exactPriceKey = (version: IpVersion, days: number, count: number): 
 export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
 
 /**
- * Duration of a lease, enough to wait for a rate permit and a normal response. After that, other replicas may
+ * Duration of a lease, long enough for a rate permit and a normal response. After that, other replicas may
  * fetch, because the holder may be dead.
  */
 const LEASE_MS = 15_000;
@@ -54,7 +54,7 @@ const timeOf = (parameter: string): string =>
 
 /**
  * Returns an SQL condition: whether a lease has ended. A lease that ends later than possible was taken before
- * the database's clock was set back, so it has ended too.
+ * the database's clock was set back; it counts as ended.
  */
 const hasLapsed = (until: string): string =>
   `${until} NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${LEASE_MS} ms'`;
@@ -93,7 +93,7 @@ export class CatalogStore {
   }
 
   /**
-   * Returns a younger entry than the caller's. Calls `fetch` unless another replica is refreshing the key or
+   * Returns a newer entry than the caller's. Calls `fetch` unless another replica is refreshing the key or
    * has just done so; the caller then gets that replica's entry or error. Never waits for a call of lower
    * priority.
    * @param known `fetchedAt` of the caller's entry
@@ -138,7 +138,7 @@ export class CatalogStore {
     return entry;
   }
 
-  /** Deletes all but the youngest entries of a kind, which is the part of the key before the first slash. */
+  /** Deletes all but the newest entries of a kind. The kind is the part of the key before the first slash. */
   async keepYoungest(kind: string, count: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -150,7 +150,7 @@ export class CatalogStore {
   }
 
   /**
-   * Takes the lease of a key, unless another replica is making an equally urgent call or has stored a younger
+   * Takes the lease of a key, unless another replica is making an equally urgent call or has stored a newer
    * entry. @returns the end of the lease, which identifies it; null if the lease was not taken
    */
   private async takeLease(key: string, known: number | null, priority: number): Promise<number | null> {
@@ -200,8 +200,8 @@ export class CatalogStore {
 
   /**
    * Stores a fetched value as of the start of its lease. Drops a late value if another replica has stored a
-   * younger one. A value from the future, stored before the database's clock was set back, does not count as
-   * younger.
+   * newer one. A value from the future, stored before the database's clock was set back, does not count as
+   * newer.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(

@@ -76,22 +76,22 @@ export interface FirstRead {
   readonly line?: 'unpaid' | 'unpriced';
 }
 
-/** Time before a period that the provider refused is offered again. */
+/** Time after which a period that the provider refused is offered again. */
 const REFUSED_MS = 10 * 60_000;
-/** Number of countries that must refuse a period before quotes refuse it, because a quote has no country. */
+/** Quotes, which name no country, refuse a period once the provider has refused it in this many countries. */
 const COUNTRIES_BEFORE_QUOTES = 3;
 const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
 
 /** Stored instead of an exact price if the provider does not sell the period. */
 const UNSUPPORTED = 'unsupported';
-/** Maximum number of stored exact prices. Customers can request any number. */
+/** Maximum number of stored exact prices, because customers can request any number. */
 const MAX_EXACT_PRICES = 1000;
 /** Maximum time that a request waits in the queue. */
 const LONGEST_TURN_WAIT_MS = 10_000;
-/** Maximum number of a user's queued requests. More would time out at three provider calls a second. */
+/** Maximum number of a user's queued requests. At three provider calls a second, more would time out. */
 const MOST_IN_LINE = 100;
 /**
- * Age from which the price table is fetched with an order's priority. Orders need prices less than a minute
+ * Age at which the price table is fetched with an order's priority. Orders need prices less than a minute
  * old.
  */
 const TABLE_NEEDED_MS = 50_000;
@@ -112,7 +112,7 @@ export class CatalogService implements OnModuleDestroy {
   private readonly exactPrices: CatalogCache<string>;
   /**
    * Limits the requests that wait for rate permits, so that previews hardly delay orders. Customers can
-   * request any number of exact prices, and of orders that need the current stock.
+   * request any number of exact prices, and place any number of orders that need the current stock.
    */
   private readonly turns = {
     order: new ConcurrencyLimit<number>(4, 2),
@@ -179,7 +179,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Quotes a customer's price of an offer. The quote is an upper bound: no country's price exceeds it.
+   * Quotes a customer's price for an offer. No country's price exceeds the quote.
    * @param closed aborts if the caller disconnects
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
@@ -189,7 +189,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Lists the quotes of one proxy for the periods in the provider's table, by version and period. The price
+   * Lists the quotes for one proxy, for all periods in the provider's table, by version and period. The price
    * per proxy does not depend on the count. Other periods may be available; request a quote for them. @throws
    * ServiceUnavailable
    */
@@ -308,8 +308,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Returns a function that gives a user's prices of single proxies for very many offers, without fetching.
-   * The prices are as old as those of a quote.
+   * Returns a function that looks up a user's price of one proxy without fetching, fast enough for large
+   * numbers of offers. The prices are as current as those of a quote.
    */
   async priceList(userId: number): Promise<PriceList> {
     const table = await this.priceTable('get').catch((error: unknown): PriceTable => {
@@ -332,8 +332,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Subtracts sold proxies from the stock. Customers of this process see the change at once, other replicas
-   * after {@link writeSales}.
+   * Subtracts sold proxies from the stock. This process's customers see the change immediately, other
+   * replicas' customers after {@link writeSales}.
    */
   recordSale(country: string, version: IpVersion, count: number): void {
     const key = stockKey(country, version);
@@ -384,7 +384,7 @@ export class CatalogService implements OnModuleDestroy {
 
   /**
    * Refreshes values that customers of this process request, before they are too old. Only a few refreshes
-   * run at once, because each waits for a rate permit.
+   * run concurrently, because each waits for a rate permit.
    */
   refreshDue(): void {
     this.refreshSome([this.priceTables], 1);
@@ -514,13 +514,13 @@ export class CatalogService implements OnModuleDestroy {
   }
 }
 
-/** Uses a priority only if no value is cached: only in that case does an order wait. */
+/** Uses `priority` only if no value is cached, because otherwise no order waits for the fetch. */
 const firstAt =
   (priority: CallPriority) =>
   (ageMs: number): CallPriority =>
     ageMs === Infinity ? priority : 'rest';
 
-/** Hides the provider's error from customers, except for a known time to retry. */
+/** Hides the provider's error from customers, except for the time after which to retry. */
 function throwUnavailable(error: unknown): never {
   if (error instanceof ProviderClosed) throw new ServiceUnavailable(error);
   if (error instanceof ProviderError) throw new ServiceUnavailable();

@@ -13,7 +13,7 @@ import { CatalogStore, countriesKey, PRICE_TABLE_KEY, type PriceTable } from './
 import { PricesUnknown } from './catalog.errors';
 import type { PreviewedOfferOut, PreviewedPriceOut, PricePreviewOut } from './dto/price-preview.dto';
 
-/** Shows how a change of the price rules affects the stored prices. */
+/** Shows how a change to the price rules affects the stored prices. */
 @Injectable()
 export class PricePreviewService {
   constructor(

@@ -1,7 +1,7 @@
 import type { IpVersion } from '../common';
 import { PeriodTooShort, UnsupportedPeriod } from './catalog.errors';
 
-/** The name in error texts and the shortest rental period, by version. */
+/** Name in error messages and shortest rental period, by version. */
 const VERSIONS = {
   '6': { name: 'IPv6', minimumDays: 3 },
   '4': { name: 'IPv4', minimumDays: 7 },

@@ -43,7 +43,7 @@ export function parseDurationMs(text: string): number {
   return Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** Parses one of two words. @returns whether the text is the first word */
+/** Parses one of two words. @returns whether it is the first word */
 export function parseSwitch(text: string, yes: string, no: string): boolean {
   if (text !== yes && text !== no) throw new InvalidArgumentError(`Allowed choices are ${yes}, ${no}.`);
   return text === yes;

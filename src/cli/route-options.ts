@@ -3,7 +3,7 @@ import { declaredFields, type FieldDescription, RequestInvalid, type RouteInput 
 import { CommandRequest, type TargetType } from '../staff';
 import { parseId } from './options';
 
-/** Parser for an option whose text differs from the value in the request. */
+/** Parser for an option that is written differently from the value in the request. */
 interface Reader {
   /** Name in the help: `<duration>`. */
   readonly argument: string;
@@ -12,7 +12,7 @@ interface Reader {
 }
 
 export interface RouteCommand {
-  /** Action of the route. Default: `users.create` for `users create`. */
+  /** The route's action. Defaults to the command with dots: `users.create` for `users create`. */
   readonly action?: string;
   /** Description to use instead of the route's, which mentions the caller's token: a command has no token. */
   readonly description?: string;
@@ -21,7 +21,7 @@ export interface RouteCommand {
   readonly readers?: Readonly<Record<string, Reader>>;
   /** Values for required parameters that the command may omit. */
   readonly defaults?: Readonly<Record<string, string>>;
-  /** DTOs of objects in the body, whose fields become options, too. */
+  /** DTOs of objects in the body. Their fields become options as well. */
   readonly objects?: Readonly<Record<string, { readonly prototype: object }>>;
   /** Number of items that a list prints. If set, the command has no paging options. */
   readonly showsAll?: number;
@@ -56,7 +56,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   limit: { argument: '<count>', description: 'The maximum number of rows', read: parseId },
 };
 
-/** Maximum number of printed items, more than a page over HTTP, because output is stored or searched. */
+/** Maximum number of printed items, more than in an HTTP page, because output is often stored or searched. */
 const MAX_ITEMS = 1000;
 
 /** Yields the parameters of a route's request. */

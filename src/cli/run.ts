@@ -19,7 +19,7 @@ const isText = (response: unknown): response is AsyncIterable<string> =>
 /** Drops startup notes: a command writes nothing but refusals to standard error. */
 const ignoreNotes = (): void => undefined;
 
-/** Returns an instance that may require payments. @throws Error if the service accepts no payments */
+/** Returns a service's instance. @throws Error if the service accepts no payments */
 export function getFromPayments<Instance>(app: INestApplicationContext, type: Abstract<Instance>): Instance {
   try {
     return app.get(type, { strict: false });

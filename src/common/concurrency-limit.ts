@@ -6,7 +6,7 @@ export class ConcurrencyLimit<Key> {
   private total = 0;
 
   /**
-   * @param most maximum number of concurrent pieces of work in total
+   * @param most maximum number of concurrent tasks in total
    * @param mostOfOne maximum number for one key
    */
   constructor(
@@ -14,12 +14,12 @@ export class ConcurrencyLimit<Key> {
     private readonly mostOfOne: number,
   ) {}
 
-  /** Returns how many pieces of a key's work are in progress. */
+  /** Returns how many of a key's tasks are in progress. */
   of(key: Key): number {
     return this.underWay.get(key) ?? 0;
   }
 
-  /** Returns how many pieces of a key's work are waiting. */
+  /** Returns how many of a key's tasks are waiting. */
   waitingOf(key: Key): number {
     return this.waiting.get(key)?.size ?? 0;
   }
@@ -40,7 +40,7 @@ export class ConcurrencyLimit<Key> {
     };
   }
 
-  /** Runs work in its key's turn. Aborting `end` cancels work that has not begun. */
+  /** Runs work when it is its key's turn. Aborting `end` cancels work that has not begun. */
   run<Result>(key: Key, work: () => Promise<Result>, end?: AbortSignal): Promise<Result> {
     return new Promise((resolve, reject) => {
       end?.throwIfAborted();

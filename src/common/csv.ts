@@ -1,6 +1,6 @@
 /**
- * Positions where a spreadsheet may start parsing a formula: at the start of text, and after a character that
- * may split the text. Full-width signs (＝ ＋ － ＠) also start a formula.
+ * Positions where a spreadsheet may start parsing a formula: at the start of a cell, and after a character
+ * that may split the cell. Full-width signs (＝ ＋ － ＠) also start a formula.
  */
 const FORMULA = /(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])(?<=^|[;\t\r\n]"*)|^(?=[\t\r])/g;
 

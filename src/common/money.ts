@@ -44,7 +44,7 @@ export function compareDecimals(one: string, other: string): number {
   return difference < 0n ? -1 : Number(difference > 0n);
 }
 
-/** An amount in roubles, exact to the kopeck. Its text form has two decimals: `"1234.50"`. */
+/** An amount in roubles, exact to the kopeck. Its string form has two decimals: `"1234.50"`. */
 export class Money {
   static readonly zero = new Money(0n);
 
@@ -54,7 +54,7 @@ export class Money {
     return new Money(kopecks);
   }
 
-  /** @throws RangeError if the text is not a decimal number or has fractions of a kopeck */
+  /** @throws RangeError if the string is not a decimal number or has fractions of a kopeck */
   static parse(text: string): Money {
     const { units, scale } = parseDecimal(text);
     const coarse = 10n ** BigInt(Math.max(scale - 2, 0));

@@ -21,10 +21,10 @@ function parseNetwork(text: string): Network | null {
   return length <= bits ? { address, prefix: length, family } : null;
 }
 
-/** Whether a text is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
+/** Whether a string is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** Returns the prefix length as in IPv6, where the IPv4 addresses form a range. */
+/** Returns the prefix length in IPv6, where the IPv4 addresses form a /96. */
 const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);
 
 /** Whether one of the outer networks contains the whole inner network. */

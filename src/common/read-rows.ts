@@ -7,7 +7,7 @@ export interface UnreadableRow {
   readonly fields: readonly string[];
 }
 
-/** Reads an external list row by row; undefined if it is no list, or has more than `limit` rows. */
+/** Reads an external list row by row; undefined if it is not a list, or has more than `limit` rows. */
 export function readRows<Schema extends z.ZodType>(
   list: unknown,
   limit: number,

@@ -5,7 +5,7 @@ import { callerOf, NotEnoughPermissions } from '../auth';
 import { domainError } from '../common';
 import { AppConfig } from '../config';
 
-/** Matches the token in an unescaped path, the form that load balancers recognize and must not retry. */
+/** Matches the token in an unescaped path: an escaped one would bypass a load balancer's rules. */
 const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
 
 /**

@@ -20,7 +20,7 @@ export interface Listing {
   readonly limit: number;
 }
 
-/** Remaining time up to which `state=expiring` lists an active proxy. */
+/** `state=expiring` lists active proxies with at most this much time left. */
 const EXPIRING = `interval '3 days'`;
 /** SQL for a label, shortened because our labels may be longer than PROXY6's. */
 const LABEL = `left(coalesce(label, ''), 50)`;

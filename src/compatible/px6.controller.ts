@@ -23,7 +23,7 @@ const KEY_PREFIX = 'key:';
 /** Matches a label that may be a mistyped `key:` label. */
 const NEARLY_KEY = /^[^\p{L}\p{N}]*key[^\p{L}\p{N}]*[:\uFF1A]/iu;
 
-/** Serves PROXY6's wire format from our own use cases and prices. `docs/px6.md` lists the differences. */
+/** Serves PROXY6's API, with our own use cases and prices. `docs/px6.md` lists the differences. */
 @Controller('api')
 @UseFilters(WireErrorFilter)
 @UseGuards(CallGuard)

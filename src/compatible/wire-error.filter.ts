@@ -6,7 +6,7 @@ import { NotKnown, WIRE_ERROR_OF, WireError, type WireErrorId } from './wire-err
 
 const RETRY_AFTER_SECONDS = '2';
 
-/** Turns errors into PROXY6's form: an error number or 429 if nothing was done, 503 if that is unknown. */
+/** Turns errors into PROXY6's form: an error number or 429 if nothing was done, 503 if that is uncertain. */
 @Catch()
 export class WireErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');
@@ -41,10 +41,10 @@ function wireErrorIdOf(error: unknown): WireErrorId | undefined {
   return error instanceof DomainError ? WIRE_ERROR_OF.get(error.code) : undefined;
 }
 
-/** Whether the call was refused before it had any effect, so that it may be sent again. */
+/** Whether the call was refused before it had any effect, and may therefore be sent again. */
 const isCertainlyNotDone = (error: unknown): boolean =>
   error instanceof ServiceUnavailable || (error instanceof DomainError && error.kind === 'rate-limited');
 
-/** Whether something may have been bought, although the order ended with this error. */
+/** Whether something may have been bought despite this error. */
 export const mayBeDone = (error: unknown): boolean =>
   wireErrorIdOf(error) === undefined && !isCertainlyNotDone(error);

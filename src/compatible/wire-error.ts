@@ -1,4 +1,4 @@
-/** PROXY6's error numbers and texts, as documented. */
+/** PROXY6's documented error numbers and messages. */
 const WIRE_ERRORS = {
   30: 'Error unknown',
   100: 'Error key',
@@ -30,7 +30,7 @@ export class WireError extends Error {
 /** Thrown when a call's outcome, or the requested information, is not known yet. Becomes HTTP 503. */
 export class NotKnown extends Error {}
 
-/** PROXY6's error numbers for our own errors, by code. Each means that certainly nothing was done. */
+/** PROXY6's error numbers for our own errors, by code. Each guarantees that nothing was done. */
 export const WIRE_ERROR_OF: ReadonlyMap<string, WireErrorId> = new Map([
   ['not-authenticated', 100],
   ['invalid-token', 100],

@@ -12,7 +12,7 @@ const PRINTABLE_TEXT = new RegExp(PRINTABLE, 'u');
 /** Characters that the database cannot store. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Reads a call's parameters. Of repeated parameters, the last applies. Getters throw PROXY6's errors. */
+/** Reads a call's parameters. If one is repeated, the last applies. Getters throw PROXY6's errors. */
 export class WireQuery {
   constructor(private readonly values: Readonly<Record<string, string>>) {}
 

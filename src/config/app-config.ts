@@ -6,7 +6,7 @@ export interface ProviderAddress {
   readonly apiKey: string;
 }
 
-/** Address of the shop's account at the payment provider. */
+/** Base URL of the payment provider's API, and the shop's credentials there. */
 export interface PaymentsAddress {
   readonly baseUrl: string;
   readonly shopId: string;

@@ -18,7 +18,7 @@ const source = z.strictObject({
 /** A source of payments other than the provider, such as a bot or a bank import. */
 export type PaymentSource = z.output<typeof source>;
 
-/** Names that no source may have: another route uses them in the same position. */
+/** Names that no source may have, because other routes use them in the same place in the path. */
 const TAKEN = ['notifications'];
 
 const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { LOOPBACK_HOSTS, readEmail } from '../common';
 
-/** Returns the text of a variable; undefined if it is not set. */
+/** Returns a variable's value; undefined if it is not set. */
 export type Lookup = (variable: string) => string | undefined;
 
 interface Setting {
   readonly variable: string;
-  /** Schema that parses the variable's text. Its description completes the sentence "must be …". */
+  /** Schema that parses the variable's value. Its description completes the sentence "must be …". */
   readonly rule: z.ZodType<unknown, string>;
   /** Default, as it would be written in the environment. Without one, the setting may be `undefined`. */
   readonly default?: string | ((given: Lookup) => string);
@@ -60,7 +60,7 @@ export const isOnItsOwn = (given: Lookup): boolean =>
     (variable) => given(variable) === undefined,
   );
 
-/** Hours in descending order; the text may be empty. */
+/** Hours in descending order, possibly none. */
 const stages = z
   .string()
   .transform((list) => (list === '' ? [] : list.split(',').map((item) => Number(item.trim()))))

@@ -27,7 +27,7 @@ export class Conditions {
     return `${this.toSql()} ORDER BY ${id} DESC LIMIT ${this.given(limit)}`;
   }
 
-  /** Returns `WHERE … AND …`, or an empty text. */
+  /** Returns `WHERE … AND …`, or an empty string. */
   toSql(): string {
     return this.conditions.length > 0 ? `WHERE ${this.conditions.join(' AND ')}` : '';
   }

@@ -17,7 +17,7 @@ export interface DatabaseState extends SchemaDifference {
   readonly isReadOnly: boolean;
 }
 
-/** Maximum age of a returned state. Several load balancers may poll it. */
+/** Maximum age of a returned state, because several load balancers may poll it. */
 const MAX_AGE_MS = 500;
 /** Time limit from opening the connection to the response. */
 const TIMEOUT_MS = 2000;

@@ -19,7 +19,7 @@ export async function installFunctions(
   const changed = changedNames(checksums, installed.checksums);
   if (changed.length === 0 && release.number === installed.release) return;
   const before = new Set((await findObjects(runner, changed)).map(({ version }) => version));
-  // A function may call a function that is installed later; a trigger's function must exist.
+  // A function may call another that is installed later.
   await runner.query('SET LOCAL check_function_bodies = off');
   const hasTrigger = (name: string): boolean => /EXECUTE FUNCTION/.test(release.functions[name] ?? '');
   for (const name of [...changed].sort((a, b) => Number(hasTrigger(a)) - Number(hasTrigger(b)))) {

@@ -13,7 +13,7 @@ const MIGRATION_LOCK = 7_283_001;
 const OLDEST_SERVER_VERSION = 150_000;
 
 const POLL_MS = 200;
-/** Pause between two checks whether another process has migrated. */
+/** Pause between checks of whether another process has migrated the schema. */
 const WAIT_MS = 500;
 /** Maximum wait for a table's lock, during which other statements on the table queue up. */
 const LOCK_TIMEOUT_SECONDS = 1;

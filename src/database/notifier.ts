@@ -18,7 +18,7 @@ export type NotificationListener = (ids: ReadonlySet<number> | undefined) => voi
 /**
  * Notifies all processes of changed rows, by LISTEN and NOTIFY, on one connection outside the pool. All
  * listeners also poll, because notifications are lost while that connection is down, and behind a pooler that
- * does not keep sessions. Also ends the waits of readers when the replica stops.
+ * does not keep sessions. When the replica stops, also ends readers' waits.
  */
 @Injectable()
 export class Notifier implements OnModuleDestroy {
@@ -45,7 +45,7 @@ export class Notifier implements OnModuleDestroy {
     this.polling = setInterval(() => this.poll(), POLL_INTERVAL_MS);
   }
 
-  /** Sends a notification in the background, in its own transaction, because such commits are serialized. */
+  /** Sends a notification in the background, in its own transaction: PostgreSQL serializes such commits. */
   send(kind: string, ids: readonly number[]): void {
     const payloads = Array.from({ length: Math.ceil(ids.length / IDS_PER_PAYLOAD) }, (_, at) =>
       [kind, ...ids.slice(at * IDS_PER_PAYLOAD, (at + 1) * IDS_PER_PAYLOAD)].join(','),

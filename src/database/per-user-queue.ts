@@ -6,7 +6,7 @@ import { inTransaction } from './transaction';
 /** Allows one change at a time for each user. */
 const queue = new ConcurrencyLimit<number>(Infinity, 1);
 
-/** Runs a change when the same user's earlier changes are over. Waiting changes hold no connection. */
+/** Runs a change after the same user's earlier changes have ended. Waiting changes hold no connection. */
 export const inQueueOf = <Result>(userId: number, change: () => Promise<Result>): Promise<Result> =>
   queue.run(userId, change);
 

@@ -18,8 +18,8 @@ function nameOf(statement: string): string {
 const ignore = (): void => undefined;
 
 /**
- * Runs a frequent statement, which each connection parses only once. The text must be constant: every
- * connection keeps all texts. Inside a transaction, the statement is not prepared. @throws QueryFailedError
+ * Runs a frequent statement, which each connection parses only once and then keeps: the text must be
+ * constant. Inside a transaction, the statement is not prepared. @throws QueryFailedError
  */
 export async function preparedRows<Row>(
   queryable: Queryable,
@@ -53,7 +53,7 @@ async function runPrepared<Row>(
     return rows as Row[];
   } catch (error) {
     dataSource.logger.logQueryError(String(error), statement, values);
-    // Drop the name: under a new name, every connection parses the statement again.
+    // Drop the name, so that every connection parses the statement again, under a new name.
     if (isPlanOutdated(error) && names.get(statement) === name) names.delete(statement);
     isLost = isSessionLost(error);
     const failure = new QueryFailedError(statement, values, error as Error);

@@ -13,7 +13,7 @@ export interface Release {
   /** The version as a number, which grows with each version: 1.2.3 becomes 1002003. */
   readonly number: number;
   readonly migrations: readonly (new () => object)[];
-  /** The texts of the functions, including their triggers, by function name. */
+  /** SQL that creates each function and its triggers, by function name. */
   readonly functions: Readonly<Record<string, string>>;
 }
 

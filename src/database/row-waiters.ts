@@ -6,8 +6,8 @@ import type { Notifier } from './notifier';
 export type WaitsByRow<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
 
 /**
- * Lets requests wait for changes of one kind of rows. A wait sees changes by this process at once, and other
- * replicas' changes after a notification. A statement each second finds missed changes.
+ * Lets requests wait for changes to one kind of row. A wait sees this process's changes immediately, and
+ * other replicas' changes after a notification. A statement each second finds missed changes.
  */
 export class RowWaiters<Row extends { readonly id: number }> {
   private readonly logger = new Logger(RowWaiters.name);
@@ -30,7 +30,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 
   /**
-   * Begins to wait for changes of a row. The caller must close the wait. `see` receives each read of the row.
+   * Begins to wait for changes to a row. The caller must close the wait. `see` receives each read of the row.
    */
   open(id: number, see?: (row: Row) => void): RowWait<Row> {
     if (!this.isListening) this.listen();
@@ -43,7 +43,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     return wait;
   }
 
-  /** Waits for one change of a row. See {@link RowWait.until}. */
+  /** Waits for one change to a row. See {@link RowWait.until}. */
   async until(
     id: number,
     isOver: (row: Row) => boolean,
@@ -58,8 +58,8 @@ export class RowWaiters<Row extends { readonly id: number }> {
   /**
    * Passes rows that this process has changed to the requests that wait for them, and notifies the other
    * replicas. Never rejects.
-   * @param known rows in the state after the change; other awaited rows are read
-   * @param elsewhere ids of rows that other replicas may await
+   * @param known changed rows, in their new state; any other awaited rows are read from the database
+   * @param elsewhere ids of rows that requests on other replicas may be waiting for
    */
   async changed(ids: readonly number[], known: readonly Row[] = [], elsewhere = ids): Promise<void> {
     this.notifier.send(this.kind, elsewhere);
@@ -100,7 +100,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 }
 
-/** One wait for a row, or several in succession. A change between two waits ends the next one at once. */
+/** One wait for a row, or several in succession. A change between two waits immediately ends the next one. */
 export class RowWait<Row> {
   row: Row | undefined;
   private check: (() => void) | undefined;

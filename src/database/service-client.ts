@@ -7,7 +7,7 @@ const EVENTS_WRITTEN = 'PRX01';
 const READ_ONLY = '25006';
 const CANNOT_CONNECT = '57P03';
 
-/** Maximum wait for the first response on a new connection. A server that takes longer hangs. */
+/** Maximum wait for the first response on a new connection. A server that takes longer is assumed to hang. */
 const GREETING_MS = 5000;
 
 /** Options for the service's connections, in addition to pg's. */
@@ -53,8 +53,8 @@ class SessionSettingsLost extends Error {
 
 /**
  * A connection to a database that may fail over. It closes itself, so that the pool opens another one, if a
- * commit may not be on the standby, if the server refuses writes because it is no longer the primary, or if
- * no response arrives, because a machine that hangs or is gone closes no connection.
+ * commit may not be on the standby, if the server is no longer the primary and refuses writes, or if no
+ * response arrives: a machine that hangs or is gone closes no connections.
  */
 export class ServiceClient extends Client {
   private readonly responseTimeoutMs: number;

@@ -197,7 +197,7 @@ export type EventType = keyof typeof EVENT_TYPES;
 
 export const isEventType = (text: string): text is EventType => Object.hasOwn(EVENT_TYPES, text);
 
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.keys() gives texts
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.keys() returns strings
 export const ALL_EVENT_TYPES = Object.keys(EVENT_TYPES) as readonly EventType[];
 
 const ID = 'evt_';
@@ -228,7 +228,7 @@ export const toEventOut = (event: {
 /** Returns a published event's id, which is also the cursor for the events after it. */
 export const eventIdOf = (position: number): string => `${ID}${position}`;
 
-/** Returns the position of an event from its id; null for any other text. */
+/** Returns the position of an event from its id; null for any other string. */
 export function positionOf(id: string): number | null {
   return EVENT_ID.test(id) ? Number(id.slice(ID.length)) : null;
 }

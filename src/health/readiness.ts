@@ -22,7 +22,7 @@ export class Readiness implements OnModuleDestroy {
     this.probe.close();
   }
 
-  /** Makes the replica not ready for good, because it is about to stop. */
+  /** Permanently marks the replica as not ready, because it is about to stop. */
   drain(): void {
     this.isDraining = true;
   }

@@ -67,7 +67,7 @@ export function configureHttp(
   adapter.boundConnections({ most: limits.maxConnections, isTrusted, onFull: limits.onFull });
 }
 
-/** Content security policy for data: nothing may be loaded. Pages replace it. */
+/** Content security policy for data: nothing may be loaded. Pages replace this policy. */
 const NOTHING_IS_LOADED = {
   useDefaults: false,
   directives: {
@@ -84,7 +84,7 @@ const securityHeaders = helmet({
   contentSecurityPolicy: NOTHING_IS_LOADED,
 });
 
-/** Does everything in one middleware: routing to a middleware takes longer than each of these steps. */
+/** Does all this in one middleware, because routing to a middleware takes longer than any of these steps. */
 const prepareRequest =
   (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {

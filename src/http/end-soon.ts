@@ -11,7 +11,7 @@ export function endSoon(socket: Duplex, isNeeded: () => boolean = () => false): 
   }, LINGER_MS).unref();
 }
 
-/** Gives a client that has its response a moment to send the rest of its request, which Node discards. */
+/** After a response, gives the client a moment to send the rest of its request, which Node discards. */
 export function endUnlessComplete(request: IncomingMessage): void {
   if (request.complete || request.socket.destroyed) return;
   endSoon(request.socket, () => request.complete);

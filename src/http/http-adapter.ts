@@ -11,9 +11,7 @@ interface Prototypes {
 
 /** Interval, in milliseconds, at which a closing server closes its idle connections. */
 const CLOSE_IDLE_MS = 50;
-/**
- * Interval at which Node checks incomplete requests for timeouts. Node's default of 30 s would double them.
- */
+/** Interval at which Node checks incomplete requests for timeouts. Its default, 30 s, would double these. */
 const CHECK_ARRIVAL_MS = 500;
 
 /** Nest's Express adapter, with limits on connections, on pipelined requests, and on the time to close. */
@@ -23,7 +21,7 @@ export class HttpAdapter extends ExpressAdapter {
   private readonly pages: (() => void)[] = [];
   private readonly connections = new Connections();
 
-  /** @param graceMs maximum wait of a closing server for its requests, because a download may stall */
+  /** @param graceMs how long a closing server waits for requests in progress, because a download may stall */
   constructor(private readonly graceMs: number) {
     super();
   }

@@ -15,7 +15,7 @@ export class LargeBodies {
   private readonly turns = new ConcurrencyLimit<number | string>(1, 1);
   private restUntilMs = 0;
 
-  /** Reads a small body at once. Large bodies wait until it is their caller's turn. */
+  /** Reads a small body immediately. Large bodies wait for their caller's turn. */
   read<Read>(request: Request, { length }: Buffer, read: () => Read): Read | Promise<Read> {
     if (length < LARGE_BODY_BYTES) return read();
     return this.turns.run(callersOf(request)[0], () => this.afterRest(read));
@@ -36,7 +36,7 @@ export class LargeBodies {
   }
 }
 
-/** Returns the user's id, or else the client's networks as one text, followed by each of these networks. */
+/** Returns the user's id or, without a user, the client's networks joined into one string and then singly. */
 export function callersOf(request: Request): [number | string, ...string[]] {
   const { user, ip } = request as Request & { readonly user?: { readonly userId: number } };
   const networks = networksOf(plainAddress(ip));

@@ -54,7 +54,7 @@ export interface Page<Item, Cursor = number> {
 /** Returns the base class of a DTO for a page of items. */
 export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> {
   class ItemsPage implements Page<Item> {
-    // Nest recognizes by the name `type` that this function returns a class.
+    // The name `type` shows Nest that this function returns a class.
     @ApiProperty({ type: () => item, isArray: true })
     items!: readonly Item[];
 
@@ -75,7 +75,7 @@ export function toPage<Item, Cursor>(
   return { items, next_cursor: last && found.length > limit ? cursorOf(last) : null };
 }
 
-/** Reads a page whose cursor is an id. Reads one item too many, to see whether there is a next page. */
+/** Reads a page whose cursor is an id. Reads one extra item, to see whether there is a next page. */
 export function readPage<Item extends { readonly id: number }>(
   page: PageRequest,
   read: (page: PageRequest) => Promise<readonly Item[]>,

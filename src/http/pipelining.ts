@@ -5,7 +5,7 @@ import { ConcurrencyLimit } from '../common';
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Maximum number of requests, over all connections, that wait for an earlier request on their connection.
+ * Maximum number of requests, across all connections, that wait for an earlier request on their connection.
  * Each takes about 5 kB, and Node reads up to 2,000 of them from a connection at once.
  */
 const MAX_WAITING = 10_000;

@@ -23,7 +23,7 @@ export class BodyUnreadable extends domainError(
   (cause?: unknown) => ({ cause }),
 ) {}
 
-/** Limits for bodies that do not arrive at once. */
+/** Limits for bodies that arrive slowly. */
 export interface SlowBodies {
   /** Counts a slow body until the returned function is called. Throws if there are too many of them. */
   readonly enter: () => () => void;
@@ -32,7 +32,7 @@ export interface SlowBodies {
 
 /** Milliseconds after which an arriving body counts as slow. Most bodies arrive sooner. */
 const AT_ONCE_MS = 250;
-/** Maximum milliseconds without any data. Networks resend lost packets sooner. */
+/** Maximum time without any data, in milliseconds. Networks resend lost packets sooner. */
 const STALL_MS = 5000;
 
 /**

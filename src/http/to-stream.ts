@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Logger, StreamableFile } from '@nestjs/common';
 import { excelWriter } from '../common';
 
-/** Returns a stream when its first chunk is ready. An error before that returns an ordinary response. */
+/** Returns a stream once its first chunk is ready. An earlier error can still get an ordinary response. */
 export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   const first = await pieces.next();
   const stream = Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });

@@ -15,7 +15,7 @@ interface Bound {
 const BOUNDS = {
   /** Requests that wait for events or for the end of an order. Each occupies a connection. */
   wait: { ofOne: 100, part: 0.4 },
-  /** Bodies that arrive slowly. Nearly all bodies arrive at once and are not counted. */
+  /** Bodies that arrive slowly. Nearly all bodies arrive quickly and are not counted. */
   body: { ofOne: 50, part: 0.1 },
   /** Pings of up to 1,000 proxies each. */
   ping: { ofOne: 2 },

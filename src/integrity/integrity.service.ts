@@ -86,7 +86,7 @@ export class IntegrityService {
     try {
       signal?.throwIfAborted();
       await session.connect();
-      // If the process dies, the server ends the running statement, where the system can detect the death.
+      // If the process dies, the server ends the running statement, where the system can detect this.
       await session.query(`SET client_connection_check_interval = '5s'`).catch(() => undefined);
       await session.query(
         `SET statement_timeout = '${invariantSeconds}s'; SET idle_in_transaction_session_timeout = '5min';
@@ -186,7 +186,7 @@ export class IntegrityService {
   }
 }
 
-/** Counts the violations of an invariant. @param source the tables of the statement: `WITH …` */
+/** Counts the violations of an invariant. @param source the CTEs that the statement reads: `WITH …` */
 async function measure(
   session: Client,
   name: string,

@@ -11,7 +11,7 @@ import {
   UNATTENDED_STATES,
 } from '../orders';
 
-/** SQL for a time. Orders placed before it had their last check at least some minutes ago. */
+/** SQL for a time. Orders placed before it had their last check at least 15 minutes ago. */
 const CHECKS_ARE_OVER = `now() - interval '${SEARCHES_END_AFTER_SECONDS} seconds 15 minutes'`;
 
 /** SQL condition: the events of the row's user have not been erased. */
@@ -119,7 +119,7 @@ export const INVARIANTS: readonly Invariant[] = [
           OR p.state <> 'credited' AND e.id IS NOT NULL`,
   },
   {
-    // The entries debit just the succeeded refunds. A deposit's refunded amount is the sum of its refunds.
+    // Entries debit only succeeded refunds. A deposit's refunded amount is the sum of its refunds.
     name: 'refunds-of-deposits-agree-with-entries',
     violations: `
       SELECT r.id AS refund_id, r.deposit_id, r.state, r.amount, e.taken, e.held
@@ -161,7 +161,7 @@ export const INVARIANTS: readonly Invariant[] = [
         FROM audited_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
   },
   {
-    // A purchase has captured its unit price for each delivered proxy, not for proxies that staff assigned.
+    // A purchase has captured its unit price for each delivered proxy, except those that staff assigned.
     name: 'charged-equals-delivered',
     violations: `
       SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured,
@@ -197,7 +197,7 @@ export const INVARIANTS: readonly Invariant[] = [
        GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    // Of the orders with the same idempotency key, at most one is not canceled.
+    // At most one order with an idempotency key is not canceled.
     name: 'one-order-per-key',
     violations: `
       SELECT user_id, idempotency_key, count(*) AS orders FROM orders
@@ -209,7 +209,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE state <> 'canceled' GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    // A bulk's prolongation is for one of the bulk's proxies, at the `max_price` in the bulk.
+    // An order of a bulk request is for one of the requested proxies, with the `max_price` stored for it.
     // `one-order-per-key` ensures that no proxy is charged twice. Keys with two spaces belong to renewals.
     name: 'orders-of-bulks-as-accepted',
     violations: `
@@ -225,7 +225,7 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     // A placed renewal has an order that prolongs its proxy, with a key made from the proxy and its earlier
-    // expiry. Each such order has a renewal. `one-order-per-key` ensures that a rental is renewed once.
+    // expiry. Each such order has a renewal. `one-order-per-key` ensures that a rental is renewed only once.
     name: 'renewals-have-their-orders',
     violations: `
       SELECT r.id AS renewal_id, r.state, r.order_id, o.idempotency_key
@@ -306,7 +306,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE refunded < 0 OR refunded > captured`,
   },
   {
-    // A token's spending on a day is what its and its descendants' orders of that day hold or captured.
+    // A token's spending on a day is what its and its descendants' orders of that day hold or have captured.
     name: 'token-spending-equals-orders',
     violations: `
       SELECT s.token_id, s.day, s.spent, coalesce(o.taken, 0) AS orders_taken
@@ -433,7 +433,7 @@ export const INVARIANTS: readonly Invariant[] = [
        END`,
   },
   {
-    // Each change of a proxy has one event, and each such event has a change. Changes in the hour before the
+    // Each change to a proxy has one event, and each such event has a change. Changes in the hour before the
     // checked period may have events, but need not.
     name: 'proxy-changes-agree-with-their-events',
     violations: `
@@ -457,7 +457,7 @@ export const INVARIANTS: readonly Invariant[] = [
              = (logged.proxy_id, logged.user_id, logged.type)
        WHERE coalesce(logged.events, 0) < coalesce(changed.changes, 0)
           OR coalesce(logged.events, 0) > coalesce(changed.about, 0)`,
-    // No index finds one day's changes of proxies.
+    // No index finds one day's changes to proxies.
     ofDay: null,
   },
   {

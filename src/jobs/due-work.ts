@@ -55,7 +55,7 @@ export class DueRows<Row> {
     private readonly execute: (row: Row) => Promise<void>,
   ) {}
 
-  /** Claims as many rows as allowed, and begins to process them. Returns whether more may be due. */
+  /** Claims as many rows as allowed, and begins to process them. Returns whether more rows may be due. */
   async claim(): Promise<{ claimed: number; isMore: boolean }> {
     const capacity = this.work.atOnce - this.underWay.size;
     if (capacity <= 0) return { claimed: 0, isMore: false };

@@ -7,7 +7,7 @@ import { DueRows, type DueWork, type IsDue, type WaitingSql } from './due-work';
 import { LeasedRun, type LeasedJob } from './leased-run';
 import { StepLoop } from './step-loop';
 
-/** Milliseconds that a stopping process waits for its work, and then for the aborted work. */
+/** How long a stopping process waits for its work, and then for the aborted work, in milliseconds. */
 const STOP_MS = 5000;
 /** Pause after a failure, for jobs that would otherwise poll several times a second. */
 export const PAUSE_AFTER_FAILURE_MS = 2000;
@@ -36,8 +36,8 @@ interface OwnJob extends Job {
 }
 
 /**
- * Runs all jobs: those that each replica runs, those that one replica runs for all, and due work. Modules add
- * their jobs when they are created. The command line never calls `start()`, so no job runs there.
+ * Runs all jobs: those that each replica runs, those that one replica runs on behalf of all, and due work.
+ * Modules add their jobs when they are created. The command line never calls `start()`, so no job runs there.
  */
 @Injectable()
 export class Jobs {
@@ -69,9 +69,9 @@ export class Jobs {
 
   /**
    * Adds a job that each replica runs at an interval. Its runs never overlap on a replica.
-   * @param execute returns true if the next run should follow at once
-   * @param options.waiting SQL for the backlog, if rows wait for the job
-   * @returns a function that starts a run at once, or right after the current run
+   * @param execute returns true if the next run should follow immediately
+   * @param options.waiting SQL that measures the backlog, for jobs that have one
+   * @returns a function that starts a run now, or right after the current run
    */
   every(
     name: string,

@@ -22,14 +22,14 @@ export interface LeasedJob {
   /** Name in the log, in `job_runs` and in metrics. */
   readonly name: string;
   readonly everySeconds: number;
-  /** SQL for the backlog, for metrics, if rows wait for the job. */
+  /** SQL that measures the backlog for metrics; only for jobs that have one. */
   readonly waiting?: WaitingSql;
   /**
    * Returns how many seconds must have passed since the start of the last run for the next one to be due.
    * Defaults to the interval. Needed by jobs that run at a fixed time of day, or are sometimes urgent.
    */
   readonly dueForSeconds?: () => number | Promise<number>;
-  /** How often each replica checks whether the run is due. Defaults to ten times per interval. */
+  /** How often each replica checks whether a run is due. Defaults to a tenth of the job's interval. */
   readonly pollEveryMs?: number;
   /** Seconds until another replica takes over after a crash, or retries a failed run. Defaults to 60. */
   readonly leaseSeconds?: number;
@@ -110,7 +110,7 @@ export class LeasedRun {
   /**
    * Repeats a step until the work is done, and renews the lease before each step.
    * @param soFar accumulates the steps' results
-   * @param step receives the `next` of the step before, or null at first, and returns null when done
+   * @param step receives the previous step's `next`, at first null, and returns null when done
    */
   async repeat<Cursor>(
     soFar: Record<string, number>,

@@ -28,7 +28,7 @@ export interface RetentionRule {
 }
 
 const INTERVAL_SECONDS = 3600;
-/** Maximum number of rows that a statement reads and removes, in some hundredths of a second. */
+/** Maximum number of rows that a statement reads and removes, which takes a few hundredths of a second. */
 export const STEP_ROWS = 1000;
 /** Length of a pause as a multiple of the step before it, so that two thirds of a run are pauses. */
 const PAUSE_FACTOR = 2;
@@ -60,7 +60,7 @@ export class Retention {
     this.steps.set(name, step as Step);
   }
 
-  /** Adds a rule for rows that become old in the order of their keys. With 0 days, rows are kept forever. */
+  /** Adds a rule for rows that expire in key order. With 0 days, rows are kept forever. */
   addOldRows({ name, table, key = 'id', time, days, stays = 'false', removal }: RetentionRule): void {
     this.addWalk(
       name,
@@ -88,7 +88,7 @@ export class Retention {
   }
 
   /**
-   * Adds a rule for rows that become old in the order of their ids. A run starts at the stored position.
+   * Adds a rule for rows that expire in id order. A run starts at the stored position.
    * @param walk a CTE `walked (removed, last, left_ids)`. It reads `$3` rows with ids above `$1`; `last` is
    * the last of their ids that is older than `$2` days. It also checks again the rows in `left_ids` of the
    * mark named `$4`, and returns the new `left_ids`.

@@ -7,7 +7,7 @@ import type { LeasedRun } from './leased-run';
 /** A table's retry times. */
 export interface RetryTimes {
   readonly table: string;
-  /** The column with the time of a row's next try. */
+  /** The column with the time of a row's next attempt. */
   readonly column: string;
   /** SQL condition for rows that wait to be retried after a failure. */
   readonly where: string;

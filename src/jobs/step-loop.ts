@@ -10,7 +10,7 @@ export class StepLoop {
   /** @param step returns whether there may be more work; never rejects */
   constructor(private readonly step: () => Promise<boolean>) {}
 
-  /** Starts a step now or, as the current step may have missed the new work, right after it. */
+  /** Starts a step now, or right after the current step, which may have missed the new work. */
   wake(): void {
     this.isWoken = true;
     this.running ??= this.background.run(() => this.run());

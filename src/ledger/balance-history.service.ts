@@ -26,7 +26,7 @@ const DEPOSIT_ID = `coalesce(
   (SELECT deposit_id FROM deposit_refunds WHERE deposit_refunds.id = ledger_entries.refund_id)
 ) AS deposit_id`;
 
-/** SQL columns of a {@link BalanceChangeOut}, which lacks staff's reason and reference. */
+/** SQL columns of a {@link BalanceChangeOut}, without staff's reason and reference. */
 const SHOWN = `
   seq, created_at, ${SHOWN_KIND_SQL} AS kind, order_id,
   available_after - available_delta AS available_before, available_delta, available_after,

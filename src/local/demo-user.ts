@@ -44,8 +44,8 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
 }
 
 /**
- * Returns lines for a first visit: addresses, the token, and commands to paste in order. The commands have
- * fixed idempotency keys, so that repeating one from the shell's history does not pay twice.
+ * Returns lines for a first visit: addresses, the token, and commands to paste one after the other. The
+ * commands have fixed idempotency keys, so that repeating one from the shell's history does not pay twice.
  */
 export function demoInstructions(baseUrl: string, { token, proxy, takesPayments }: DemoUser): string {
   const curl = `curl -H 'Authorization: Bearer ${token}'`;

@@ -29,7 +29,7 @@ const PROVIDER_METHOD = 'of the provider, such as `buy`';
 const PAYMENT_REASON =
   'as in `cli payments list`; `found-refund`; `receipt`: not registered; shown for a week';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
-/** Description of the label `name`. A label `job` would be hidden by Prometheus's own. */
+/** Description of the label `name`. A label `job` would clash with Prometheus's own. */
 const JOB_NAME = 'as in `cli status`';
 const WAITED_FOR =
   '`dispatch-orders`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +

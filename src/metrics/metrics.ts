@@ -35,7 +35,7 @@ export class Metrics {
 
   private constructor(private readonly recorder: Recorder | undefined) {}
 
-  /** Creates the metrics. Loads prom-client only if they are enabled: that takes a tenth of a second. */
+  /** Creates the metrics. Loads prom-client only if they are enabled: this takes a tenth of a second. */
   static async open(isEnabled: boolean): Promise<Metrics> {
     return new Metrics(isEnabled ? await createRecorder(await import('prom-client')) : undefined);
   }
@@ -100,7 +100,7 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
 
 /**
  * Names of prom-client's process metrics: CPU, memory and event loop lag. Excludes resources in use, whose
- * labels come and go, and garbage collections, which observing would slow down.
+ * labels come and go, and garbage collection, because observing it would slow it down.
  */
 const PROCESS_METRICS = [
   'processCpuTotal',

@@ -99,12 +99,12 @@ export class AuthorizeController {
   ): void {
     const given = { ...parameters, ...(state !== undefined && { state }), iss: issuerOf(this.config) };
     const query = new URLSearchParams(given).toString();
-    // The text of the redirect URI stays as it is registered.
+    // Keep the redirect URI exactly as registered.
     const url = `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
     response.status(303).set({ Location: url, 'Cache-Control': 'no-store' }).end();
   }
 
-  /** @throws OAuthError if the customer refuses, and PageError for a mistake of the customer in the form */
+  /** @throws OAuthError if the customer refuses, and PageError if the form contains a mistake */
   private async readConsent(
     { scopes: requested }: AuthorizationRequest,
     request: Request,

@@ -16,12 +16,12 @@ export interface OAuthClient {
 
 const MAX_NAME_LENGTH = 60;
 /**
- * Maximum number of stored clients that no customer has used. Beyond it, a registration removes the oldest
+ * Maximum number of stored clients that no customer has used. Beyond it, each registration removes the oldest
  * one, so that strangers cannot prevent registrations.
  */
 const MAX_UNUSED_CLIENTS = 10_000;
 
-/** Registers and finds OAuth clients. Clients have no secrets: programs of customers cannot keep one. */
+/** Registers and finds OAuth clients. Clients have no secrets: customers' programs cannot keep one. */
 @Injectable()
 export class OAuthClients {
   constructor(

@@ -46,7 +46,7 @@ interface Code {
 type Grant = Pick<ApiToken, 'id' | 'scopes' | 'expiresAt'> & { readonly refreshHash: string };
 
 /**
- * Issues OAuth tokens: tokens of customers that only `/mcp` accepts. A refresh replaces a token's text, but
+ * Issues OAuth tokens: customers' tokens that only `/mcp` accepts. A refresh replaces a token's text, but
  * keeps its daily limit and its place in the customer's list.
  */
 @Injectable()
@@ -199,7 +199,7 @@ export class OAuthGrants {
     return issued;
   }
 
-  /** Revokes the grant to which the client's access or refresh token belongs. Ignores any other text. */
+  /** Revokes the grant to which the client's access or refresh token belongs. Ignores any other string. */
   async revoke(text: string, clientId: string): Promise<void> {
     const caller = await this.tokens.findCaller(text);
     await inTransaction(this.dataSource, async (manager) => {

@@ -16,7 +16,7 @@ const MAX_BODY_BYTES = 16 * 1024;
 
 const GRANT_TYPES = ['authorization_code', 'refresh_token'];
 const RESPONSE_TYPES = ['code'];
-/** Clients are public. Instead of a secret, they have PKCE and refresh tokens that change with each use. */
+/** Clients are public. Instead of secrets, they use PKCE, and refresh tokens that change with each use. */
 const CLIENT_AUTHENTICATION = 'none';
 
 /** Serves the OAuth routes that programs call. Their errors have the form that the RFCs define. */

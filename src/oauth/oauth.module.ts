@@ -7,7 +7,7 @@ import { OAuthClients } from './clients.service';
 import { OAuthGrants } from './grants.service';
 import { OAuthController } from './oauth.controller';
 
-/** Lets agents in which no header can be configured obtain tokens for `/mcp` by OAuth 2.1. */
+/** Lets agents whose headers cannot be configured obtain tokens for `/mcp` through OAuth 2.1. */
 @Module({
   imports: [AuthModule],
   controllers: [OAuthController, AuthorizeController],

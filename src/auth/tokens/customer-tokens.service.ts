@@ -8,7 +8,7 @@ import { ALL_STAFF_SCOPES } from '../scopes';
 import { type Caller, type NewToken, TokensService } from '../tokens.service';
 import type { CreatedToken, Token } from './token.dto';
 
-/** Maximum number of valid tokens that a customer may have issued. */
+/** Maximum number of valid tokens issued by a customer. */
 const MOST_TOKENS = 100;
 /** Number of revoked and expired tokens that a customer can see. */
 const MOST_INVALID = 20;
@@ -21,7 +21,7 @@ const SHOWN = `
   coalesce(token.id = $2, false) AS is_current, created_at, expires_at, revoked_at, last_used_at,
   allowed_ips, daily_limit, issued_by`;
 
-/** Condition for tokens that a customer manages. `$3` is the user, `$4` contains the staff scopes. */
+/** SQL condition for tokens that a customer manages. `$3` is the user, `$4` contains the staff scopes. */
 const OF_CUSTOMER = 'token.user_id = $3 AND NOT token.scopes && $4::text[]';
 
 /** Manages a customer's tokens, except for staff tokens, whose changes belong in the audit log. */
@@ -34,7 +34,7 @@ export class CustomerTokensService {
   ) {}
 
   /**
-   * Issues a token, never wider than the caller's. Only the result contains its text.
+   * Issues a token with at most the rights of the caller's. Only the result contains its text.
    * @throws TokenExpiryInPast, TooManyTokens, ScopeNotGrantable, TokenWiderThanIssuer, InvalidToken
    */
   issue(
@@ -42,7 +42,7 @@ export class CustomerTokensService {
     token: Omit<NewToken, 'userId' | 'issuedBy' | 'origin'>,
   ): Promise<CreatedToken> {
     if (token.expiresAt && token.expiresAt <= this.clock.now()) throw new TokenExpiryInPast();
-    // `changeOfUser` locks the user, which keeps concurrent requests within the limit.
+    // `changeOfUser` locks the user, so concurrent requests cannot exceed the limit together.
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const issued = await this.tokens.issue(
         { ...token, userId, issuedBy: tokenId, origin: 'customer' },
@@ -88,7 +88,7 @@ export class CustomerTokensService {
 
   /**
    * Revokes a customer's token on every replica. Revoking it again keeps the original time.
-   * @param options.descendants whether to revoke its descendants that the customer manages, too
+   * @param options.descendants whether to also revoke those descendants that the customer manages
    * @throws TokenNotFound
    */
   revoke(userId: number, id: number, { descendants }: { readonly descendants: boolean }): Promise<void> {

@@ -1,7 +1,7 @@
 -- Begins a proxy's refund, unless the proxy has one that was not refused. Returns null, or the refusal:
 -- 'open' while an order or a type change is open, or 'refund-quota-used'. Locks the account and then the
 -- user, as placing an order does. Statements after the locks see everything that was committed before them.
--- The user cannot place orders meanwhile, so every later order of the proxy has a higher id than
+-- Until the transaction ends, the user cannot place orders, so later orders of the proxy have higher ids than
 -- `last_order_id`. Concurrent requests cannot exceed the quota together. `minutes`: minimum time between the
 -- delivery and the first check.
 CREATE OR REPLACE FUNCTION begin_refund(of_user bigint, of_proxy bigint, minutes integer)

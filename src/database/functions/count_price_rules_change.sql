@@ -1,4 +1,4 @@
--- Counts the changes of price rules, so that replicas can check cheaply whether their copy is current. The
+-- Counts the changes to price rules, so that replicas can check cheaply whether their copy is current. The
 -- counter's row lock makes changes commit in the order of their numbers: a replica that has read a number has
 -- read all earlier changes.
 CREATE OR REPLACE FUNCTION count_price_rules_change() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,6 +1,6 @@
--- Counts the changes of a user's proxies that the user can see, in `users.proxies_revision`. While the number
--- is the same, cached lists and entity tags are valid. Also replaces the foreign key to `users`, which would
--- be checked once per row. Changes of columns that the user cannot see, such as `active`, are not counted.
+-- Counts, in `users.proxies_revision`, the changes to a user's proxies that the user can see. While the
+-- number is the same, cached lists and entity tags are valid. Replaces the foreign key to `users`, which
+-- would be checked per row. Changes to columns that the user cannot see, such as `active`, are not counted.
 CREATE OR REPLACE FUNCTION count_proxies_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   concerned bigint[];

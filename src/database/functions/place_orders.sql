@@ -1,7 +1,7 @@
 -- Places orders and holds their money. Each order is placed or refused on its own; a user's orders are
 -- processed in the given sequence. Each account is written once. A refused order stores nothing, except
 -- possibly its key on a forgotten request. Locks the accounts first, in user order. Until the transaction
--- ends, no other statement places orders of these users, so their keys and open prolongations cannot change
+-- ends, no other statement places orders for these users, so their keys and open prolongations cannot change
 -- after they were read. Then locks the rows of token_spending, in token order, like every statement that
 -- writes both tables. `asked`: an array of objects with columns of `orders`; `wait_seconds`, after which the
 -- order is given up; and `limited_by`, the tokens whose daily limits apply to the order. Only columns in the

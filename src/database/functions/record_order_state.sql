@@ -1,6 +1,6 @@
 -- Writes an order's history: each state and when it began. Only this trigger may write the column `history`,
--- so no statement can omit or forge an entry. From a month after an order was closed, its history may be cut
--- to the last entry.
+-- so no statement can omit or forge an entry. A month after an order was closed, its history may be cut to
+-- the last entry.
 CREATE OR REPLACE FUNCTION record_order_state() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'INSERT' THEN

@@ -1,5 +1,5 @@
--- Returns the amount of a proxy's refund, requested at `asked_at`, for orders up to `last_order`; for all
--- orders if `last_order` is null.
+-- Returns the amount of a proxy's refund that was requested at `asked_at`. It covers the orders up to
+-- `last_order`, or all orders if that is null.
 CREATE OR REPLACE FUNCTION refund_amount(of_proxy bigint, asked_at timestamptz, last_order bigint)
 RETURNS numeric LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(amount), 0)::numeric(14,2) FROM refund_shares(of_proxy, asked_at)

@@ -23,7 +23,7 @@ CREATE OR REPLACE TRIGGER accounts_start_empty BEFORE INSERT ON accounts
 CREATE OR REPLACE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON accounts
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('an account stays with its ledger');
 
--- The people whom the audit log records cannot rewrite it. Only erase_audit_lines() clears texts of lines.
+-- The people recorded in the audit log cannot rewrite it. Only erase_audit_lines() clears text in it.
 CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE ON audit_log
   FOR EACH ROW WHEN (
     OLD.idempotency_key IS NOT NULL OR NEW.idempotency_key IS NOT NULL

@@ -1,5 +1,5 @@
--- Skips the next ids of every table after a database restore. Ids assigned after the restored moment are
--- known elsewhere, in order references and customers' records, and must never refer to anything else.
+-- Skips the next ids of every table after a database restore. Ids assigned after the restore point are known
+-- elsewhere, in order references and customers' records, and must never refer to anything else.
 -- The function has the owner's rights, because the service's role may only take a sequence's next value. Its
 -- fixed `search_path` prevents callers from shadowing functions with their own.
 CREATE OR REPLACE FUNCTION skip_ids(how_many bigint) RETURNS void LANGUAGE plpgsql

@@ -5,9 +5,9 @@
 -- type may differ from the request's, because the provider may list a different type. The request's count may
 -- lie between the order's count and the number of found proxies, because staff may have assigned fewer than
 -- were found. An order that another transaction has locked is left to the next retry. During maintenance,
--- written-off requests are not taken, because staff are still deciding. Several prolongations of a rental are
--- written off as one request: each key takes the days of its own period, and the remaining days stay
--- available for the next key.
+-- written-off requests are not taken, because staff are still deciding. Several prolongations of one rental
+-- are written off as a single request with the sum of their days. Each key takes as many days as its period
+-- has, and leaves the rest for the next key.
 CREATE OR REPLACE FUNCTION take_forgotten_key(wanted orders) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   key CONSTANT text := wanted.idempotency_key;

@@ -1,7 +1,7 @@
 -- Grants one rate permit, for one call to a provider. All replicas together get at most `calls` permits in
 -- any window of `window_ms`. The row lock on `rate_permits` serves replicas one at a time, by the database's
 -- clock. Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices and 6 spare calls,
--- which leave the last permit of a window to others. `wanted` lists the priorities of the calling replica's
+-- which may not take the last permit of a window. `wanted` lists the priorities of the calling replica's
 -- waiting calls, a priority twice if several of its calls wait. Returns the priority of the permit, or null
 -- and the milliseconds after which to poll again. Waiting calls age: `passed_over` counts, for each priority,
 -- the permits that went to others while a call of this priority waited. A confirmation goes next after two
@@ -60,7 +60,7 @@ BEGIN
   END IF;
   free_at := permits.granted[cardinality(permits.granted) - calls + 2] + make_interval(secs => window_ms / 1000);
   IF best = 6 AND calls > 1 AND free_at > moment AND coalesce(permits.passed_over[best], 0) < 8 THEN
-    -- Only the last permit of the window is left, and spare calls do not take it.
+    -- Only the window's last permit is left, which spare calls may not take.
     RETURN QUERY SELECT NULL::smallint, 100::double precision, NULL::text;
     RETURN;
   END IF;

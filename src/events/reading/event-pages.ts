@@ -55,7 +55,7 @@ export interface NewestEvents {
   readonly newest: number;
 }
 
-/** Number of events that one search for certain types reads, which limits the cost of rare types. */
+/** Maximum number of events that one search for certain types reads, to limit the cost of rare types. */
 const WINDOW = 1000;
 /** Maximum number of searches that find nothing before a request gives up. */
 const MAX_WINDOWS = 20;
@@ -147,7 +147,7 @@ export class EventPages {
     return pages;
   }, GROUP);
 
-  /** Finds the newest positions of users. Skips users whose waits already know the newest position of all. */
+  /** Finds the newest positions of users. Skips users whose waits all know the newest position in the log. */
   private async findNewest(waits: WaitsByRow<NewestEvents>): Promise<NewestEvents[]> {
     const seen = [...waits.values()].map((ofUser) =>
       Math.min(...[...ofUser].map(({ row }) => row?.newest ?? -1)),

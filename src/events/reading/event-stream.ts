@@ -11,7 +11,7 @@ const RETRY_MS = 2000;
 const HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-store',
-  // Without this header, nginx would buffer some kilobytes of events.
+  // Without this header, nginx would buffer several kilobytes of events.
   'X-Accel-Buffering': 'no',
 };
 

@@ -71,8 +71,8 @@ export const ApiBoolean = (description: string, example: boolean): PropertyDecor
 
 /** @param item returns the DTO of the list's items */
 export const ApiListOf = (item: () => Type<object>, description: string): PropertyDecorator =>
-  // Nest recognizes by the name `type` that this function returns a class.
+  // The name `type` shows Nest that this function returns a class.
   ApiProperty({ type: () => item(), isArray: true, description });
 
-/** Describes an amount in roubles, which responses contain as text, e.g. `1234.50`. */
+/** Describes an amount in roubles, which is a string in responses, e.g. `1234.50`. */
 export const ApiRoubles = ApiText;

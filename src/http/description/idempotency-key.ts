@@ -11,7 +11,7 @@ export interface IdempotencyKeyOptions {
   readonly required: boolean;
   /** Effect of a retry on this route, and the responses after which to retry. */
   readonly description: string;
-  /** If present, Swagger UI fills in a fresh key. */
+  /** If present, Swagger UI fills in a new key. */
   readonly example?: string;
 }
 

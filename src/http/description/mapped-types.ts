@@ -5,7 +5,7 @@ import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 const FIELDS = 'swagger/apiModelPropertiesArray';
 const FIELD = 'swagger/apiModelProperties';
 
-// Swagger's functions of these names also copy validators, and load all of class-validator for that.
+// Swagger's own functions with these names also copy validators, for which they load all of class-validator.
 
 export const OmitType = <Dto extends object, const Omitted extends keyof Dto & string>(
   dto: Type<Dto>,

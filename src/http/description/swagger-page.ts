@@ -1,5 +1,5 @@
 /**
- * Extends the pages of Swagger UI beyond its options. The browser receives the functions as text, so they
+ * Extends the pages of Swagger UI beyond its options. The browser receives the functions as strings, so they
  * must not use anything outside themselves. The types describe only the used parts of Swagger UI.
  */
 
@@ -27,7 +27,7 @@ export function compareOperations(one: OperationEntry, other: OperationEntry): n
   return rank(one) - rank(other);
 }
 
-/** Keeps operations whose tag, path or texts contain the phrase. Swagger UI itself searches only tags. */
+/** Keeps operations whose path, tags or texts contain the phrase. Swagger UI itself searches only tags. */
 export function filterOperations(tags: List<TagEntry>, phrase: string): List<TagEntry> {
   const wanted = phrase.trim().toLowerCase();
   return tags
@@ -66,8 +66,8 @@ interface PageSpec {
 }
 
 /**
- * Returns a plugin that fills in a fresh Idempotency-Key on loading and after each success. After a failure,
- * it keeps the key, so that Execute retries the same request.
+ * Returns a plugin that fills in a new Idempotency-Key on loading and after each success. After a failure, it
+ * keeps the key, so that Execute retries the same request.
  */
 export function fillKeys(): object {
   const HEADER = 'Idempotency-Key';

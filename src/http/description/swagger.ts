@@ -136,7 +136,7 @@ const PAGE_POLICY = {
 
 let assetHandlers: ReadonlyMap<string, readonly RequestHandler[]> | undefined;
 
-/** Loads the files of both pages into memory: `npm ci` deletes node_modules while the service runs. */
+/** Loads the files of both pages into memory: `npm ci` may delete them while the service runs. */
 function loadAssets(): ReadonlyMap<string, readonly RequestHandler[]> {
   const directory = dirname(createRequire(require.resolve('@nestjs/swagger')).resolve('swagger-ui-dist'));
   assetHandlers ??= new Map(

@@ -5,9 +5,7 @@ type Part = Readonly<Record<string, unknown>>;
 /** Keywords whose values are data, not schemas. */
 const DATA: ReadonlySet<string> = new Set(['default', 'enum', 'example', 'examples']);
 
-/**
- * Converts a description from OpenAPI 3.1 to 3.0, which some generators need. Drops webhooks, unknown to 3.0.
- */
+/** Converts a description from OpenAPI 3.1 to 3.0, which some generators need. 3.0 has no webhooks. */
 export function toOpenApi30(document: OpenAPIObject): OpenAPIObject {
   const { webhooks: _, info, ...rest } = document;
   const { name = '' } = info.license ?? {};

@@ -9,8 +9,8 @@ interface Page {
 }
 
 /**
- * Keeps the page that the next handler generates in memory, compressed and with an ETag: generating a page
- * may take 200 ms, and anyone may request it.
+ * Caches the page that the next handler generates, compressed and with an ETag: generating a page may take
+ * 200 ms, and anyone may request it.
  */
 export function writtenOnce(): RequestHandler {
   let page: Page | undefined;

@@ -18,7 +18,7 @@ export function allowedMethods(application: Application, path: string): string[]
   return [...methods].sort();
 }
 
-/** Makes fixed paths win for all methods: `GET /proxies/buy` returns 405, not the proxy with the id `buy`. */
+/** Gives fixed paths precedence: `GET /proxies/buy` returns 405, not the proxy with the id `buy`. */
 export function preferFixedPaths(application: Application, parameter: string): void {
   let fixed: ReadonlySet<unknown> | undefined;
   application.param(parameter, ({ app, path }, _response, next) => {

@@ -32,7 +32,7 @@ const STATUS = {
   unavailable: 503,
 } satisfies Record<ErrorKind, number>;
 
-/** Returns a status's text, for errors without a text. 413 keeps its older name, which clients know. */
+/** Returns a status's reason phrase, for errors without a message. 413 keeps its old phrase for clients. */
 export const statusText = (status: number): string =>
   status === 413 ? 'Request Entity Too Large' : (STATUS_CODES[status] ?? 'Error');
 
@@ -132,7 +132,7 @@ function clientErrorStatus(error: unknown): number | undefined {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
 }
 
-/** Whether the error means that the client disconnected, which is no failure and needs no response. */
+/** Whether the error means that the client disconnected, which is not a failure and needs no response. */
 function isHangUp(error: unknown, response: Response): boolean {
   const isCut = types.isNativeError(error) && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
   return (isCut || error instanceof Disconnected) && response.destroyed;

@@ -22,8 +22,8 @@ const STATUS_BY_CODE = new Map([
 ]);
 
 /**
- * Responds to requests that are not valid HTTP, in the form of all other errors. Node also reports errors in
- * the middle of an exchange: they get a response only if none has begun.
+ * Responds to requests that are not valid HTTP, in the form of all other errors. For an error in the middle
+ * of an exchange, responds only if no response has begun.
  */
 export function respondToMalformedRequests(server: Server, metrics: Metrics): void {
   /** The last exchange of each connection. Exchanges on a connection end in order. */

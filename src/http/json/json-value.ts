@@ -9,7 +9,7 @@ export function isJsonObject(value: JsonValue): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Matches text that needs no escapes in JSON. */
+/** Matches strings that need no escapes in JSON. */
 const PLAIN = /^[\w .:/-]*$/;
 
 /** Writes a value as JSON, the inverse of `parseJson`, except that `NaN` and `Infinity` become `null`. */

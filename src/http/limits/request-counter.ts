@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 
-/** Length of a counting window. Windows are UTC minutes, and so the same on all replicas. */
+/** Length of a counting window. Windows are UTC minutes, and therefore the same on all replicas. */
 export const WINDOW_MS = 60_000;
 
-/** Fraction of the limit from which a replica shares a count with the other replicas. */
+/** Once a count reaches this fraction of the limit, the replica shares it with the others. */
 const SHARED_PART = 0.01;
 
 interface Count {
@@ -27,7 +27,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     readonly limit: number,
     maxKeys: number,
   ) {
-    // Not `max`, which would allocate all entries at once.
+    // Not `max`, which would allocate all entries in advance.
     this.counts = new LRUCache({ maxSize: maxKeys, sizeCalculation: () => 1 });
     this.sharedFrom = Math.max(1, limit * SHARED_PART);
   }

@@ -23,7 +23,7 @@ const REGISTRATIONS_PER_MINUTE = 20;
 /** Maximum number of a user's webhook tests. Each sends a request to an address that the customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
-/** Interval at which replicas share counts. For this time, another replica may still admit a refused key. */
+/** Interval at which replicas share counts. For this long, another replica may still admit a refused key. */
 const SHARE_INTERVAL_MS = 1000;
 
 interface Counted {

@@ -3,7 +3,7 @@ import { BooleanField, BoundField, type FieldOptions, IntegerField, StringField 
 /** Pattern of human-readable text. Clients compile it, too, so it uses no lookaheads and no flags. */
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
-/** Declares a human-readable text. The minimum length has a clearer error message than the pattern. */
+/** Declares a human-readable string. For an empty one, the minimum length gives the clearer error message. */
 export const TextField = (options: FieldOptions = {}) =>
   StringField({ minLength: 1, maxLength: 500, pattern: PRINTABLE, ...options });
 
@@ -18,7 +18,7 @@ export const ChoiceField = (
 /** Returns a pattern that matches any of these words. */
 export const oneOf = (choices: readonly string[]): string => `^(${choices.join('|')})$`;
 
-/** Declares the start of a period in a query, whose end is a `ToField`. */
+/** Declares the start of a period in a query. `ToField` declares the end. */
 export const FromField = (options: FieldOptions = { absent: 'null' }) =>
   BoundField('start', {
     description: 'The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z',

@@ -44,7 +44,7 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly choices?: readonly string[];
   /** Whether the description of a query parameter lists null among its types, as in the fixed contract. */
   readonly describesNull?: true;
-  /** Rejects or converts a text within the bounds, by rules that a pattern cannot express. */
+  /** Rejects or converts a string within the bounds, by rules that a pattern cannot express. */
   readonly refine?: (text: string) => string | InputMistake | undefined;
 }
 
@@ -93,7 +93,7 @@ export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorat
   });
 }
 
-/** Declares a text. Required unless it has a default. */
+/** Declares a string. Required unless it has a default. */
 export function StringField(options: StringFieldOptions = {}): PropertyDecorator {
   const { minLength, maxLength, pattern, choices } = options;
   const schema = defined({
@@ -126,7 +126,7 @@ export function BooleanField(options: FieldOptions & { readonly default?: boolea
 const readExactBoolean = (input: JsonValue): boolean | InputMistake =>
   typeof input === 'boolean' ? input : notBoolean(input);
 
-/** Schemas of an amount as text and as a number. Generated clients refuse types that are not described. */
+/** Schemas of an amount as a string and as a number. Generated clients reject undescribed types. */
 const AMOUNT = [
   { type: 'string', pattern: String.raw`^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$` },
   { type: 'number', minimum: 0.01, maximum: 999_999_999_999.99 },
@@ -137,7 +137,7 @@ const AMOUNT_OR_ZERO = [
   { type: 'number', minimum: 0, maximum: 999_999_999_999.99 },
 ];
 
-/** Declares a positive (or non-negative) amount in roubles with at most two decimals, as text or number. */
+/** Declares a positive (or non-negative) amount in roubles with at most two decimals: string or number. */
 export function AmountField({
   orZero = false,
   ...options
@@ -166,7 +166,7 @@ export function BoundField(side: 'start' | 'end', options: FieldOptions = {}): P
   return requestField({ schema, options, read });
 }
 
-/** Declares a day such as `2026-11-21`, which stays text. */
+/** Declares a day such as `2026-11-21`, which stays a string. */
 export function DateField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({ schema: { type: 'string', format: 'date' }, options, read: readDate });
 }

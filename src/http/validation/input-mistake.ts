@@ -52,7 +52,7 @@ export class RequestInvalid extends DomainError {
     super(items.map(({ msg }) => msg).join('; '));
   }
 
-  /** Returns the items as JSON. Caches the text, because items may repeat a large body several times. */
+  /** Returns the items as JSON. Caches the JSON, because items may repeat a large body several times. */
   write(): string {
     return (this.text ??= writeJson(this.items));
   }

@@ -28,7 +28,7 @@ export const declaredFields = (target: object): Fields =>
 
 /**
  * Returns an instance of a DTO with its declared fields, coerced; otherwise all mistakes, in the order of
- * declaration. For a strict DTO, unknown fields are mistakes, too.
+ * declaration. In a strict DTO, unknown fields are also mistakes.
  */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
   const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });

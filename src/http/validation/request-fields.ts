@@ -1,14 +1,14 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
 import type { FieldPlace } from './strict-request';
 
-/** Wraps the values from which to read a DTO. class-transformer would trust e.g. a `constructor` in them. */
+/** Wraps the values to read into a DTO: class-transformer would trust e.g. a `constructor` in them. */
 export class RequestFields {
   readonly #values: JsonObject;
   readonly #inputWhenMissing: JsonValue;
   readonly #place: FieldPlace;
   readonly #isStrict: boolean;
 
-  /** @param inputWhenMissing the `input` in the mistake about a missing field */
+  /** @param inputWhenMissing the `input` to report for a missing field */
   constructor(values: JsonObject, inputWhenMissing: JsonValue, place: FieldPlace, isStrict: boolean) {
     this.#values = values;
     this.#inputWhenMissing = inputWhenMissing;

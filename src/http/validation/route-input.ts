@@ -72,7 +72,7 @@ export function handlerArguments(controller: Type, handler: string): HandlerArgu
   const taken = Reflect.getMetadata(ROUTE_ARGUMENTS, controller, handler) as
     | Record<string, { readonly index: number; readonly data: string }>
     | undefined;
-  // A key begins with the kind. Our decorators' kind is a random text, which may begin with a digit.
+  // A key begins with the kind. Our decorators' kind is a random string, which may begin with a digit.
   return Object.entries(taken ?? {}).map(([key, { index, data }]) => ({
     kind: Number(key.split(':', 1)[0]),
     index,

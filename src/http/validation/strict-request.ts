@@ -3,7 +3,7 @@ import { ApiExtension } from '@nestjs/swagger';
 import type { JsonValue } from '../json/json-value';
 import { InputMistake } from './input-mistake';
 
-/** Where the fields are in a request. In a query, every value is text. */
+/** Where the fields are in a request. In a query, every value is a string. */
 export type FieldPlace = 'query' | 'body';
 
 const STRICT = 'strict-request';
@@ -18,8 +18,8 @@ const isWithoutControls = (text: string): boolean => new RegExp(NO_CONTROLS, 'u'
 
 /**
  * Marks a DTO whose fields are accepted only as described. It rejects unknown fields, control characters in
- * any text, words for booleans other than `true` and `false`, and integers written as text in a body. Without
- * the mark, a DTO is read as leniently as by Pydantic.
+ * strings, words for booleans other than `true` and `false`, and integers written as strings in a body.
+ * Without the mark, a DTO is read as leniently as by Pydantic.
  */
 export const StrictRequest = (): ClassDecorator =>
   applyDecorators(

@@ -8,7 +8,7 @@ const NAME = 'postgresql';
 
 /**
  * Puts PostgreSQL's bin, lib and share into the cluster's directory, as hard links or, on another disk, as
- * copies. A server still loads libraries while it runs, when `npm ci` may have deleted node_modules.
+ * copies. A running server still loads libraries, even after `npm ci` has deleted node_modules.
  */
 export async function getBinaries(directory: string, account: ServerAccount): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();

@@ -26,7 +26,7 @@ const run = promisify(execFile);
 
 export const SUPERUSER = 'postgres';
 
-/** Directory for a database whose normal directory the server's user could not enter. */
+/** Directory for the database if the server's user cannot enter the normal one. */
 const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
 
 /** Environment of child processes, without variables that could point PostgreSQL elsewhere. */

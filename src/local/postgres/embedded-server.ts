@@ -225,9 +225,9 @@ async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
 }
 
 /**
- * Makes PostgreSQL ignore that the id in postmaster.pid belongs to another program. While that process lives,
- * PostgreSQL starts only if this variable contains its id (as pg_ctl does it). PostgreSQL itself takes the
- * file over, so that only one of two starts succeeds.
+ * Returns an environment variable, which pg_ctl also sets, that makes PostgreSQL ignore the process in
+ * postmaster.pid if it is another program; otherwise, PostgreSQL refuses to start while that process lives.
+ * PostgreSQL replaces the file itself, so that only one of two concurrent starts succeeds.
  */
 async function disownRecordedPid(cluster: Cluster): Promise<Record<string, string>> {
   const recorded = await readPidFile(cluster);

@@ -1,7 +1,7 @@
 -- The installation, its replicas and jobs, and the state that replicas share about the provider.
 
--- One row. The environment is a random name, chosen when the database is created. It is part of all order
--- references, so that two installations with the same provider key can distinguish their proxies.
+-- Single-row table. The environment is a random name, chosen when the database is created. It is part of all
+-- order references, so that two installations with the same provider key can distinguish their proxies.
 CREATE TABLE installation (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   environment text NOT NULL,
@@ -25,7 +25,7 @@ INSERT INTO installed_functions DEFAULT VALUES;
 -- Times and reports of each job, and the lease of the replica that runs it.
 CREATE TABLE job_runs (
   name text PRIMARY KEY,
-  -- Fences the lease: a run that lost its lease cannot write to this row any more.
+  -- Fences the lease: a run that has lost its lease can no longer write to this row.
   run_id uuid NOT NULL DEFAULT gen_random_uuid(),
   holder uuid NOT NULL,
   lease_seconds double precision NOT NULL,
@@ -38,7 +38,7 @@ CREATE TABLE job_runs (
   succeeded_at timestamptz
 );
 
--- How far retention has come in each table.
+-- How far retention has progressed in each table.
 CREATE TABLE retention_marks (
   name text PRIMARY KEY,
   last_id bigint NOT NULL,

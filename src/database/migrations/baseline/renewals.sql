@@ -1,4 +1,4 @@
--- Renewal rules of customers, and renewals.
+-- Customers' renewal rules, and renewals.
 
 -- Renewal rules for one proxy, for the proxies that match a filter, or, without proxy and filter, for all
 -- proxies. A rule is never changed, only disabled and replaced. rule_of_proxy() returns a proxy's rule.
@@ -41,7 +41,7 @@ CREATE TABLE renewal_settings (
   CONSTRAINT renewal_settings_paused_check CHECK ((paused_at IS NULL) = (paused_reason IS NULL))
 );
 
--- Whether staff have paused all users' renewals: one row.
+-- Single-row table: whether staff have paused all users' renewals.
 CREATE TABLE renewals_pause (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   paused_at timestamptz,
@@ -87,7 +87,7 @@ CREATE TABLE renewals (
 CREATE INDEX renewals_user_id_idx ON renewals (user_id, id);
 -- For the month's budget.
 CREATE INDEX renewals_spent_idx ON renewals (user_id, charged_at, price) WHERE state IN ('placed', 'done');
--- For the renewal job: due renewals in the announced order, open renewals by expiry, and placed renewals.
+-- For the renewal job: due renewals in their documented order, open renewals by expiry, and placed renewals.
 CREATE INDEX renewals_due_idx ON renewals (next_try_at, date_end_before, proxy_id)
   WHERE state IN ('planned', 'skipped');
 CREATE INDEX renewals_open_idx ON renewals (date_end_before, id) WHERE state IN ('planned', 'skipped');

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../json/json-value';
 import { InputMistake } from '../input-mistake';
 
-/** Reads a calendar day, e.g. `2026-11-21`, and returns it as text. */
+/** Reads a calendar day, e.g. `2026-11-21`, and returns it as a string. */
 export function readDate(input: JsonValue): string | InputMistake {
   if (typeof input !== 'string') return new InputMistake('date_type', 'Input should be a valid date', input);
   if (isDay(input)) return input;

@@ -18,8 +18,8 @@ export interface IntegerBounds {
 }
 
 /**
- * Reads an integer as leniently as Pydantic: from whole numbers, booleans and text such as `" 6 "`, `"+6"`,
- * `"1_000"` and `"3.0"`. An integer beyond the safe range becomes the nearest safe integer.
+ * Reads an integer as leniently as Pydantic: from whole numbers, booleans and strings such as `" 6 "`,
+ * `"+6"`, `"1_000"` and `"3.0"`. An integer beyond the safe range becomes the nearest safe integer.
  */
 export function readInteger(input: JsonValue, bounds: IntegerBounds): number | InputMistake {
   const value = toBigInt(input);

@@ -9,13 +9,13 @@ export interface StringBounds {
   readonly pattern?: string;
 }
 
-/** Reads text and checks its bounds. Does not convert numbers or booleans to text. */
+/** Reads a string and checks its bounds. Does not convert numbers or booleans to strings. */
 export function readString(input: JsonValue, bounds: StringBounds): string | InputMistake {
   if (typeof input !== 'string') {
     return new InputMistake('string_type', 'Input should be a valid string', input);
   }
   const { minLength, maxLength, pattern } = bounds;
-  // Like Pydantic, decodes the text only if there is a bound to check.
+  // Like Pydantic, decodes the string only if there is a bound to check.
   const bounded = minLength !== undefined || maxLength !== undefined || pattern !== undefined;
   if (bounded && hasLoneSurrogate(input)) return notUnicode(input);
   const length = Array.from(input).length;
