@@ -118,8 +118,8 @@ const unmatchedPayment = (): Promise<number> =>
 /** A payment that only the provider knows. */
 function paidElsewhere(): string {
   const amount = { value: '100.00', currency: 'RUB' };
-  const { id } = payments.book.create(randomUUID(), { amount, metadata: {}, return_url: '' });
-  payments.book.pay(id);
+  const { id } = payments.shop.create(randomUUID(), { amount, metadata: {}, return_url: '' });
+  payments.shop.pay(id);
   return id;
 }
 

@@ -29,7 +29,7 @@ interface Deposit {
   readonly refunded: string;
 }
 
-type SandboxPayment = ReturnType<PaymentsSandbox['book']['payment']>;
+type SandboxPayment = ReturnType<PaymentsSandbox['shop']['payment']>;
 
 const payments = forAllTests(() => PaymentsSandbox.start());
 const log = forAllTests(captureLog, (capture) => capture.stop());
@@ -49,10 +49,10 @@ afterEach(async () => {
   restartWith({});
   // Neither checks nor comparisons of later tests read these again.
   await service.dataSource.query('UPDATE deposits SET next_read_at = NULL WHERE next_read_at IS NOT NULL');
-  for (const payment of payments.book.payments.values()) {
+  for (const payment of payments.shop.payments.values()) {
     Object.assign(payment, { created_at: LONG_AGO, ...(payment.captured_at && { captured_at: LONG_AGO }) });
   }
-  for (const refund of payments.book.refunds.values()) Object.assign(refund, { created_at: LONG_AGO });
+  for (const refund of payments.shop.refunds.values()) Object.assign(refund, { created_at: LONG_AGO });
 });
 
 const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
@@ -137,7 +137,7 @@ const payLate = (payment: SandboxPayment) =>
   Object.assign(payment, { status: 'succeeded', captured_at: new Date().toISOString() });
 
 /** The payment that was made last, also when its response was lost. */
-const lastPayment = (): SandboxPayment => [...payments.book.payments.values()].at(-1) as SandboxPayment;
+const lastPayment = (): SandboxPayment => [...payments.shop.payments.values()].at(-1) as SandboxPayment;
 
 describe('A deposit', () => {
   it('is paid on the page of the provider, and credited within a second', async () => {
@@ -295,7 +295,7 @@ describe('Without its notification', () => {
       const again = await deposit('100', `lost-${fault}`);
       expect(again.status).toBe(201);
       const { id } = again.body;
-      const mine = [...payments.book.payments.values()].filter(
+      const mine = [...payments.shop.payments.values()].filter(
         (one) => one.metadata['deposit_id'] === String(id),
       );
       expect(mine).toHaveLength(1);
@@ -305,11 +305,11 @@ describe('Without its notification', () => {
   it('of its creation, a retry after a restart with another return URL gives the same payment', async () => {
     payments.fail('create', 'lost');
     expect(await deposit('100', 'restarted')).toMatchObject({ status: 503 });
-    const created = payments.book.payments.size;
+    const created = payments.shop.payments.size;
     Object.assign(service.app.get(PaymentSync), { returnUrl: 'https://other.example/paid' });
     restartWith({ register: { mode: 'full_payment', subject: 'service' } });
     expect(await deposit('100', 'restarted')).toMatchObject({ status: 201, body: { state: 'pending' } });
-    expect(payments.book.payments.size).toBe(created);
+    expect(payments.shop.payments.size).toBe(created);
   });
 
   it('and the response to its creation, it is found by the comparison', async () => {
@@ -470,8 +470,8 @@ describe('A notification', () => {
     payments.cancel(canceled ?? '');
     payments.pay(refunded ?? '');
     await service.runJob('compare-payments');
-    payLate(payments.book.payment(canceled ?? ''));
-    const made = payments.book.refund(`profile-${(keys += 1)}`, {
+    payLate(payments.shop.payment(canceled ?? ''));
+    const made = payments.shop.refund(`profile-${(keys += 1)}`, {
       payment_id: refunded ?? '',
       amount: { value: '40.00', currency: 'RUB' },
       metadata: {},
@@ -519,7 +519,7 @@ describe('A notification', () => {
 describe('A payment that the provider shows', () => {
   it('changes nothing of a deposit that has succeeded when its state goes back', async () => {
     const { body } = await deposit('100');
-    const payment = payments.book.payment(paymentOf(body));
+    const payment = payments.shop.payment(paymentOf(body));
     payments.pay(payment.id);
     await untilState(body.id, 'succeeded');
     payment.status = 'canceled';
@@ -533,7 +533,7 @@ describe('A payment that the provider shows', () => {
 
   it('is credited also when a canceled payment was paid after all', async () => {
     const { body } = await deposit('100');
-    const payment = payments.book.payment(paymentOf(body));
+    const payment = payments.shop.payment(paymentOf(body));
     payments.cancel(payment.id);
     await untilState(body.id, 'canceled');
     payLate(payment);
@@ -544,9 +544,9 @@ describe('A payment that the provider shows', () => {
 
   it('long after its creation is credited, or left to staff if it is not ours', async () => {
     payments.notifier.goWrong({ lost: true });
-    const own = payments.book.payment(paymentOf((await deposit('100')).body));
+    const own = payments.shop.payment(paymentOf((await deposit('100')).body));
     payments.cancel(own.id);
-    const foreign = payments.book.create(`foreign-${(keys += 1)}`, {
+    const foreign = payments.shop.create(`foreign-${(keys += 1)}`, {
       amount: { value: '100.00', currency: 'RUB' },
       metadata: {},
       return_url: 'http://127.0.0.1',
@@ -554,7 +554,7 @@ describe('A payment that the provider shows', () => {
     await service.runJob('compare-payments');
     for (const payment of [own, foreign]) {
       Object.assign(payment, { status: 'pending', created_at: hoursAgo(3) });
-      payments.book.pay(payment.id);
+      payments.shop.pay(payment.id);
     }
     expect(await service.runJob('compare-payments')).toMatchObject({ credited: 1, unmatched: 1 });
     expect(await available()).toBe('100.00');
@@ -644,7 +644,7 @@ describe('A payment that the provider shows', () => {
   ])('of a forgotten deposit goes to staff when it has %s', async (_, value, marked) => {
     await service.app.get(LedgerService).credit(customer.id, Money.parse('1.00'), 'test');
     const [{ environment }] = await service.dataSource.query('SELECT environment FROM installation');
-    const { id } = payments.book.create(`odd-${(keys += 1)}`, {
+    const { id } = payments.shop.create(`odd-${(keys += 1)}`, {
       amount: { value: '100.00', currency: 'RUB' },
       metadata: {
         deposit_id: '1000000',
@@ -656,7 +656,7 @@ describe('A payment that the provider shows', () => {
       return_url: 'http://127.0.0.1',
     });
     payments.pay(id);
-    payments.book.payment(id).amount = { value, currency: 'RUB' };
+    payments.shop.payment(id).amount = { value, currency: 'RUB' };
     expect(await service.runJob('compare-payments')).toMatchObject({ unmatched: 1, unusable: 0 });
     expect(await service.runJob('compare-payments')).toMatchObject({ unmatched: 0, unusable: 0 });
     const [unmatched] = await service.dataSource.query<{ id: number; reason: string }[]>(
@@ -724,7 +724,7 @@ describe('A receipt', () => {
       'second@example.com',
       'second@example.com',
     ]);
-    const receipts = bodies.map((body) => payments.book.payment(paymentOf(body)).receipt);
+    const receipts = bodies.map((body) => payments.shop.payment(paymentOf(body)).receipt);
     expect(receipts.map((receipt) => receipt?.customer.email)).toEqual([
       'shop@example.com',
       'first@example.com',
@@ -754,7 +754,7 @@ describe('A receipt', () => {
   ])('goes to %s as %s', async (given, address) => {
     const { status, body } = await post({ receipt_email: given });
     expect([status, body.receipt_email]).toEqual([201, address]);
-    expect(payments.book.payment(paymentOf(body)).receipt?.customer.email).toBe(address);
+    expect(payments.shop.payment(paymentOf(body)).receipt?.customer.email).toBe(address);
     const agent = await connectAgent(service.baseUrl, customer.token);
     const input = { amount: '100', receipt_email: given, key: 'agent' };
     expect((await agent.call('create_deposit', input)).result).toMatchObject({ receipt_email: address });
@@ -773,7 +773,7 @@ describe('A receipt', () => {
   });
 
   it('that is not registered goes to staff, also when it took long', async () => {
-    payments.book.receiptState = 'pending';
+    payments.shop.receiptState = 'pending';
     const { body } = await post({ receipt_email: 'buyer@example.com' });
     const staff = await createStaff(service);
     const find = async () =>
@@ -789,7 +789,7 @@ describe('A receipt', () => {
     expect(shown).toMatchObject({ has_receipt_email: true });
     expect(JSON.stringify(shown)).not.toContain('buyer@');
     expect(await failed()).toBe(0);
-    const payment = payments.book.payment(paymentOf(body));
+    const payment = payments.shop.payment(paymentOf(body));
     Object.assign(payment, { created_at: hoursAgo(2) });
     await service.owner.query(
       `UPDATE deposits SET created_at = created_at - interval '2 hours' WHERE id = $1`,
@@ -822,10 +822,10 @@ describe('A receipt', () => {
     await untilState(body.id, 'succeeded');
     expect(await state()).toBe('pending');
     expect(log.lines.filter((line) => line.includes(`the receipt of ${id} has an unknown`))).toHaveLength(1);
-    payments.book.payment(id).receipt_registration = 'canceled';
+    payments.shop.payment(id).receipt_registration = 'canceled';
     await service.runJob('compare-payments');
     expect(await state()).toBe('canceled');
-    payments.book.payment(id).receipt_registration = 'unheard of' as 'pending';
+    payments.shop.payment(id).receipt_registration = 'unheard of' as 'pending';
     await service.runJob('compare-payments');
     expect(await state()).toBe('canceled');
   });
@@ -871,7 +871,7 @@ describe('Staff', () => {
     payments.notifier.goWrong({ lost: true });
     const { body } = await deposit('100');
     await letBe();
-    const payment = payments.book.payment(paymentOf(body));
+    const payment = payments.shop.payment(paymentOf(body));
     change(payment);
     payments.pay(payment.id);
     await service.runJob('compare-payments');
@@ -986,7 +986,7 @@ describe('Staff', () => {
 
   /** A payment that was made without this service, and its id here. */
   async function foreign(): Promise<[id: number, paymentId: string]> {
-    const payment = payments.book.create(`foreign-${(keys += 1)}`, {
+    const payment = payments.shop.create(`foreign-${(keys += 1)}`, {
       amount: { value: '100.00', currency: 'RUB' },
       metadata: {},
       return_url: 'http://127.0.0.1',
@@ -1006,7 +1006,7 @@ describe('Staff', () => {
   }
 
   const refundInProfile = (paymentId: string) =>
-    payments.book.refund(`profile-${(keys += 1)}`, {
+    payments.shop.refund(`profile-${(keys += 1)}`, {
       payment_id: paymentId,
       amount: { value: '40.00', currency: 'RUB' },
       metadata: {},
@@ -1032,7 +1032,7 @@ describe('Staff', () => {
     const [id, paymentId] = await pay();
     const made = refundInProfile(paymentId);
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
-    payments.book.refunds.set(made.id, { ...made, created_at: hoursAgo(2) });
+    payments.shop.refunds.set(made.id, { ...made, created_at: hoursAgo(2) });
     await service.owner.query(
       `UPDATE payments SET created_at = created_at - earlier, paid_at = paid_at - earlier
          FROM (VALUES (interval '3 hours')) AS time (earlier) WHERE id = $1`,
@@ -1066,10 +1066,10 @@ describe('Staff', () => {
       status: 'pending' as const,
       created_at: hoursAgo(3),
     };
-    payments.book.refunds.set(pending.id, pending);
+    payments.shop.refunds.set(pending.id, pending);
     await service.dataSource.query(`UPDATE payment_comparisons SET compared_to = now() - interval '4 hours'`);
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
-    payments.book.refunds.set(pending.id, { ...pending, status: 'succeeded' });
+    payments.shop.refunds.set(pending.id, { ...pending, status: 'succeeded' });
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
   });
@@ -1085,7 +1085,7 @@ describe('Staff', () => {
     expect((await take('a/../b')).status).toBe(422);
     payments.fail('read', '400');
     expect((await take(id)).status).toBe(404);
-    payments.book.pay(id);
+    payments.shop.pay(id);
     const refunded = refundInProfile(id);
     const taken = { status: 200, body: { state: 'credited', payment_id: id, user_id: customer.id } };
     expect(await take(id)).toMatchObject(taken);
@@ -1106,7 +1106,7 @@ describe('Staff', () => {
     });
     const match = { user_id: customer.id, amount: '180.00', reason: 'x' };
     expect((await staff.post(`/staff/unmatched-payments/${id}/match`, match)).status).toBe(200);
-    payments.book.refund(`profile-${(keys += 1)}`, {
+    payments.shop.refund(`profile-${(keys += 1)}`, {
       payment_id: paymentId,
       amount: { value: '1.00', currency: 'USD' },
       metadata: {},
@@ -1132,7 +1132,7 @@ describe('Staff', () => {
       const reason = refused === undefined ? null : expect.stringContaining(refused);
       expect(list.items).toEqual([expect.objectContaining({ provider_reason: reason })]);
       if (refused === undefined) {
-        expect(payments.book.payment(paymentOf(body)).receipt?.items).toEqual([
+        expect(payments.shop.payment(paymentOf(body)).receipt?.items).toEqual([
           expect.objectContaining({ measure: 'piece', payment_mode: 'advance', payment_subject: 'payment' }),
         ]);
       }
@@ -1144,7 +1144,7 @@ describe('Staff', () => {
       // It is paid after it was canceled.
       payments.cancel(paymentOf(body));
       await untilState(body.id, 'canceled');
-      const payment = payments.book.payment(paymentOf(body));
+      const payment = payments.shop.payment(paymentOf(body));
       payLate(payment);
       await service.runJob('compare-payments');
       expect(await read(body.id)).toMatchObject({ state: 'succeeded' });
@@ -1153,7 +1153,7 @@ describe('Staff', () => {
       for (const amount of ['30', '70']) {
         const { body: made } = await refund(body.id, { amount, reason: 'x' });
         await untilRefund(made.id, 'succeeded');
-        const { receipt } = [...payments.book.refunds.values()].at(-1) ?? {};
+        const { receipt } = [...payments.shop.refunds.values()].at(-1) ?? {};
         const item = { ...payment.receipt?.items[0], amount: { value: `${amount}.00`, currency: 'RUB' } };
         expect(receipt).toEqual({ ...payment.receipt, items: [item] });
       }
@@ -1184,7 +1184,7 @@ describe('Staff', () => {
     const rest = await refund(id, { reason: 'The rest' });
     await untilRefund(rest.body.id, 'succeeded');
     expect(payments.calls.refund - before).toBe(2);
-    const amounts = [...payments.book.refunds.values()]
+    const amounts = [...payments.shop.refunds.values()]
       .slice(-2)
       .map(({ receipt }) => receipt?.items[0]?.amount);
     expect(amounts).toEqual([
@@ -1241,11 +1241,11 @@ describe('Staff', () => {
 
   it.each(['lost', '500-done'] as const)('have a refund found whose response was %s', async (fault) => {
     const { id } = await paid('100');
-    const before = payments.book.refunds.size;
+    const before = payments.shop.refunds.size;
     payments.fail('refund', fault);
     const { body } = await refund(id, { reason: 'x' });
     await untilRefund(body.id, 'succeeded', TRY_NOW);
-    expect(payments.book.refunds.size - before).toBe(1);
+    expect(payments.shop.refunds.size - before).toBe(1);
     expect(await service.balanceOf(customer)).toMatchObject({ available: '0.00', held: '0.00' });
   });
 
@@ -1398,7 +1398,7 @@ describe('Staff', () => {
 
   it('decide a refund that was made at the provider', async () => {
     const body = await paid('100');
-    const atProvider = payments.book.refund('cabinet', {
+    const atProvider = payments.shop.refund('cabinet', {
       payment_id: paymentOf(body),
       amount: { value: '40.00', currency: 'RUB' },
       metadata: {},
@@ -1444,7 +1444,7 @@ describe('Staff', () => {
       'SELECT refund_key AS key FROM deposit_refunds WHERE id = $1',
       [late.body.id],
     );
-    payments.book.refunds.set(key, {
+    payments.shop.refunds.set(key, {
       id: key,
       payment_id: paymentOf(deposited),
       status: 'succeeded',
@@ -1476,7 +1476,7 @@ describe('An audit against the provider', () => {
     const [listed, recorded] = await Promise.all([deposit('100'), deposit('100')]);
     await letBe();
     payments.notifier.goWrong({ lost: true });
-    const [lost, changed] = [listed, recorded].map(({ body }) => payments.book.payment(paymentOf(body)));
+    const [lost, changed] = [listed, recorded].map(({ body }) => payments.shop.payment(paymentOf(body)));
     if (!lost || !changed) throw new Error('no payments');
     payments.pay(changed.id);
     await service.runJob('compare-payments');
@@ -1484,12 +1484,12 @@ describe('An audit against the provider', () => {
     payments.pay(lost.id);
     lost.captured_at = hoursAgo(1);
     changed.amount = { value: '100.01', currency: 'RUB' };
-    const refund = payments.book.refund('unknown to the shop', {
+    const refund = payments.shop.refund('unknown to the shop', {
       payment_id: changed.id,
       amount: { value: '40.00', currency: 'RUB' },
       metadata: {},
     });
-    payments.book.refunds.set(refund.id, { ...refund, created_at: hoursAgo(1) });
+    payments.shop.refunds.set(refund.id, { ...refund, created_at: hoursAgo(1) });
     await service.dataSource.query(
       `UPDATE payment_comparisons SET compared_to = clock_timestamp() + interval '1 second'`,
     );
@@ -1499,14 +1499,14 @@ describe('An audit against the provider', () => {
       'listed-refunds-are-recorded': [expect.objectContaining({ refund_id: refund.id, value: 40 })],
     });
     changed.amount = amount;
-    payments.book.refunds.set(refund.id, refund);
+    payments.shop.refunds.set(refund.id, refund);
     await service.runJob('compare-payments');
     expect(await broken()).toEqual({});
-    payments.book.refunds.delete(refund.id);
+    payments.shop.refunds.delete(refund.id);
     expect(await broken()).toEqual({
       'recorded-refunds-are-listed': [expect.objectContaining({ provider_refund_id: refund.id })],
     });
-    payments.book.refunds.set(refund.id, refund);
+    payments.shop.refunds.set(refund.id, refund);
   });
 
   it('is part of the audit of each day, by the time of payments', async () => {
@@ -1514,7 +1514,7 @@ describe('An audit against the provider', () => {
     const { body } = await deposit('100');
     await letBe();
     payments.notifier.goWrong({ lost: true });
-    const payment = payments.book.payment(paymentOf(body));
+    const payment = payments.shop.payment(paymentOf(body));
     payments.pay(payment.id);
     Object.assign(payment, { created_at: hoursAgo(120), captured_at: hoursAgo(0.8) });
     const missing = await daily();

@@ -1,6 +1,6 @@
 import { OutcomeSearchRecords } from '../src/orders/transitions/outcome-search-records';
 import { RenewalRecords } from '../src/renewals/running/renewal-records';
-import { WithdrawalsService } from '../src/sync';
+import { MissingProxiesService } from '../src/sync';
 import { forAllTests } from './support/fixtures';
 import { insertUnmatchedProxy, insertProxies } from './support/proxy-rows';
 import { createStaff } from './support/staff';
@@ -100,7 +100,7 @@ describe('Proxies are locked in the order of their ids by', () => {
       async () => {
         await miss();
         await query('TRUNCATE sweep_sightings');
-        return () => service.app.get(WithdrawalsService).withdraw(service.dataSource);
+        return () => service.app.get(MissingProxiesService).withdraw(service.dataSource);
       },
     ],
     [
@@ -109,7 +109,7 @@ describe('Proxies are locked in the order of their ids by', () => {
       async () => {
         await miss();
         const { manager } = service.dataSource;
-        return () => service.app.get(WithdrawalsService).decide(ids.length, manager);
+        return () => service.app.get(MissingProxiesService).decide(ids.length, manager);
       },
     ],
     [

@@ -269,7 +269,7 @@ describe('After a restore', () => {
       const response = await fetchAs(user, 'POST', `${to}/deposits`, body, { 'Idempotency-Key': key });
       return (await response.json()) as { id: number; state: string };
     };
-    const pay = () => [...payments.book.payments.keys()].forEach((id) => payments.pay(id));
+    const pay = () => [...payments.shop.payments.keys()].forEach((id) => payments.pay(id));
     const hasOf = (balance: string) => eventually(async () => (await available(user)) === balance);
     const before = await deposit('before');
     pay();

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { RequestLimits } from '../src/http';
 import { ProxyRefundRecords } from '../src/proxy-refunds';
-import { WithdrawalsService } from '../src/sync';
+import { MissingProxiesService } from '../src/sync';
 import { TypeChangeService } from '../src/sync/type-change/type-change.service';
 import { connectAgent } from './support/agent';
 import { createApiClient } from './support/api-client';
@@ -713,7 +713,7 @@ describe('A refund races with', () => {
     ]);
     const withdraw = [
       'WITH locked',
-      () => service.app.get(WithdrawalsService).withdraw(service.dataSource),
+      () => service.app.get(MissingProxiesService).withdraw(service.dataSource),
     ] as const;
     const [count, obstacle] = await inTurn(proxy(), withdraw, inRefund());
     expect([count, obstacle]).toEqual([1, 'withdrawn']);

@@ -7,16 +7,16 @@ import { Retention } from '../jobs';
 import { DepositsController } from './deposits/deposits.controller';
 import { DepositsService } from './deposits/deposits.service';
 import { PaymentSync } from './deposits/payment-sync';
-import { DepositReadings } from './following/deposit-readings';
 import { DepositRefundsJob } from './following/deposit-refunds.job';
 import { EndedPaymentsJob } from './following/ended-payments.job';
 import { PaymentNotifications } from './following/payment-notifications';
 import { PaymentNotificationsController } from './following/payment-notifications.controller';
 import { PaymentReconciliation } from './following/payment-reconciliation';
+import { PendingDepositsJob } from './following/pending-deposits.job';
 import { IntakeController } from './intake/intake.controller';
 import { IntakeService } from './intake/intake.service';
 import { PaymentProvider } from './provider/payment-provider';
-import { UnusableRows } from './provider/unusable-rows';
+import { UnusableRowReporter } from './provider/unusable-row-reporter';
 import { YooKassaProvider } from './provider/yookassa.provider';
 import { DepositRecords } from './records/deposit-records';
 import { DepositRefundRecords } from './records/deposit-refund-records';
@@ -44,14 +44,14 @@ const REFUNDABLE_DAYS = 3 * 366;
   controllers: [DepositsController, PaymentNotificationsController, IntakeController],
   providers: [
     { provide: PaymentProvider, useClass: YooKassaProvider },
-    UnusableRows,
+    UnusableRowReporter,
     DepositRecords,
     PaymentRecords,
     DepositRefundRecords,
     PaymentSync,
     DepositsService,
     PaymentReconciliation,
-    DepositReadings,
+    PendingDepositsJob,
     EndedPaymentsJob,
     PaymentNotifications,
     DepositRefundsJob,

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Clock, type Moment } from '../common';
 import { AppConfig } from '../config';
+import { type Markup, type PricedOffer, MarkupResolver } from './markup-resolver';
 import { PriceRulesService } from './price-rules.service';
-import { type Markup, type PricedOffer, RuleBook } from './rule-book';
 
 const READ_EVERY_MS = 5000;
 
@@ -12,7 +12,7 @@ const READ_EVERY_MS = 5000;
  */
 @Injectable()
 export class CurrentMarkups {
-  private book: RuleBook;
+  private resolver: MarkupResolver;
   private revision = -1;
   /** Database time at the last read of the rules. `readAt` is the local moment of that read. */
   private databaseTimeMs = 0;
@@ -24,7 +24,7 @@ export class CurrentMarkups {
     private readonly clock: Clock,
   ) {
     this.readAt = clock.moment();
-    this.book = new RuleBook([], config.pricing.markupPercent);
+    this.resolver = new MarkupResolver([], config.pricing.markupPercent);
   }
 
   /** Reads the rules if they have changed. Must be called before the first price. */
@@ -33,7 +33,7 @@ export class CurrentMarkups {
     this.databaseTimeMs = now.getTime();
     this.readAt = this.clock.moment();
     if (revision === this.revision) return;
-    this.book = new RuleBook(await this.rules.listOpen(), this.config.pricing.markupPercent);
+    this.resolver = new MarkupResolver(await this.rules.listOpen(), this.config.pricing.markupPercent);
     this.revision = revision;
   }
 
@@ -47,6 +47,6 @@ export class CurrentMarkups {
   }
 
   of(offer: PricedOffer): Markup {
-    return this.book.choose(offer, this.databaseTimeMs + this.readAt.elapsedMs());
+    return this.resolver.choose(offer, this.databaseTimeMs + this.readAt.elapsedMs());
   }
 }

@@ -11,4 +11,4 @@ export {
   TooManyPriceRules,
 } from './pricing.errors';
 export { PricingModule } from './pricing.module';
-export { type Markup, ruleApplies, type MarkupRule, type PricedOffer } from './rule-book';
+export { type Markup, ruleApplies, type MarkupRule, type PricedOffer } from './markup-resolver';

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
 import { databaseTime, queryRows } from '../database';
+import { type Markup, type MarkupRule, type PricedOffer, MarkupResolver } from './markup-resolver';
 import { noPriceChange, type PriceChange, readNewRule, toStoredPercent } from './price-change';
 import { COMMIT_SECONDS, invalidTimes, LEAD_SECONDS, PriceRulesService } from './price-rules.service';
 import { PriceRuleEnded } from './pricing.errors';
-import { type Markup, type MarkupRule, type PricedOffer, RuleBook } from './rule-book';
 
 interface PriceComparison {
   readonly at: Date;
@@ -36,9 +36,13 @@ export class MarkupHistoryService {
     at?: Date,
   ): Promise<Markup & { readonly at: Date; readonly dearerRuleId: number | null }> {
     const moment = at ?? (await databaseTime(this.dataSource));
-    const book = new RuleBook(await this.rules.listAt(moment), await this.defaultAt(moment));
+    const resolver = new MarkupResolver(await this.rules.listAt(moment), await this.defaultAt(moment));
     const atMs = moment.getTime();
-    return { ...book.choose(offer, atMs), dearerRuleId: book.findDearerRuleId(offer, atMs), at: moment };
+    return {
+      ...resolver.choose(offer, atMs),
+      dearerRuleId: resolver.findDearerRuleId(offer, atMs),
+      at: moment,
+    };
   }
 
   /**
@@ -57,8 +61,8 @@ export class MarkupHistoryService {
     const added = scope ? [{ ...scope, id: NEW_RULE_ID, validFrom: at, validTo: null }] : [];
     const rules = await this.rules.listAt(at);
     const defaultPercent = await this.defaultAt(at);
-    const before = new RuleBook(rules, defaultPercent);
-    const after = new RuleBook([...rules.filter(({ id }) => id !== end), ...added], defaultPercent);
+    const before = new MarkupResolver(rules, defaultPercent);
+    const after = new MarkupResolver([...rules.filter(({ id }) => id !== end), ...added], defaultPercent);
     return {
       at,
       rules,

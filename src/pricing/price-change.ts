@@ -1,6 +1,6 @@
 import type { IpVersion } from '../common';
+import { LONGEST_PERIOD_DAYS, type RuleScope, SHORTEST_PERIOD_DAYS } from './markup-resolver';
 import { InvalidPriceRule } from './pricing.errors';
-import { LONGEST_PERIOD_DAYS, type RuleScope, SHORTEST_PERIOD_DAYS } from './rule-book';
 
 /** Rule to be added. An omitted field of its scope matches all. */
 export interface NewPriceRule {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { databaseTime, queryRow, queryRows, refusedBy, selectList } from '../database';
 import { UserNotFound } from '../users';
+import type { MarkupRule } from './markup-resolver';
 import { type NewPriceRule, readNewRule, type PriceChangeAuthor } from './price-change';
 import type { PriceRule } from './price-rule';
 import {
@@ -11,7 +12,6 @@ import {
   PriceRuleNotFound,
   TooManyPriceRules,
 } from './pricing.errors';
-import type { MarkupRule } from './rule-book';
 
 /** Maximum number of rules that have not ended. Rules that are added at the same moment may exceed it. */
 const MAX_PRICE_RULES = 10_000;

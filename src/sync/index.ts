@@ -29,4 +29,4 @@ export {
 } from './sweep/sweep.dto';
 export { UnmatchedProxiesService } from './sweep/unmatched-proxies.service';
 export { TypeChangeService } from './type-change/type-change.service';
-export { WithdrawalsService } from './sweep/withdrawals.service';
+export { MissingProxiesService } from './sweep/missing-proxies.service';

@@ -7,9 +7,9 @@ import { ProxiesModule } from '../proxies';
 import { ForgottenOrdersService } from './maintenance/forgotten-orders.service';
 import { MaintenanceService } from './maintenance/maintenance.service';
 import { ServerChange } from './maintenance/server-change';
+import { MissingProxiesService } from './sweep/missing-proxies.service';
 import { SweepService } from './sweep/sweep.service';
 import { UnmatchedProxiesService } from './sweep/unmatched-proxies.service';
-import { WithdrawalsService } from './sweep/withdrawals.service';
 import { TypeChangeController } from './type-change/type-change.controller';
 import { TypeChangeService } from './type-change/type-change.service';
 
@@ -23,14 +23,14 @@ import { TypeChangeService } from './type-change/type-change.service';
     ServerChange,
     SweepService,
     TypeChangeService,
-    WithdrawalsService,
+    MissingProxiesService,
   ],
   exports: [
     ForgottenOrdersService,
     MaintenanceService,
     TypeChangeService,
     UnmatchedProxiesService,
-    WithdrawalsService,
+    MissingProxiesService,
   ],
 })
 export class SyncModule {

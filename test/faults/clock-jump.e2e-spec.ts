@@ -71,7 +71,7 @@ describeWith(canFakeTime ? [] : ['faketime'], 'The database’s clock is three h
         [proxies],
       );
     const id = await deposit('paid');
-    payments.pay([...payments.book.payments.keys()][0] ?? '');
+    payments.pay([...payments.shop.payments.keys()][0] ?? '');
     await eventually(async () => (await query(`SELECT FROM deposits WHERE state = 'succeeded'`)).length > 0);
     payments.fail('refund', '500');
     const refund = { amount: '10', reason: 'x' };

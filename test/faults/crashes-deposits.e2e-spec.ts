@@ -59,7 +59,7 @@ const succeed = (order: Order): Promise<ServiceResponse> =>
   });
 
 const paymentsOf = ({ id }: Customer) =>
-  [...payments.book.payments.values()].filter(({ metadata }) => metadata['user_id'] === String(id));
+  [...payments.shop.payments.values()].filter(({ metadata }) => metadata['user_id'] === String(id));
 
 async function balanceOf({ id }: Customer): Promise<[available: string, held: string]> {
   const [account] = await replicas.query<{ available: string; held: string }>(
@@ -118,7 +118,7 @@ async function refundOf(customer: Customer): Promise<Order> {
 }
 
 const countRefunds = (customer: Customer): number =>
-  [...payments.book.refunds.values()].filter(({ payment_id: id }) => id === paymentsOf(customer)[0]?.id)
+  [...payments.shop.refunds.values()].filter(({ payment_id: id }) => id === paymentsOf(customer)[0]?.id)
     .length;
 
 it.each(MOMENTS)(

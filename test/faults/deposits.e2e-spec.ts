@@ -74,7 +74,7 @@ it(
     payments.resetFaults();
     await untilDepositsEnded(replicas);
 
-    expect(payments.book.payments.size).toBe(DEPOSITS);
+    expect(payments.shop.payments.size).toBe(DEPOSITS);
     expect(kills).toBeGreaterThan(0);
     expect(await comparePayments(replicas, payments)).toEqual([]);
     await replicas.audit();

@@ -69,7 +69,7 @@ beforeEach(() => {
   payments.notifier.goWrong({ lost: true });
   // Those of the test before are not compared again.
   const long = new Date(Date.now() - 2 * 3_600_000).toISOString();
-  for (const payment of payments.book.payments.values()) {
+  for (const payment of payments.shop.payments.values()) {
     Object.assign(payment, {
       created_at: long,
       ...(payment.captured_at !== undefined && { captured_at: long }),
@@ -92,13 +92,13 @@ async function paidBy(customer: TestUser, isOwn: boolean): Promise<string> {
     environment,
     idempotency_key: key,
   };
-  const { id } = payments.book.create(key, {
+  const { id } = payments.shop.create(key, {
     amount: { value: '100.00', currency: 'RUB' },
     description: 'Deposit',
     metadata: isOwn ? mark : {},
     return_url: 'http://127.0.0.1',
   });
-  payments.book.pay(id);
+  payments.shop.pay(id);
   return id;
 }
 
@@ -122,12 +122,12 @@ const REFUND: Row = {
 it('a list with every odd row is compared: the others are credited, and these when they can be', async () => {
   const customer = await createCustomer();
   const { all, at } = mutations(PAYMENT);
-  const known = payments.book.payments.size;
+  const known = payments.shop.payments.size;
   for (let n = 0; n < all.length; n += 1) await paidBy(customer, true);
   for (let n = 0; n < all.length; n += 1) await paidBy(customer, false);
   const untouched = await createCustomer();
   const last = await paidBy(untouched, true);
-  const order = new Map([...payments.book.payments.keys()].map((id, n) => [id, n - known]));
+  const order = new Map([...payments.shop.payments.keys()].map((id, n) => [id, n - known]));
   payments.alter = (method, result) => {
     if (method !== 'list') return result;
     const { items, ...rest } = result as { items: Row[] };
@@ -147,14 +147,14 @@ it('a list with every odd row is compared: the others are credited, and these wh
   // An odd row may be left to staff: of an own one whose mark could not be read they know the id.
   const [recorded] = await service.dataSource.query<object[]>(
     `SELECT count(*)::integer AS count FROM payments WHERE payment_id = ANY ($1)`,
-    [[...payments.book.payments.keys()]],
+    [[...payments.shop.payments.keys()]],
   );
-  expect(recorded).toEqual({ count: payments.book.payments.size });
+  expect(recorded).toEqual({ count: payments.shop.payments.size });
 });
 
 it('an odd response to a creation or a reading is 503 at most, and the money is found', async () => {
   const { all } = mutations(PAYMENT);
-  const known = new Set(payments.book.payments.keys());
+  const known = new Set(payments.shop.payments.keys());
   payments.alter = (method, result) => {
     const row = result as { id: string; metadata: Record<string, string> };
     const { place, way } = all[Number(row.metadata['idempotency_key'])] ?? {};
@@ -171,11 +171,11 @@ it('an odd response to a creation or a reading is 503 at most, and the money is 
     }
   };
   await Promise.all(Array.from({ length: Math.ceil(all.length / EACH) }, (_, n) => create(n * EACH)));
-  const made = [...payments.book.payments.keys()].filter((id) => !known.has(id));
+  const made = [...payments.shop.payments.keys()].filter((id) => !known.has(id));
   expect(made).toHaveLength(all.length);
   await Promise.all(
     made.map(async (id) => {
-      payments.book.pay(id);
+      payments.shop.pay(id);
       await service.app
         .get(PaymentSync, { strict: false })
         .read(id)
@@ -233,8 +233,8 @@ it('an odd response to a refund, or in a list of them, neither loses nor repeats
   // One whose key could not be read is decided by staff.
   const known = await service.dataSource.query<object[]>(
     'SELECT FROM deposit_refunds WHERE provider_refund_id = ANY ($1)',
-    [[...payments.book.refunds.keys()]],
+    [[...payments.shop.refunds.keys()]],
   );
-  expect([payments.book.refunds.size, known.length]).toEqual([all.length, all.length]);
+  expect([payments.shop.refunds.size, known.length]).toEqual([all.length, all.length]);
   expect(await service.balanceOf(customer)).toMatchObject({ held: '0.00' });
 });

@@ -60,14 +60,14 @@ export const untilDepositsEnded = (replicas: Replicas): Promise<boolean> =>
 /** Each payment that the provider received is credited by one entry of its amount, and nothing else is. */
 export async function comparePayments(
   replicas: Replicas,
-  { book }: Pick<PaymentsSandbox, 'book'>,
+  { shop }: Pick<PaymentsSandbox, 'shop'>,
 ): Promise<string[]> {
   const credited = await replicas.query<{ id: string; amount: string }>(
     `SELECT payments.payment_id AS id, available_delta AS amount
        FROM payments JOIN ledger_entries ON ledger_entries.payment_id = payments.id`,
   );
   const entries = credited.map(({ id, amount }) => `${id} ${amount}`).toSorted();
-  const received = [...book.payments.values()]
+  const received = [...shop.payments.values()]
     .filter(({ status }) => status === 'succeeded')
     .map(({ id, amount }) => `${id} ${amount.value}`)
     .toSorted();

@@ -26,7 +26,7 @@ export class DepositsService {
 
   constructor(
     private readonly records: DepositRecords,
-    private readonly following: PaymentSync,
+    private readonly sync: PaymentSync,
     private readonly paymentProvider: PaymentProvider,
     private readonly underWay: RequestsUnderWay,
     private readonly access: AccessRecheck,
@@ -107,7 +107,7 @@ export class DepositsService {
     if (!wanted) return;
     if (wanted.isRefused) throw new PaymentsRefused();
     try {
-      await this.following.create(wanted);
+      await this.sync.create(wanted);
     } catch (error) {
       if (error instanceof PaymentRefused) throw new PaymentsRefused();
       if (error instanceof PaymentError) throw new DepositBeingPrepared(id);

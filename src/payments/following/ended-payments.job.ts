@@ -19,7 +19,7 @@ export class EndedPaymentsJob {
 
   constructor(
     private readonly paymentProvider: PaymentProvider,
-    private readonly following: PaymentSync,
+    private readonly sync: PaymentSync,
     private readonly refunds: DepositRefundsJob,
     jobs: Jobs,
   ) {
@@ -43,7 +43,7 @@ export class EndedPaymentsJob {
 
   /** Reads a payment and its refunds from the provider and applies their states. @throws PaymentError */
   async read(paymentId: string): Promise<void> {
-    await this.following.read(paymentId);
+    await this.sync.read(paymentId);
     for await (const { rows } of this.paymentProvider.refundsOf(paymentId)) {
       for (const refund of rows) await this.refunds.takeOver(refund);
     }

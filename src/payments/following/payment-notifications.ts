@@ -4,8 +4,8 @@ import { RequestCounter } from '../../http';
 import { Metrics } from '../../metrics';
 import { PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords } from '../records/deposit-records';
-import { DepositReadings } from './deposit-readings';
 import { EndedPaymentsJob } from './ended-payments.job';
+import { PendingDepositsJob } from './pending-deposits.job';
 
 /** Maximum number of ids that wait for the next lookup. Scheduled readings find the other payments. */
 const MOST_WAITING = 100;
@@ -37,7 +37,7 @@ export class PaymentNotifications {
   constructor(
     private readonly paymentProvider: PaymentProvider,
     private readonly records: DepositRecords,
-    private readonly readings: DepositReadings,
+    private readonly pendingDeposits: PendingDepositsJob,
     private readonly ended: EndedPaymentsJob,
     private readonly metrics: Metrics,
     private readonly clock: Clock,
@@ -70,7 +70,7 @@ export class PaymentNotifications {
       for (const id of known) this.reads.add(id, this.nowMs());
       this.count('known', known.length);
       this.count('unknown', ids.length - known.length);
-      if (pending.length > 0) this.readings.wake();
+      if (pending.length > 0) this.pendingDeposits.wake();
     } catch {
       // Notifications are dropped during database failures. Pending deposits are read regularly anyway.
       this.count('ignored', ids.length);

@@ -5,7 +5,7 @@ import { isRefusedData, queryRow, queryRows } from '../../database';
 import { type LeasedRun, Jobs } from '../../jobs';
 import { PaymentSync } from '../deposits/payment-sync';
 import { type ProviderPage, PaymentProvider, type ProviderPayment } from '../provider/payment-provider';
-import { UnusableRows } from '../provider/unusable-rows';
+import { UnusableRowReporter } from '../provider/unusable-row-reporter';
 import { RECEIPT_WITHIN_SQL } from '../records/waiting-payments';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
@@ -43,9 +43,9 @@ export class PaymentReconciliation {
   constructor(
     private readonly dataSource: DataSource,
     private readonly paymentProvider: PaymentProvider,
-    private readonly following: PaymentSync,
+    private readonly sync: PaymentSync,
     private readonly refunds: DepositRefundsJob,
-    private readonly unusable: UnusableRows,
+    private readonly unusable: UnusableRowReporter,
     { payments }: AppConfig,
     jobs: Jobs,
   ) {
@@ -86,7 +86,7 @@ export class PaymentReconciliation {
       }
     };
     const takeOver = async (payment: ProviderPayment): Promise<void> => {
-      const { outcome } = await this.following.takeOver(payment);
+      const { outcome } = await this.sync.takeOver(payment);
       if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
     };
     await apply('payments', this.paymentProvider.paymentsSince(since), takeOver);

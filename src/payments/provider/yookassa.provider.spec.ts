@@ -17,7 +17,7 @@ import {
   PaymentsForbidden,
   PaymentsUnavailable,
 } from './payment-provider';
-import { UnusableRows } from './unusable-rows';
+import { UnusableRowReporter } from './unusable-row-reporter';
 import { YooKassaProvider } from './yookassa.provider';
 
 type Respond = (request: http.IncomingMessage, response: http.ServerResponse) => void;
@@ -50,7 +50,7 @@ describe('The adapter of YooKassa', () => {
       ],
       providers: [
         YooKassaProvider,
-        UnusableRows,
+        UnusableRowReporter,
         { provide: AppConfig, useValue: config },
         { provide: Metrics, useValue: Metrics.disabled },
       ],

@@ -20,7 +20,7 @@ import {
   type ProviderPayment,
   type ProviderRefund,
 } from './payment-provider';
-import { UnusableRows } from './unusable-rows';
+import { UnusableRowReporter } from './unusable-row-reporter';
 import { partOf, type Receipt, receiptOf } from './yookassa-receipts';
 import {
   errorResponse,
@@ -79,7 +79,7 @@ export class YooKassaProvider extends PaymentProvider {
     private readonly http: HttpService,
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
-    private readonly unusable: UnusableRows,
+    private readonly unusable: UnusableRowReporter,
   ) {
     super();
     const { provider, shopId = '', secretKey = '', receipt, register } = config.payments;

@@ -4,7 +4,7 @@ import { Money } from '../../common';
 import { queryRows, refusedBy, violatedConstraint } from '../../database';
 import { BalanceTooLarge, OVERFLOW } from '../../ledger';
 import type { PaidAmount, ProviderPayment, ProviderRefund } from '../provider/payment-provider';
-import { UnusableRows } from '../provider/unusable-rows';
+import { UnusableRowReporter } from '../provider/unusable-row-reporter';
 import { endStatement } from './deposit-records';
 import type { PaymentObstacle } from './payment.dto';
 
@@ -55,7 +55,7 @@ export class PaymentRecords {
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly unusable: UnusableRows,
+    private readonly unusable: UnusableRowReporter,
   ) {}
 
   /**

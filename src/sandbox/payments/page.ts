@@ -1,4 +1,4 @@
-import type { SandboxPayment } from './payment-book';
+import type { SandboxPayment } from './sandbox-shop';
 
 const STYLE =
   'body{font:18px system-ui;max-width:26rem;margin:15vh auto;padding:0 1rem}' +

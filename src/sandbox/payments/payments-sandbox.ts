@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { hasErrorCode, listenOnFirstFree, readText, stopListening, writePrivateFile } from '../system';
 import { PaymentNotifier } from './notifier';
 import { paymentPage } from './page';
-import { type Amount, PaymentBook, type SandboxPayment } from './payment-book';
 import { type CashRegisterKind, missingReceipt, readReceipt } from './receipts';
+import { type Amount, SandboxShop, type SandboxPayment } from './sandbox-shop';
 import { PaymentWireError } from './wire-error';
 
 const LOOPBACK = '127.0.0.1';
@@ -53,7 +53,7 @@ export class PaymentsSandbox {
   readonly shopId = '100500';
   readonly secretKey: string;
   readonly notifier: PaymentNotifier;
-  readonly book: PaymentBook;
+  readonly shop: SandboxShop;
   readonly calls: Record<WireMethod, number> = { create: 0, read: 0, list: 0, refund: 0, refunds: 0 };
   /** Number of reads by payment id, including unknown ids. */
   readonly reads = new Map<string, number>();
@@ -71,7 +71,7 @@ export class PaymentsSandbox {
 
   private constructor(private readonly directory: string | undefined) {
     this.secretKey = `live_${randomBytes(24).toString('base64url')}`;
-    this.book = new PaymentBook(() => this.store());
+    this.shop = new SandboxShop(() => this.store());
     this.notifier = new PaymentNotifier();
   }
 
@@ -102,18 +102,18 @@ export class PaymentsSandbox {
     this.clockOffsetMs = 0;
     this.faults.clear();
     this.notifier.goWrong({});
-    this.book.receiptState = 'succeeded';
+    this.shop.receiptState = 'succeeded';
   }
 
   /** Pays a payment as its customer would, and notifies the service. */
   pay(id: string): void {
-    if (this.book.pay(id)) this.notifier.send('payment.succeeded', this.toWire(this.book.payment(id)));
+    if (this.shop.pay(id)) this.notifier.send('payment.succeeded', this.toWire(this.shop.payment(id)));
   }
 
   /** Cancels a payment as if its customer canceled it or did not pay in time, and notifies the service. */
   cancel(id: string, reason?: string): void {
-    if (this.book.cancel(id, reason)) {
-      this.notifier.send('payment.canceled', this.toWire(this.book.payment(id)));
+    if (this.shop.cancel(id, reason)) {
+      this.notifier.send('payment.canceled', this.toWire(this.shop.payment(id)));
     }
   }
 
@@ -139,7 +139,7 @@ export class PaymentsSandbox {
     id: string,
     action: string | undefined,
   ): void {
-    const payment = this.book.payment(id);
+    const payment = this.shop.payment(id);
     if (request.method === 'POST') {
       if (action === 'pay') this.pay(id);
       else this.cancel(id);
@@ -193,7 +193,7 @@ export class PaymentsSandbox {
         const receipt = readReceipt(body['receipt'], amount, this.cashRegister);
         if (this.cashRegister !== null && !receipt) throw missingReceipt();
         return this.toWire(
-          this.book.create(key, {
+          this.shop.create(key, {
             amount,
             ...(receipt && { receipt }),
             metadata: (body['metadata'] ?? {}) as Record<string, string>,
@@ -204,19 +204,19 @@ export class PaymentsSandbox {
       }
       case 'read':
         this.reads.set(id, (this.reads.get(id) ?? 0) + 1);
-        return this.toWire(this.book.payment(id));
+        return this.toWire(this.shop.payment(id));
       case 'list':
         return page(
-          [...this.book.payments.values()].map((payment) => this.toWire(payment)),
+          [...this.shop.payments.values()].map((payment) => this.toWire(payment)),
           query,
         );
       case 'refund': {
-        const payment = this.book.payment(String(body['payment_id']));
+        const payment = this.shop.payment(String(body['payment_id']));
         const amount = body['amount'] as Amount;
         const given = readReceipt(body['receipt'], amount, this.cashRegister);
         // For a full refund, the provider reuses the payment's receipt.
         if (payment.receipt && !given && amount.value !== payment.amount.value) throw missingReceipt();
-        const refund = this.book.refund(key, {
+        const refund = this.shop.refund(key, {
           payment_id: payment.id,
           amount,
           ...(given && { receipt: given }),
@@ -226,7 +226,7 @@ export class PaymentsSandbox {
         return withoutReceipt(refund);
       }
       case 'refunds':
-        return page([...this.book.refunds.values()].map(withoutReceipt), query);
+        return page([...this.shop.refunds.values()].map(withoutReceipt), query);
     }
   }
 
@@ -244,7 +244,7 @@ export class PaymentsSandbox {
   private async load(): Promise<void> {
     if (this.directory === undefined) return;
     try {
-      this.book.load(await readFile(join(this.directory, STATE_FILE), 'utf8'));
+      this.shop.load(await readFile(join(this.directory, STATE_FILE), 'utf8'));
     } catch (error) {
       if (!hasErrorCode(error, 'ENOENT')) throw error;
     }
@@ -254,7 +254,7 @@ export class PaymentsSandbox {
     const { directory } = this;
     if (directory === undefined) return;
     this.writing = this.writing.then(() =>
-      writePrivateFile(join(directory, STATE_FILE), JSON.stringify(this.book)),
+      writePrivateFile(join(directory, STATE_FILE), JSON.stringify(this.shop)),
     );
   }
 }

@@ -3,7 +3,7 @@ import {
   type MaintenanceOut,
   MaintenanceService,
   type MissingProxiesOut,
-  WithdrawalsService,
+  MissingProxiesService,
 } from '../../sync';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
@@ -13,13 +13,13 @@ import type { EndMaintenanceRequest } from './staff-system.dto';
 @Injectable()
 export class StaffSystemService {
   constructor(
-    private readonly withdrawals: WithdrawalsService,
+    private readonly missingProxies: MissingProxiesService,
     private readonly maintenance: MaintenanceService,
     private readonly auditLog: AuditLogService,
   ) {}
 
   countMissing(): Promise<MissingProxiesOut> {
-    return this.withdrawals.countMissing();
+    return this.missingProxies.countMissing();
   }
 
   /**
@@ -31,9 +31,9 @@ export class StaffSystemService {
    */
   withdrawMissing(audit: AuditContext, proxies: number, reason: string): Promise<MissingProxiesOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await this.withdrawals.countMissing(manager);
-      await this.withdrawals.decide(proxies, manager);
-      await record({ reason, before, after: await this.withdrawals.countMissing(manager) });
+      const before = await this.missingProxies.countMissing(manager);
+      await this.missingProxies.decide(proxies, manager);
+      await record({ reason, before, after: await this.missingProxies.countMissing(manager) });
       return before;
     });
   }

@@ -5,7 +5,7 @@ import { databaseTime, queryRow, queryRows } from '../../database';
 import { type LeasedRun, Jobs } from '../../jobs';
 import { CLOSED_FOR_MAINTENANCE, Maintenance, REFERENCE_PREFIX_SQL } from '../../orders';
 import { type ListedProxy, ProxyProvider, type UnreadRow } from '../../provider';
-import { WithdrawalsService } from './withdrawals.service';
+import { MissingProxiesService } from './missing-proxies.service';
 
 const NOTHING_FOUND = {
   /** Number of proxies that the provider listed, both ours and foreign ones. */
@@ -89,7 +89,7 @@ export class SweepService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
-    private readonly withdrawals: WithdrawalsService,
+    private readonly missingProxies: MissingProxiesService,
     maintenance: Maintenance,
     { sweep: { intervalSeconds } }: AppConfig,
     jobs: Jobs,
@@ -134,7 +134,7 @@ export class SweepService {
     const isCounted = report.unread_unknown === 0;
     if (isCounted && !isPlausible(absences)) report.implausible = absences.missing;
     else if (isCounted && absences.missing > 0) {
-      report.withdrawn = await this.withdrawals.withdraw(this.dataSource);
+      report.withdrawn = await this.missingProxies.withdraw(this.dataSource);
     }
     await this.recordCompletion(startedAt, report.listed);
     this.logReport(report);

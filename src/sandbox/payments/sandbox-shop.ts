@@ -53,7 +53,7 @@ const kopecks = (value: string): bigint => BigInt(value.replace('.', ''));
 const roubles = (amount: bigint): string => `${amount / 100n}.${String(amount % 100n).padStart(2, '0')}`;
 
 /** Payments and refunds of one shop. */
-export class PaymentBook {
+export class SandboxShop {
   readonly payments = new Map<string, SandboxPayment>();
   readonly refunds = new Map<string, SandboxRefund>();
   /** State of new receipts. */

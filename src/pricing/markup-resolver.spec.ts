@@ -1,6 +1,6 @@
 import { SeededRandom } from '../../test/support/seeded-random';
 import type { IpVersion } from '../common';
-import { type MarkupRule, ruleApplies, periodsOf, type PricedOffer, RuleBook } from './rule-book';
+import { type MarkupRule, ruleApplies, periodsOf, type PricedOffer, MarkupResolver } from './markup-resolver';
 
 const DEFAULT = '20';
 const NOW_MS = Date.parse('2027-01-01T00:00:00Z');
@@ -40,7 +40,7 @@ const offer = (changes: Partial<PricedOffer> = {}): PricedOffer => ({
 });
 
 const choose = (rules: readonly MarkupRule[], of: PricedOffer = offer(), atMs = NOW_MS) =>
-  new RuleBook(rules, DEFAULT).choose(of, atMs);
+  new MarkupResolver(rules, DEFAULT).choose(of, atMs);
 
 /** The order of specificity, as the decision record states it. */
 const rank = ({ userId, country, version, ...scope }: MarkupRule): number[] => [
@@ -83,10 +83,10 @@ describe('The choice among all combinations of rules', () => {
       // With fewer and fewer rules, each becomes the most specific one at some point.
       let rules = new SeededRandom(seed).shuffle(everyScope());
       for (; rules.length > 0; rules = rules.slice(rules.length / 3 + 1)) {
-        const book = new RuleBook(rules, DEFAULT);
+        const resolver = new MarkupResolver(rules, DEFAULT);
         const wrong = everyOffer().filter((of) => {
           const fitting = rules.filter((one) => ruleApplies(one, of));
-          const chosen = book.findMostSpecific(of, NOW_MS);
+          const chosen = resolver.findMostSpecific(of, NOW_MS);
           if (!chosen) return fitting.length > 0;
           return !fitting.includes(chosen) || fitting.some((one) => isMoreSpecific(one, chosen));
         });
@@ -103,15 +103,15 @@ describe('The choice among all combinations of rules', () => {
         .shuffle(everyScope())
         .slice(0, 20 * seed)
         .map((one, index) => ({ ...one, markupPercent: percents[index] ?? '0' }));
-      const book = new RuleBook(rules, DEFAULT);
-      const withoutCountries = new RuleBook(
+      const resolver = new MarkupResolver(rules, DEFAULT);
+      const withoutCountries = new MarkupResolver(
         rules.filter(({ country }) => country === null),
         DEFAULT,
       );
       const choices = everyOffer().map((of) => {
-        const quoted = book.choose({ ...of, country: null }, NOW_MS);
-        const charged = book.choose(of, NOW_MS);
-        const mostSpecific = book.findMostSpecific(of, NOW_MS);
+        const quoted = resolver.choose({ ...of, country: null }, NOW_MS);
+        const charged = resolver.choose(of, NOW_MS);
+        const mostSpecific = resolver.findMostSpecific(of, NOW_MS);
         const isCheaper = Number(mostSpecific?.markupPercent ?? DEFAULT) < Number(quoted.percent);
         return { of, quoted, charged, ruleId: isCheaper ? mostSpecific?.id : quoted.ruleId };
       });

@@ -15,13 +15,13 @@ const CREATED_FOR_SECONDS = 3600;
  * A claim sets the time of the next reading, so a crash costs only a pause.
  */
 @Injectable()
-export class DepositReadings {
+export class PendingDepositsJob {
   private readonly due: DueRows<DueDeposit>;
 
   constructor(
     private readonly paymentProvider: PaymentProvider,
     private readonly records: DepositRecords,
-    private readonly following: PaymentSync,
+    private readonly sync: PaymentSync,
     jobs: Jobs,
   ) {
     this.due = jobs.due<DueDeposit>({
@@ -45,8 +45,8 @@ export class DepositReadings {
 
   private async read(deposit: DueDeposit): Promise<void> {
     try {
-      if (deposit.paymentId !== null) await this.following.read(deposit.paymentId);
-      else if (deposit.ageSeconds < CREATED_FOR_SECONDS) await this.following.create(deposit);
+      if (deposit.paymentId !== null) await this.sync.read(deposit.paymentId);
+      else if (deposit.ageSeconds < CREATED_FOR_SECONDS) await this.sync.create(deposit);
       else await this.records.expireUnseen(deposit.depositId);
     } catch (error) {
       // The error is already counted, and the next reading is already scheduled.

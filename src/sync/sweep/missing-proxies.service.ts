@@ -17,7 +17,7 @@ const lockMissing = (condition = 'true'): string => `WITH locked AS MATERIALIZED
 
 /** Withdraws proxies that are missing at the provider. They are inactive until they are listed again. */
 @Injectable()
-export class WithdrawalsService {
+export class MissingProxiesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /** Counts the proxies that {@link decide} would withdraw. */

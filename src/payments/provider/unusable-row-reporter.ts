@@ -7,7 +7,7 @@ const MOST_REMEMBERED = 10_000;
 
 /** Reports rows of the provider's lists that cannot be used. Counts every report; logs each row once. */
 @Injectable()
-export class UnusableRows {
+export class UnusableRowReporter {
   private readonly logger = new Logger('Payments');
   private readonly logged = new LRUCache<string, true>({ max: MOST_REMEMBERED });
 

@@ -49,7 +49,7 @@ const orAll = <Value>(value: Value | null): readonly (Value | null)[] =>
  * A quote names no country, and customers never pay more than their quote. A rule for a country therefore
  * applies only if it is cheaper than the quote's markup.
  */
-export class RuleBook {
+export class MarkupResolver {
   /** Rules by user, country and version. More specific rules come first. */
   private readonly rules = new Map<string, MarkupRule[]>();
 
