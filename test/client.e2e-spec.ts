@@ -10,7 +10,7 @@ import {
   itemsOf,
   untilClosed,
 } from '../clients/typescript/src/index';
-import { EventPages } from '../src/events';
+import { EventPageReader } from '../src/events';
 import { outcomeOf } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
@@ -244,7 +244,7 @@ describe('The TypeScript client', () => {
     });
 
     it('ends a poll that waits when its signal is aborted', async () => {
-      const waits = service.app.get(EventPages).awaited;
+      const waits = service.app.get(EventPageReader).awaited;
       const ended = new AbortController();
       // The last events of the purchases before may be published only now.
       const options: EventsOptions = { after: 'now', types: ['proxy.withdrawn'], signal: ended.signal };

@@ -4,7 +4,7 @@ import { Money } from '../src/common';
 import { AppConfig } from '../src/config';
 import { queryRows } from '../src/database';
 import { LedgerService } from '../src/ledger';
-import { Metrics, PREFIX } from '../src/metrics';
+import { Metrics, METRIC_PREFIX } from '../src/metrics';
 import { PaymentProvider, WAITING_PAYMENTS } from '../src/payments';
 import { PaymentSync } from '../src/payments/deposits/payment-sync';
 import { DepositRecords } from '../src/payments/records/deposit-records';
@@ -120,7 +120,7 @@ async function counted(series: string): Promise<number> {
   return Number(
     text
       .split('\n')
-      .find((line) => line.startsWith(`${PREFIX}${series} `))
+      .find((line) => line.startsWith(`${METRIC_PREFIX}${series} `))
       ?.split(' ')[1],
   );
 }

@@ -1,7 +1,7 @@
 import { TokensService } from '../src/auth';
 import { Notifier } from '../src/database';
 import { EVENT_TYPES, type EventType, EVENTS_CHANNEL } from '../src/events';
-import { EventPages } from '../src/events/reading/event-pages';
+import { EventPageReader } from '../src/events/reading/event-page-reader';
 import { OrderCancellations, OutcomeSearchRecords } from '../src/orders';
 import { ORDER_FAILURES, errorOfFailure } from '../src/orders/order-failures';
 import { fetchAs } from './support/api-client';
@@ -327,7 +327,7 @@ describe('Published events', () => {
       const [newest] = await query<{ position: number }>('SELECT max(position) AS position FROM events');
       const url = `${service.baseUrl}/events?after=evt_${newest?.position}&wait=20`;
       const read = fetchAs(user, 'GET', url);
-      await eventually(() => service.app.get(EventPages).awaited.count() === 1);
+      await eventually(() => service.app.get(EventPageReader).awaited.count() === 1);
       await service.owner.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
           WHERE datname = current_database() AND query = 'LISTEN changed_rows'`,

@@ -1,6 +1,6 @@
 import { drain } from '../src/application';
 import { ALL_SCOPES, TokensService } from '../src/auth';
-import { EventPages, EventReadingService } from '../src/events';
+import { EventPageReader, EventReadingService } from '../src/events';
 import { eventually } from './support/built-service';
 import { openEventStream } from './support/event-stream';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -31,7 +31,7 @@ describe('Events', () => {
     jest.restoreAllMocks();
   });
 
-  const waits = () => service.app.get(EventPages).awaited;
+  const waits = () => service.app.get(EventPageReader).awaited;
   const untilWaiting = (count: number) => eventually(() => waits().count() === count);
 
   async function read(

@@ -1,4 +1,4 @@
-import { ExpiringService } from '../src/proxies/expiring/expiring.service';
+import { ExpiryReminders } from '../src/proxies/expiring/expiry-reminders';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { unauditedTestService } from './support/test-service';
@@ -126,13 +126,13 @@ describe('The end of a proxy', () => {
 
   it('causes one reminder by any number of replicas at once, a batch at a time', async () => {
     await rented(10, 2500);
-    const other = new ExpiringService(service.dataSource, {
+    const other = new ExpiryReminders(service.dataSource, {
       proxies: { expiringHours: [72, 24, 1] },
     } as never);
     // Neither requests the lease: as if both had it.
-    const batch = (one: ExpiringService): Promise<number> => one['remindBatch'](24);
+    const batch = (one: ExpiryReminders): Promise<number> => one['remindBatch'](24);
     const counts = await Promise.all(
-      Array.from({ length: 6 }, (_, n) => batch(n % 2 ? other : service.app.get(ExpiringService))),
+      Array.from({ length: 6 }, (_, n) => batch(n % 2 ? other : service.app.get(ExpiryReminders))),
     );
     let sum = counts.reduce((total, count) => total + count, 0);
     for (let count = 1; count > 0;) sum += count = await batch(other);

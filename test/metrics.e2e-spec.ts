@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { ALL_PAYMENT_SCOPES, type Scope, TokensService } from '../src/auth';
 import { AppConfig } from '../src/config';
 import { Jobs } from '../src/jobs';
-import { type MetricDefinition, METRICS, Metrics, MetricsServer, PREFIX } from '../src/metrics';
+import { type MetricDefinition, METRICS, Metrics, MetricsServer, METRIC_PREFIX } from '../src/metrics';
 import { connectAgent } from './support/agent';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
@@ -45,7 +45,9 @@ describe('GET /metrics', () => {
   it('has every documented metric with its help and its kind, where there is what it measures', async () => {
     const { text } = await scrape();
     for (const [name, { help, type }] of documented) {
-      expect(text).toContain(`# HELP ${PREFIX}${name} ${help}\n# TYPE ${PREFIX}${name} ${type}\n`);
+      expect(text).toContain(
+        `# HELP ${METRIC_PREFIX}${name} ${help}\n# TYPE ${METRIC_PREFIX}${name} ${type}\n`,
+      );
     }
     const ours = [...text.matchAll(/^# TYPE proxy_rental_(\S+)/gm)].map(([, name]) => name);
     expect(new Set(ours)).toEqual(new Set(documented.map(([name]) => name)));

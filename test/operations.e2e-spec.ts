@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { runProgram } from '../drills/support/daemon';
 import { DEBIAN, missingPackages } from '../drills/support/debian';
-import { type MetricDefinition, Metrics, METRICS, PREFIX } from '../src/metrics';
+import { type MetricDefinition, Metrics, METRICS, METRIC_PREFIX } from '../src/metrics';
 import { forAllTests } from './support/fixtures';
 import {
   OPERATIONS,
@@ -72,7 +72,10 @@ async function readSeries(): Promise<Map<string, string[]>> {
   for (const [name, { type, labels }] of Object.entries<MetricDefinition>(METRICS)) {
     const suffixes = type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
     for (const suffix of suffixes) {
-      series.set(PREFIX + name + suffix, [...Object.keys(labels), ...(suffix === '_bucket' ? ['le'] : [])]);
+      series.set(METRIC_PREFIX + name + suffix, [
+        ...Object.keys(labels),
+        ...(suffix === '_bucket' ? ['le'] : []),
+      ]);
     }
   }
   const exposed = await (await Metrics.open(true)).render();
@@ -113,7 +116,8 @@ describe('The rules and the dashboard', () => {
 
   it('show every metric of the service', () => {
     const read = new Set(queries.flatMap(({ expr }) => selectorsOf(expr).map(({ metric }) => metric)));
-    const isRead = (name: string) => ['', '_bucket'].some((suffix) => read.has(`${PREFIX}${name}${suffix}`));
+    const isRead = (name: string) =>
+      ['', '_bucket'].some((suffix) => read.has(`${METRIC_PREFIX}${name}${suffix}`));
     expect(Object.keys(METRICS).filter((name) => !isRead(name))).toEqual([]);
   });
 });

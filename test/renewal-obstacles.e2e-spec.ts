@@ -109,7 +109,7 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
       `SELECT available, "budgetLeft", renewal_obstacles($1, $2, $3, available, "budgetLeft") AS obstacles,
               renewal_obstacles($1, NULL, NULL, NULL, NULL) AS unpriced
          FROM (SELECT available, monthly_budget - renewals_spent(user_id, $4) AS "budgetLeft"
-                 FROM accounts JOIN renewal_settings USING (user_id) WHERE user_id = $5) AS means`,
+                 FROM accounts JOIN renewal_settings USING (user_id) WHERE user_id = $5) AS funds`,
       [renewal.id, ruleId, price, monthOf(new Date()), user.id],
     );
     const order = {
@@ -136,7 +136,7 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
       [user.id],
     ]);
     const money = (text: string | null): Money | null => (text === null ? null : Money.parse(text));
-    const means: RenewalFunds = {
+    const funds: RenewalFunds = {
       now: new Date(),
       available: Money.parse(available),
       budgetLeft: money(budgetLeft),
@@ -149,7 +149,7 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
       price: Money.parse(price),
       obstacle: firstObstacle(PROXY_OBSTACLES, unpriced),
     };
-    return { means, candidate, obstacles, placed: placed.obstacle };
+    return { funds, candidate, obstacles, placed: placed.obstacle };
   });
 
 describe('The obstacles of a renewal', () => {
@@ -164,8 +164,8 @@ describe('The obstacles of a renewal', () => {
         budget: random.pick([null, null, '0.00', '20.00', '25.00', '30.00']),
         spent: random.pick(['0.00', '4.50', '15.00', '15.01', '2.01']),
       };
-      const { means, candidate, obstacles, placed } = await queryDatabase(one);
-      const [decision] = decideRenewals(means, [candidate]);
+      const { funds, candidate, obstacles, placed } = await queryDatabase(one);
+      const [decision] = decideRenewals(funds, [candidate]);
       const reason = decision?.renew === false ? decision.reason : null;
       seen.add(reason);
       expect({ one, obstacle: obstacles[0] ?? null, placed }).toEqual({

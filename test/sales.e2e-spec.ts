@@ -1,4 +1,4 @@
-import { type Sales, type SalesQuery, SalesService } from '../src/ledger';
+import { type Sales, type SalesSelection, SalesService } from '../src/ledger';
 import { emptyDatabase } from './support/empty-database';
 import { forAllTests } from './support/fixtures';
 import { readPages } from './support/pages';
@@ -83,7 +83,7 @@ const request = async (query: string): Promise<Page> => {
 };
 const forgetRollUp = () => service.owner.query('TRUNCATE sales_days, sales_rollup');
 const rollUp = () => service.runJob('sales-days');
-const read = (question: SalesQuery): Promise<Sales> => service.app.get(SalesService).read(question);
+const read = (question: SalesSelection): Promise<Sales> => service.app.get(SalesService).read(question);
 
 /** Sells on several days, with a refund, a prolongation and a purchase that is refused. */
 async function trade(): Promise<void> {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { readEnvironment } from '../src/config';
-import { EventPages } from '../src/events';
+import { EventPageReader } from '../src/events';
 import { longestOrderMs } from '../src/orders';
 import { PriceRulesService } from '../src/pricing';
 import { ProxyProvider } from '../src/provider';
@@ -80,7 +80,7 @@ describe('A service that is closed', () => {
       await once(socket, 'connect');
       return socket;
     };
-    const waits = service.app.get(EventPages).awaited;
+    const waits = service.app.get(EventPageReader).awaited;
     const { data: page } = await user.api.GET('/events', { params: { query: { after: 'now' } } });
     const leaving = await open(`/events?after=${page?.next_cursor}&wait=30`);
     await eventually(() => Promise.resolve(waits.count() === 1));

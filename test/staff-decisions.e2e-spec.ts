@@ -2,7 +2,7 @@ import { ALL_STAFF_SCOPES } from '../src/auth';
 import type { Page } from '../src/http';
 import { ForgottenOrderRecords, REFERENCE_PREFIX_SQL } from '../src/orders';
 import type { FaultSpec } from '../src/sandbox';
-import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
+import type { StaffOrderOut } from '../src/staff/orders/staff-orders.dto';
 import type { FoundProlongationOut, UnmatchedProxyOut } from '../src/sync';
 import { refusalsOf, withFullDisk } from './support/audit-log';
 import { eventually } from './support/built-service';
@@ -13,7 +13,7 @@ import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 import { WireClient } from './support/wire-client';
 
-type Order = Json<OrderOut>;
+type Order = Json<StaffOrderOut>;
 type UnmatchedProxy = Json<UnmatchedProxyOut>;
 type Discrepancy = Json<FoundProlongationOut>;
 

@@ -7,9 +7,9 @@ import { readPages } from './support/pages';
 import { createStaff, type Json } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
 
-type OrderOut = Json<dto.OrderOut>;
-type OrdersPage = Json<dto.OrdersPage>;
-type OrderDetail = Json<dto.OrderDetail>;
+type StaffOrderOut = Json<dto.StaffOrderOut>;
+type StaffOrdersPage = Json<dto.StaffOrdersPage>;
+type StaffOrderDetails = Json<dto.StaffOrderDetails>;
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const ID = expect.any(Number);
@@ -19,19 +19,19 @@ const NAME = expect.any(String);
 const service = forAllTests(() => startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '100' } }));
 const staff = forAllTests(() => createStaff(service, ['staff:orders']));
 
-const read = async (id: number): Promise<OrderDetail> => {
-  const { status, body } = await staff.get<OrderDetail>(`/staff/orders/${id}`);
+const read = async (id: number): Promise<StaffOrderDetails> => {
+  const { status, body } = await staff.get<StaffOrderDetails>(`/staff/orders/${id}`);
   expect(status).toBe(200);
   return body;
 };
-const search = async (query: Record<string, string>, cursor = ''): Promise<OrdersPage> => {
-  const { status, body } = await staff.get<OrdersPage>(
+const search = async (query: Record<string, string>, cursor = ''): Promise<StaffOrdersPage> => {
+  const { status, body } = await staff.get<StaffOrdersPage>(
     `/staff/orders?${new URLSearchParams(query).toString()}${cursor}`,
   );
   expect([query, status]).toEqual([query, 200]);
   return body;
 };
-const searchAll = (query: Record<string, string>, limit = 200): Promise<OrderOut[]> =>
+const searchAll = (query: Record<string, string>, limit = 200): Promise<StaffOrderOut[]> =>
   readPages(async (cursor) => {
     const page = await search({ ...query, limit: String(limit) }, cursor);
     expect(page.items.length).toBeLessThanOrEqual(limit);
@@ -398,10 +398,10 @@ describe('Orders', () => {
     const [from, to] = [orders[60]?.created_at ?? '', orders[20]?.created_at ?? ''];
     const byHost = handlers('host', proxy?.host);
     const byProxy = handlers('provider_proxy_id', proxy?.provider_proxy_id);
-    const filters: [string, string, (order: OrderOut) => boolean][] = [
+    const filters: [string, string, (order: StaffOrderOut) => boolean][] = [
       ['user_id', String(users[0]?.id), (order) => order.user_id === users[0]?.id],
       ...['reserved', 'submitting', 'confirming', 'review', 'completed', 'partial', 'canceled'].map(
-        (state): [string, string, (order: OrderOut) => boolean] => [
+        (state): [string, string, (order: StaffOrderOut) => boolean] => [
           'state',
           state,
           (order) => order.state === state,

@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import { TokensService } from '../src/auth';
 import { connectionPool } from '../src/database';
-import { EventPages } from '../src/events';
+import { EventPageReader } from '../src/events';
 import { RequestsUnderWay } from '../src/http';
 import { OrderCancellations, OrderQueries } from '../src/orders';
 import { formatOf } from '../src/proxies/export/formats';
@@ -37,7 +37,7 @@ describe('The concurrent requests of one user', () => {
       ...(signal && { signal }),
     });
   const waitingOf = (): number =>
-    service.app.get(OrderQueries).awaited.count() + service.app.get(EventPages).awaited.count();
+    service.app.get(OrderQueries).awaited.count() + service.app.get(EventPageReader).awaited.count();
 
   /** Sends requests whose client disconnects a millisecond later, and waits until none of them is read. */
   async function sendAndLeave(user: TestUser, paths: readonly string[]): Promise<void> {

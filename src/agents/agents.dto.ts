@@ -23,7 +23,7 @@ import {
   StringListField,
 } from '../http';
 import { LedgerFilterQuery } from '../ledger';
-import { BulkProxyOut, DryRunResponse, OrderQuery, OrderSummary } from '../orders';
+import { BulkProxyOut, DryRunResponse, OrderWaitQuery, OrderSummary } from '../orders';
 import { FORMAT_NAMES, type FormatName, ProxyFilterBody, ProxyOut } from '../proxies';
 import { ProxyRefundQuery } from '../proxy-refunds';
 
@@ -104,7 +104,7 @@ export class RefundInput extends ProxyRefundQuery {
 }
 
 @StrictRequest()
-export class OrderInput extends OrderQuery {
+export class OrderInput extends OrderWaitQuery {
   @IdField({ description: 'The `id` of an order of the user', example: 42 })
   readonly order_id!: number;
 }

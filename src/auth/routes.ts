@@ -4,7 +4,7 @@ import { ACCESS, type Access } from './access.decorators';
 
 type Handler = (...args: unknown[]) => unknown;
 
-export interface Route {
+export interface RegisteredRoute {
   /** Name in the form `Controller.handler`. */
   readonly name: string;
   /** HTTP method as in the OpenAPI document: `GET`. */
@@ -23,7 +23,7 @@ const METHOD = 'method';
 
 const scanner = new MetadataScanner();
 
-export function findRoutes(discovery: DiscoveryService): Route[] {
+export function findRoutes(discovery: DiscoveryService): RegisteredRoute[] {
   return discovery.getControllers().flatMap(({ metatype }) => {
     if (!metatype) return [];
     const controller = metatype as Type;

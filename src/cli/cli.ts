@@ -1,11 +1,12 @@
 import { type Command, CommanderError } from 'commander';
 import { failureLine } from '../common';
-import { COMMANDS, GROUPS } from './commands';
+import { COMMANDS, COMMAND_GROUPS } from './commands';
 import { printError, emptyCli } from './outline';
 
 export function createCli(): Command {
   const cli = emptyCli();
-  for (const [name, description] of Object.entries(GROUPS)) cli.command(name).description(description);
+  for (const [name, description] of Object.entries(COMMAND_GROUPS))
+    cli.command(name).description(description);
   for (const add of COMMANDS) add(cli);
   return cli;
 }

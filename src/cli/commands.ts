@@ -3,7 +3,7 @@ import { addAudit, addMigrate, addMaintenance } from './maintenance';
 import { parseDurationMs, parseScopes, parseSwitch } from './options';
 import { type AddCommand, routeCommand } from './route-command';
 
-export const GROUPS = {
+export const COMMAND_GROUPS = {
   users: 'Users',
   tokens: 'API tokens',
   webhooks: 'Webhooks of customers',

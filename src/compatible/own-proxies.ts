@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { Conditions, queryRow, queryRows, sqlList, waitForStandby } from '../database';
 import { CLOSED_FOR_MAINTENANCE, OPEN_STATES } from '../orders';
-import { NotKnown, WireError } from './wire-error';
+import { OutcomeNotKnown, WireError } from './wire-error';
 import { type ProxyFields, wireProxy } from './wire-formats';
 
 const STATES = ['active', 'expired', 'expiring', 'all'] as const;
@@ -12,7 +12,7 @@ type ListingState = (typeof STATES)[number];
 export const listingStateOf = (text: string | null): ListingState =>
   STATES.find((state) => state === text) ?? 'all';
 
-export interface Listing {
+export interface ListingQuery {
   readonly state: ListingState;
   /** Wanted label; `null` for any. */
   readonly descr: string | null;
@@ -40,9 +40,9 @@ export class OwnProxies {
 
   /**
    * Returns a page of proxies, ordered by id. Throws while an open order may still change the listed label's
-   * proxies, because clients use the listing to learn what they bought. @throws NotKnown
+   * proxies, because clients use the listing to learn what they bought. @throws OutcomeNotKnown
    */
-  async list(userId: number, { state, descr, page, limit }: Listing) {
+  async list(userId: number, { state, descr, page, limit }: ListingQuery) {
     if (descr !== null) await this.assertKnown(userId, descr);
     const wanted = new Conditions();
     const now = wanted.given(this.clock.now());
@@ -66,7 +66,7 @@ export class OwnProxies {
   /**
    * Throws if an open order may change the label's proxies, or during maintenance, when orders lost in a
    * restore may still be found. Call it before listing, so that the listing includes orders closed in
-   * between. @throws NotKnown
+   * between. @throws OutcomeNotKnown
    */
   private async assertKnown(userId: number, descr: string): Promise<void> {
     const { isOpen } = await queryRow<{ isOpen: boolean }>(
@@ -79,7 +79,7 @@ export class OwnProxies {
          AS "isOpen"`,
       [userId, descr],
     );
-    if (isOpen) throw new NotKnown();
+    if (isOpen) throw new OutcomeNotKnown();
   }
 
   /** Returns the id of the user's proxy with this address and login. @throws WireError */

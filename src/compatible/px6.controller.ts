@@ -10,7 +10,7 @@ import { LabelsService, normalLabel, ProxyChecksService, ProxyNotFound } from '.
 import { TypeChangeService } from '../sync';
 import { CallGuard } from './call-guard';
 import { listingStateOf, OwnProxies } from './own-proxies';
-import { NotKnown, WireError } from './wire-error';
+import { OutcomeNotKnown, WireError } from './wire-error';
 import { mayBeDone, WireErrorFilter } from './wire-error.filter';
 import { moscowTime, roubles, unixSeconds, wireList, wireProxy, wireVersionOf } from './wire-formats';
 import { WireParameters, WireQuery } from './wire-query';
@@ -144,7 +144,7 @@ export class Px6Controller {
     for (const [at, { id }] of found.entries()) {
       closed.throwIfAborted();
       await this.types.change(caller.userId, String(id), type).catch((error: unknown) => {
-        throw at === 0 ? error : new NotKnown();
+        throw at === 0 ? error : new OutcomeNotKnown();
       });
     }
     return this.envelope(caller, {});
@@ -224,7 +224,7 @@ export class Px6Controller {
     const [id] = query.findIds(1) ?? [proxy === null ? null : await this.own.findId(caller.userId, proxy)];
     if (!id) throw new WireError(230);
     const { works, first_byte_ms: firstByteMs } = await this.checks.run(caller.userId, id);
-    if (works === null) throw new NotKnown();
+    if (works === null) throw new OutcomeNotKnown();
     return this.datedEnvelope(caller, {
       proxy_id: Number(id),
       proxy_status: works,

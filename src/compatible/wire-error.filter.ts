@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs
 import type { Response } from 'express';
 import { DomainError, messageOf, ServiceUnavailable, stackOf } from '../common';
 import { isDatabaseUnavailable } from '../database';
-import { NotKnown, WIRE_ERROR_OF, WireError, type WireErrorId } from './wire-error';
+import { OutcomeNotKnown, WIRE_ERROR_OF, WireError, type WireErrorId } from './wire-error';
 
 const RETRY_AFTER_SECONDS = '2';
 
@@ -30,7 +30,7 @@ export class WireErrorFilter implements ExceptionFilter<unknown> {
   }
 
   private log(error: unknown): void {
-    if (error instanceof DomainError || error instanceof NotKnown) return;
+    if (error instanceof DomainError || error instanceof OutcomeNotKnown) return;
     if (isDatabaseUnavailable(error)) this.logger.error(messageOf(error));
     else this.logger.error('unforeseen error', stackOf(error));
   }

@@ -28,7 +28,7 @@ export class WireError extends Error {
 }
 
 /** Thrown when a call's outcome, or the requested information, is not known yet. Becomes HTTP 503. */
-export class NotKnown extends Error {}
+export class OutcomeNotKnown extends Error {}
 
 /** PROXY6's error numbers for our own errors, by code. Each guarantees that nothing was done. */
 export const WIRE_ERROR_OF: ReadonlyMap<string, WireErrorId> = new Map([

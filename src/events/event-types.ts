@@ -207,7 +207,7 @@ export const EVENT_ID_PATTERN = `^${ID}${ID_PATTERN}$`;
 const EVENT_ID = new RegExp(EVENT_ID_PATTERN);
 
 /** An event in responses and webhooks. */
-export interface EventOut {
+export interface PublishedEvent {
   readonly id: string;
   readonly type: EventType;
   readonly at: Date;
@@ -215,12 +215,12 @@ export interface EventOut {
 }
 
 /** Converts a published event for responses and webhooks. */
-export const toEventOut = (event: {
+export const toPublishedEvent = (event: {
   readonly position: number | null;
   readonly type: EventType;
   readonly at: Date;
   readonly data: Readonly<Record<string, unknown>>;
-}): EventOut => {
+}): PublishedEvent => {
   if (event.position === null) throw new Error('an event must be published before it is shown');
   return { id: eventIdOf(event.position), type: event.type, at: event.at, data: event.data };
 };

@@ -4,7 +4,7 @@ import { AppConfig } from '../config';
 import { Retention } from '../jobs';
 import { LedgerModule } from '../ledger';
 import { EventPublisher } from './event-publisher';
-import { EventPages, REMOVED_EVENTS } from './reading/event-pages';
+import { EventPageReader, REMOVED_EVENTS } from './reading/event-page-reader';
 import { EventReadingService } from './reading/event-reading.service';
 import { EventsController } from './reading/events.controller';
 import { EventSettingsController } from './settings/event-settings.controller';
@@ -12,7 +12,7 @@ import { EventSettingsController } from './settings/event-settings.controller';
 @Module({
   imports: [AuthModule, LedgerModule],
   controllers: [EventSettingsController, EventsController],
-  providers: [EventPublisher, EventPages, EventReadingService],
+  providers: [EventPublisher, EventPageReader, EventReadingService],
 })
 export class EventsModule {
   constructor(retention: Retention, { retention: { eventDays } }: AppConfig) {

@@ -4,15 +4,15 @@ export {
   EVENT_TYPES,
   eventIdOf,
   isEventType,
-  type EventOut,
+  type PublishedEvent,
   type EventType,
   type EventTypeDefinition,
   positionOf,
-  toEventOut,
+  toPublishedEvent,
 } from './event-types';
 export { EventsModule } from './events.module';
 export { EVENTS_CHANNEL } from './event-publisher';
 export { EventReadingService } from './reading/event-reading.service';
-export { EventDto } from './reading/events.dto';
-export { EventPages } from './reading/event-pages';
+export { EventOut } from './reading/events.dto';
+export { EventPageReader } from './reading/event-page-reader';
 export { EVENTS_DATA } from './personal-data';

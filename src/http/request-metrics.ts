@@ -6,7 +6,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 const OTHER_METHOD = 'other';
 
 /** Label of all requests that reach no route. */
-export const UNMATCHED = 'unmatched';
+export const UNMATCHED_ROUTE = 'unmatched';
 
 /**
  * Returns the route template as in the OpenAPI document: `/proxies/{proxy_id}`. Never returns a path, because
@@ -14,7 +14,7 @@ export const UNMATCHED = 'unmatched';
  */
 export function routeTemplate({ route }: Pick<Request, 'route'>): string {
   const path = (route as { readonly path?: unknown } | undefined)?.path;
-  return typeof path === 'string' ? path.replace(/:(\w+)/g, '{$1}') : UNMATCHED;
+  return typeof path === 'string' ? path.replace(/:(\w+)/g, '{$1}') : UNMATCHED_ROUTE;
 }
 
 const unmeasured = new WeakSet<Response>();
@@ -39,6 +39,6 @@ export function countRequest(
 
 /** Counts a request that was refused before its method and path were known. */
 export function countMalformedRequest(metrics: Metrics, status: number): void {
-  const labels = { method: OTHER_METHOD, route: UNMATCHED, status: String(status) };
+  const labels = { method: OTHER_METHOD, route: UNMATCHED_ROUTE, status: String(status) };
   metrics.count('http_requests_total', labels);
 }

@@ -2,13 +2,13 @@
 const LOOK_AFTER_MS = 25;
 
 /** SQL for the backlog: its `count`, and the time of its `oldest` row. Runs on each metrics scrape. */
-export type WaitingSql = string;
+export type BacklogSql = string;
 
 /**
  * Returns an SQL condition: whether there may be work. Evaluated at each interval of the job, in one
  * statement with other jobs' conditions, so it needs an index.
  */
-export type IsDue = () => string;
+export type DueConditionSql = () => string;
 
 export interface Claimed<Row> {
   readonly rows: readonly Row[];
@@ -22,11 +22,11 @@ export interface DueWork<Row> {
   /** Interval at which a replica polls. Notifications can trigger an earlier poll. */
   readonly lookEveryMs: number;
   /** Condition under which a poll claims rows. If omitted, every poll claims rows. */
-  readonly isDue?: IsDue;
+  readonly isDue?: DueConditionSql;
   /** Maximum number of rows in progress on a replica. If it is infinite, `claim` must have its own limit. */
   readonly atOnce: number;
   /** SQL for the backlog of all replicas, for metrics. */
-  readonly waiting: WaitingSql;
+  readonly waiting: BacklogSql;
   /**
    * Claims rows with one guarded statement. If another replica may later claim the same row, the lease must
    * outlast the row's processing.

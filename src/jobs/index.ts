@@ -1,4 +1,4 @@
-export type { Claimed, DueRows, WaitingSql } from './due-work';
+export type { Claimed, DueRows, BacklogSql } from './due-work';
 export { LeasedRun, type LeasedJob } from './leased-run';
 export { Retries, type RetryTimes } from './retries';
 export { Retention, type RetentionStep, STEP_ROWS } from './retention';

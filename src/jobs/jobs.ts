@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { FailureLog, isOverWithin, messageOf, stackOf } from '../common';
 import { queryRow } from '../database';
 import { Metrics } from '../metrics';
-import { DueRows, type DueWork, type IsDue, type WaitingSql } from './due-work';
+import { DueRows, type DueWork, type DueConditionSql, type BacklogSql } from './due-work';
 import { LeasedRun, type LeasedJob } from './leased-run';
 import { StepLoop } from './step-loop';
 
@@ -20,7 +20,7 @@ export interface Job {
   readonly name: string;
   /** Whether one replica runs the job on behalf of all. If so, `job_runs` records when it last ran. */
   readonly isRun: boolean;
-  readonly waiting?: WaitingSql | undefined;
+  readonly waiting?: BacklogSql | undefined;
   intervalMs: number;
   /** Time of the last success in this process, in milliseconds since 1970. */
   lastSuccessMs: number | undefined;
@@ -28,7 +28,7 @@ export interface Job {
 
 interface OwnJob extends Job {
   readonly loop: StepLoop;
-  readonly isDue: IsDue | undefined;
+  readonly isDue: DueConditionSql | undefined;
   /** When `isDue` was last checked, on the monotonic clock. */
   lookedAtMs: number;
   /** Before this time on the monotonic clock, the job is not started. */
@@ -77,7 +77,7 @@ export class Jobs {
     name: string,
     intervalMs: number,
     execute: () => Promise<unknown>,
-    options: { waiting?: WaitingSql; isDue?: IsDue; pauseAfterFailureMs?: number } = {},
+    options: { waiting?: BacklogSql; isDue?: DueConditionSql; pauseAfterFailureMs?: number } = {},
   ): () => void {
     const step = async (): Promise<boolean> => (await this.measure(name, execute)) === true;
     const loop = this.add({ name, intervalMs, isRun: false, ...options }, step, options.pauseAfterFailureMs);
@@ -166,7 +166,7 @@ export class Jobs {
   }
 
   private add(
-    job: Omit<Job, 'lastSuccessMs'> & { readonly isDue?: IsDue | undefined },
+    job: Omit<Job, 'lastSuccessMs'> & { readonly isDue?: DueConditionSql | undefined },
     step: () => Promise<boolean>,
     pauseAfterFailureMs = 0,
   ): StepLoop {

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { REPLICA_ID } from '../common';
 import { queryRows } from '../database';
-import type { WaitingSql } from './due-work';
+import type { BacklogSql } from './due-work';
 
 /** Thrown if a run did not renew its lease in time, so that another replica may have taken over. */
 export class LeaseLost extends Error {}
@@ -23,7 +23,7 @@ export interface LeasedJob {
   readonly name: string;
   readonly everySeconds: number;
   /** SQL that measures the backlog for metrics; only for jobs that have one. */
-  readonly waiting?: WaitingSql;
+  readonly waiting?: BacklogSql;
   /**
    * Returns how many seconds must have passed since the start of the last run for the next one to be due.
    * Defaults to the interval. Needed by jobs that run at a fixed time of day, or are sometimes urgent.

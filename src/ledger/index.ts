@@ -17,5 +17,5 @@ export { PostedEntryOut } from './posted-entry.dto';
 export { SHOWN_KIND_SQL } from './shown-kind';
 export { InvalidSalesCursor, InvalidSalesPeriod } from './sales/sales.errors';
 export { SalesFiguresOut, SalesRowOut } from './sales/sales.dto';
-export { type Sales, SALES_DIMENSIONS, type SalesQuery, SalesService } from './sales/sales.service';
+export { type Sales, SALES_DIMENSIONS, type SalesSelection, SalesService } from './sales/sales.service';
 export { LEDGER_DATA } from './personal-data';

@@ -10,7 +10,7 @@ export interface MetricDefinition {
   readonly isShared?: boolean;
 }
 
-export const PREFIX = 'proxy_rental_';
+export const METRIC_PREFIX = 'proxy_rental_';
 
 /** Buckets from a request that reads one row to an order that waits in the queue and for the provider. */
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -58,7 +58,7 @@ const gauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own 
 const sharedGauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own = NO_LABELS as Own) =>
   ({ type: 'gauge', help, labels, isShared: true }) as const;
 
-/** The service's metrics, by name without {@link PREFIX}. prom-client adds metrics of Node itself. */
+/** The service's metrics, by name without {@link METRIC_PREFIX}. prom-client adds metrics of Node itself. */
 export const METRICS = {
   http_requests_total: counter('Requests by route and status.', {
     method: METHOD,

@@ -6,7 +6,7 @@ import {
   type LabelsOf,
   type MetricDefinition,
   METRICS,
-  PREFIX,
+  METRIC_PREFIX,
 } from './definitions';
 
 type PromClient = typeof import('prom-client');
@@ -69,7 +69,9 @@ export class Metrics {
     // A new registry for each scrape, so that a gauge that could not be read is absent rather than outdated.
     const gauges = new client.Registry();
     const set: SetGauge = (name, labels, value) => {
-      const known = gauges.getSingleMetric(PREFIX + name) as InstanceType<PromClient['Gauge']> | undefined;
+      const known = gauges.getSingleMetric(METRIC_PREFIX + name) as
+        | InstanceType<PromClient['Gauge']>
+        | undefined;
       (known ?? new client.Gauge({ ...optionsOf(name), registers: [gauges] })).set(labels, value);
     };
     await Promise.all(this.readers.map(async (read) => read(set)));
@@ -95,7 +97,7 @@ async function createRecorder(client: PromClient): Promise<Recorder> {
 }
 
 function optionsOf(name: string, definition: MetricDefinition = METRICS[name as GaugeName]) {
-  return { name: PREFIX + name, help: definition.help, labelNames: Object.keys(definition.labels) };
+  return { name: METRIC_PREFIX + name, help: definition.help, labelNames: Object.keys(definition.labels) };
 }
 
 /**

@@ -33,7 +33,7 @@ export {
 } from './orders.errors';
 export { OrdersModule } from './orders.module';
 export { OrderDetails, OrderSummary, OrderSummaryPage } from './reading/dto/order.dto';
-export { OrderQuery, OrdersQuery } from './reading/dto/orders.query';
+export { OrderWaitQuery, OrdersQuery } from './reading/dto/orders.query';
 export { OrderReadingService } from './reading/order-reading.service';
 export { DryRunResponse } from './placing/dto/dry-run-response.dto';
 export { PurchaseRequest } from './placing/dto/orders.dto';

@@ -17,9 +17,9 @@ export class ProviderCallLog {
    */
   async record<Result>(
     orderId: number,
-    work: (onCall: (record: ProviderCallRecord) => void, calls: CallsForOrder) => Promise<Result>,
+    work: (onCall: (record: ProviderCallRecord) => void, calls: OrderCallRecorder) => Promise<Result>,
   ): Promise<Result> {
-    const calls = new CallsForOrder(orderId);
+    const calls = new OrderCallRecorder(orderId);
     try {
       return await work((record) => calls.records.push(record), calls);
     } finally {
@@ -27,7 +27,7 @@ export class ProviderCallLog {
     }
   }
 
-  private async store(calls: CallsForOrder): Promise<void> {
+  private async store(calls: OrderCallRecorder): Promise<void> {
     const { orderId } = calls;
     try {
       // If the record were stored twice, staff would see one purchase as two.
@@ -43,7 +43,7 @@ export class ProviderCallLog {
   }
 
   /** Finds out whether the first record was stored although its statement's reply was lost. */
-  private async isFirstStored({ orderId, records: [first], lost }: CallsForOrder): Promise<boolean> {
+  private async isFirstStored({ orderId, records: [first], lost }: OrderCallRecorder): Promise<boolean> {
     if (!lost || !first) return false;
     return resolveCommitOutcome(this.dataSource, lost, async () => {
       const found = await queryRows(
@@ -57,7 +57,7 @@ export class ProviderCallLog {
   }
 }
 
-export class CallsForOrder {
+export class OrderCallRecorder {
   readonly records: ProviderCallRecord[] = [];
   isFirstStored = false;
   /** Error of a statement that may have stored the first record. */

@@ -7,7 +7,7 @@ import { PingResponse } from './dto/ping-response.dto';
 import { ProxyOut } from './dto/proxy-out.dto';
 import { sendConditionally, sendExport } from './export/conditional-response';
 import { ExportProxiesQuery, toExportFilter } from './export/export-proxies.query';
-import { Conditional, ETAG_HEADER, fileResponse, LIST_SCHEMA, TXT_EXAMPLE } from './export/file-response';
+import { ApiNotModified, ETAG_HEADER, fileResponse, LIST_SCHEMA, TXT_EXAMPLE } from './export/file-response';
 import { ProxyExportService } from './export/proxy-export.service';
 import { isUnfiltered, type ProxyFilter } from './filter/proxy-filter';
 import { toProxyFilter } from './filter/proxy-filter.query';
@@ -50,7 +50,7 @@ last page is read is on one of the pages.`,
       schema: { ...LIST_SCHEMA, title: 'Response Proxies Proxies Get' },
     },
   })
-  @Conditional()
+  @ApiNotModified()
   async list(
     @CurrentCaller() caller: Caller,
     @Query() query: ListProxiesQuery,
@@ -108,7 +108,7 @@ last page is read is on one of the pages.`,
       'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE },
     }),
   })
-  @Conditional()
+  @ApiNotModified()
   async export(
     @CurrentCaller() caller: Caller,
     @Query() query: ExportProxiesQuery,

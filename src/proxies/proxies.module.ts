@@ -9,7 +9,7 @@ import { ProxyChecksController } from './checks/proxy-checks.controller';
 import { ProxyChecksService } from './checks/proxy-checks.service';
 import { ProxyDetailsController } from './details/proxy-details.controller';
 import { ProxyHistoryService } from './details/proxy-history.service';
-import { ExpiringService } from './expiring/expiring.service';
+import { ExpiryReminders } from './expiring/expiry-reminders';
 import { ProxyExportService } from './export/proxy-export.service';
 import { PROXY_FILE_CONTROLLERS } from './export/proxy-files.controller';
 import { LabelsService } from './labels/labels.service';
@@ -51,7 +51,7 @@ const PROXY_CHECK_DAYS = 30;
     ListRevisionService,
     BulkTargetsService,
     ActiveFlagsService,
-    ExpiringService,
+    ExpiryReminders,
     EchoEndpoint,
     ProxyChecksService,
     LinksService,
@@ -72,7 +72,7 @@ export class ProxiesModule {
     retention: Retention,
     { proxies, tuning }: AppConfig,
     activeFlags: ActiveFlagsService,
-    expiring: ExpiringService,
+    reminders: ExpiryReminders,
     links: LinksService,
     uses: LinkUses,
   ) {
@@ -94,7 +94,7 @@ export class ProxiesModule {
     jobs.run({
       name: 'expiring',
       everySeconds: REMIND_SECONDS,
-      execute: (run) => expiring.remind(run),
+      execute: (run) => reminders.remind(run),
     });
   }
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { queryRow, queryRows } from '../database';
 
 /** Pause of all users' renewals, with null fields while there is none. */
-export interface PauseOfAll {
+export interface GlobalRenewalPause {
   readonly paused_at: Date | null;
   readonly paused_reason: string | null;
 }
@@ -30,12 +30,12 @@ export async function pauseAllRenewals(
   manager: EntityManager,
   isPaused: boolean,
   reason: string,
-): Promise<{ readonly before: PauseOfAll; readonly after: PauseOfAll }> {
-  const before = await queryRow<PauseOfAll>(
+): Promise<{ readonly before: GlobalRenewalPause; readonly after: GlobalRenewalPause }> {
+  const before = await queryRow<GlobalRenewalPause>(
     manager,
     'SELECT paused_at, paused_reason FROM renewals_pause FOR UPDATE',
   );
-  const after = await queryRow<PauseOfAll>(
+  const after = await queryRow<GlobalRenewalPause>(
     manager,
     `UPDATE renewals_pause
         SET paused_at = CASE WHEN $1 THEN coalesce(paused_at, now()) END,

@@ -30,7 +30,7 @@ const candidate = (
   ...more,
 });
 
-const means = (available: string, more: Partial<RenewalFunds> = {}): RenewalFunds => ({
+const funds = (available: string, more: Partial<RenewalFunds> = {}): RenewalFunds => ({
   now: NOW,
   available: Money.parse(available),
   budgetLeft: null,
@@ -49,25 +49,25 @@ const outcomesOf = (decisions: readonly RenewalDecision[]): Record<number, strin
 
 describe('A renewal that is due', () => {
   it.each<[string, RenewalFunds, Partial<RenewalCandidate>, string]>([
-    ['is carried out while the balance covers it to the kopeck', means('10.00'), {}, '10.00'],
-    ['is skipped when a kopeck is missing', means('9.99'), {}, 'balance-short'],
-    ['is carried out at its guard', means('10.00'), { maxPrice: Money.parse('10.00') }, '10.00'],
-    ['is skipped above its guard', means('10.00'), { maxPrice: Money.parse('9.99') }, 'price-above-max'],
-    ['may use the budget up', means('10.00', { budgetLeft: Money.parse('10.00') }), {}, '10.00'],
-    ['does not exceed it', means('10.00', { budgetLeft: Money.parse('9.99') }), {}, 'budget-used-up'],
+    ['is carried out while the balance covers it to the kopeck', funds('10.00'), {}, '10.00'],
+    ['is skipped when a kopeck is missing', funds('9.99'), {}, 'balance-short'],
+    ['is carried out at its guard', funds('10.00'), { maxPrice: Money.parse('10.00') }, '10.00'],
+    ['is skipped above its guard', funds('10.00'), { maxPrice: Money.parse('9.99') }, 'price-above-max'],
+    ['may use the budget up', funds('10.00', { budgetLeft: Money.parse('10.00') }), {}, '10.00'],
+    ['does not exceed it', funds('10.00', { budgetLeft: Money.parse('9.99') }), {}, 'budget-used-up'],
     [
       'is skipped when a budget was lowered below what is spent',
-      means('10.00', { budgetLeft: Money.parse('-5.00') }),
+      funds('10.00', { budgetLeft: Money.parse('-5.00') }),
       {},
       'budget-used-up',
     ],
-    ['is skipped without a price', means('10.00'), { price: null }, 'no-price'],
-    ['is skipped while renewals are paused', means('10.00', { obstacle: 'paused' }), {}, 'paused'],
-    ['is skipped while another order is open', means('10.00'), { obstacle: 'order-open' }, 'order-open'],
-    ['is carried out an hour before the end', means('10.00'), { dateEnd: after(1) }, '10.00'],
+    ['is skipped without a price', funds('10.00'), { price: null }, 'no-price'],
+    ['is skipped while renewals are paused', funds('10.00', { obstacle: 'paused' }), {}, 'paused'],
+    ['is skipped while another order is open', funds('10.00'), { obstacle: 'order-open' }, 'order-open'],
+    ['is carried out an hour before the end', funds('10.00'), { dateEnd: after(1) }, '10.00'],
     [
       'is not carried out later than that',
-      means('10.00'),
+      funds('10.00'),
       { dateEnd: new Date(after(1).getTime() - 1) },
       'too-late',
     ],
@@ -81,7 +81,7 @@ describe('A renewal that is due', () => {
       candidate(3, '6.00'),
       candidate(2, '6.00'),
     ];
-    expect(outcomesOf(decideRenewals(means('12.00'), [late, second, first]))).toEqual({
+    expect(outcomesOf(decideRenewals(funds('12.00'), [late, second, first]))).toEqual({
       2: '6.00',
       3: '6.00',
       1: 'balance-short',
@@ -90,7 +90,7 @@ describe('A renewal that is due', () => {
 
   it('has its turn when a more expensive one before it was skipped', () => {
     const renewals = [candidate(1, '11.00'), candidate(2, '10.00')];
-    expect(outcomesOf(decideRenewals(means('10.00'), renewals))).toEqual({ 1: 'balance-short', 2: '10.00' });
+    expect(outcomesOf(decideRenewals(funds('10.00'), renewals))).toEqual({ 1: 'balance-short', 2: '10.00' });
   });
 
   it('comes due at the beginning of an hour', () => {

@@ -105,13 +105,13 @@ export const inAnnouncedOrder = (one: RenewalCandidate, other: RenewalCandidate)
  * @returns a decision for each candidate, ordered by expiry
  */
 export function decideRenewals<One extends RenewalCandidate>(
-  means: RenewalFunds,
+  funds: RenewalFunds,
   candidates: readonly One[],
 ): RenewalDecision<One>[] {
-  let { available, budgetLeft } = means;
+  let { available, budgetLeft } = funds;
   return [...candidates].sort(inAnnouncedOrder).map((candidate): RenewalDecision<One> => {
     const { price } = candidate;
-    const reason = skipReason(candidate, means, available, budgetLeft);
+    const reason = skipReason(candidate, funds, available, budgetLeft);
     if (reason !== null || price === null) return { candidate, renew: false, reason: reason ?? 'no-price' };
     available = available.minus(price);
     budgetLeft = budgetLeft && budgetLeft.minus(price);
@@ -121,12 +121,12 @@ export function decideRenewals<One extends RenewalCandidate>(
 
 function skipReason(
   { dateEnd, maxPrice, price, obstacle }: RenewalCandidate,
-  means: RenewalFunds,
+  funds: RenewalFunds,
   available: Money,
   budgetLeft: Money | null,
 ): RenewalObstacle | null {
-  if (means.now.getTime() > dateEnd.getTime() - LAST_TRY_MS) return 'too-late';
-  if (means.obstacle !== null) return means.obstacle;
+  if (funds.now.getTime() > dateEnd.getTime() - LAST_TRY_MS) return 'too-late';
+  if (funds.obstacle !== null) return funds.obstacle;
   if (obstacle !== null) return obstacle;
   if (price === null) return 'no-price';
   if (maxPrice !== null && price.kopecks > maxPrice.kopecks) return 'price-above-max';

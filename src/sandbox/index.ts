@@ -4,5 +4,5 @@ export { SandboxControl } from './control/control-client';
 export type { ProxyFault } from './proxy-servers/endpoint';
 export type { FaultSpec } from './wire/faults/fault';
 export type { StateView } from './control/views';
-export type { Call } from './wire/call-log';
+export type { Call } from './wire/received-calls';
 export { PaymentsSandbox } from './payments/payments-sandbox';

@@ -10,9 +10,9 @@ import { ProxyServers } from './proxy-servers/proxy-servers';
 import { EventStore } from './state/event-store';
 import type { Account } from './state/provider-state';
 import { listenOnFirstFree } from './system';
-import { CallLog } from './wire/call-log';
 import { FaultPlan } from './wire/faults/fault-plan';
 import { Gates } from './wire/faults/gates';
+import { ReceivedCalls } from './wire/received-calls';
 import { SlidingRateLimit } from './wire/sliding-rate-limit';
 import { WireServer } from './wire/wire-server';
 
@@ -98,7 +98,7 @@ async function start(
     latencies: { current: {} },
     faults: new FaultPlan(),
     gates: new Gates(),
-    calls: new CallLog(),
+    calls: new ReceivedCalls(),
   };
   await store.durable();
   const wire = new WireServer(parts);

@@ -1,5 +1,5 @@
 import { sqlList, requireRow } from '../database';
-import type { WaitingSql } from '../jobs';
+import type { BacklogSql } from '../jobs';
 import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState, CLOSED_FOR_MAINTENANCE } from '../orders';
 import { WAITING_PAYMENTS } from '../payments';
 import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
@@ -12,7 +12,7 @@ import type {
 } from './status.dto';
 
 /** Runs a statement. The status page uses the requests' connections, the metrics use a separate one. */
-export type ReadRows = <Row extends object>(
+export type StatementRunner = <Row extends object>(
   statement: string,
   parameters?: readonly unknown[],
 ) => Promise<readonly Row[]>;
@@ -44,7 +44,7 @@ export interface JobFact extends JobStatusOut {
 export class StatusFacts {
   /** @param provider the name of the provider */
   constructor(
-    private readonly rows: ReadRows,
+    private readonly rows: StatementRunner,
     private readonly provider: string,
   ) {}
 
@@ -89,7 +89,7 @@ export class StatusFacts {
     return recent.spent;
   }
 
-  waiting(statement: WaitingSql): Promise<Count> {
+  waiting(statement: BacklogSql): Promise<Count> {
     return this.row(statement);
   }
 

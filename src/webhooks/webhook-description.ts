@@ -1,5 +1,5 @@
 import { getSchemaPath } from '@nestjs/swagger';
-import { EventDto } from '../events';
+import { EventOut } from '../events';
 
 const header = (name: string, description: string, example: string) => ({
   name,
@@ -32,7 +32,7 @@ export const EVENT_WEBHOOKS = {
       ],
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: { $ref: getSchemaPath(EventDto) } } },
+        content: { 'application/json': { schema: { $ref: getSchemaPath(EventOut) } } },
       },
       responses: {
         '2XX': { description: 'The event is delivered, if the response comes within 15 seconds' },

@@ -331,12 +331,12 @@ describe('The description', () => {
 
   it('describes deliveries to webhooks, whose events may have types that come later', async () => {
     const { webhooks } = description as unknown as { webhooks: Json };
-    const schema = { $ref: '#/components/schemas/EventDto' };
+    const schema = { $ref: '#/components/schemas/EventOut' };
     expect(webhooks).toMatchObject({
       event: { post: { requestBody: { content: { 'application/json': { schema } } } } },
     });
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
-    const validate = ajv.compile(description.components.schemas['EventDto'] ?? {});
+    const validate = ajv.compile(description.components.schemas['EventOut'] ?? {});
     for (const type of ['order.completed', 'test', 'proxy.of-a-later-version']) {
       expect([type, validate({ id: 'evt_1', type, at: '2026-11-22T12:00:01Z', data: {} })]).toEqual([
         type,

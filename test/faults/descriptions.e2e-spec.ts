@@ -21,12 +21,12 @@ const USE = `
 import createClient from 'openapi-fetch';
 import type { paths } from './customers';
 import type { paths as staffPaths } from './staff';
-import { type EventDto, type GetOrderData } from './customers-hey/types.gen';
+import { type EventOut, type GetOrderData } from './customers-hey/types.gen';
 
 const client = createClient<paths>({ baseUrl: '' });
 const staff = createClient<staffPaths>({ baseUrl: '' });
 
-export async function use(later: EventDto): Promise<string> {
+export async function use(later: EventOut): Promise<string> {
   const { data: bought } = await client.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
   const orderId = bought?.order_id ?? 1;
   await client.GET('/orders/{order_id}', { params: { path: { order_id: orderId } } });
@@ -42,7 +42,7 @@ export async function use(later: EventDto): Promise<string> {
   for (const { id } of users?.items ?? []) {
     await staff.GET('/staff/users/{user_id}', { params: { path: { user_id: id } } });
   }
-  const event: EventDto = { ...later, type: 'proxy.of-a-later-version' };
+  const event: EventOut = { ...later, type: 'proxy.of-a-later-version' };
   return event.type + path.length + (csv ?? '');
 }
 `;

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type BrowserContextOptions, chromium } from 'playwright-core';
 import type { ProxyType } from '../../src/common';
-import { ELSEWHERE, type Endpoint } from '../../src/sandbox/proxy-servers/endpoint';
+import { WRONG_EXIT_ADDRESS, type Endpoint } from '../../src/sandbox/proxy-servers/endpoint';
 import { createHttpEndpoint } from '../../src/sandbox/proxy-servers/http-endpoint';
 import { createSocksEndpoint } from '../../src/sandbox/proxy-servers/socks-endpoint';
 import { stopListening } from '../../src/sandbox/system';
@@ -59,7 +59,7 @@ beforeAll(async () => {
   directory = await createTestDirectory('exports');
   service = await startTestService();
   page = createServer((request, response) => {
-    if (request.socket.remoteAddress !== ELSEWHERE) directRequests += 1;
+    if (request.socket.remoteAddress !== WRONG_EXIT_ADDRESS) directRequests += 1;
     response.end(PAGE);
   });
   pageUrl = `http://127.0.0.1:${await listen(page)}/`;

@@ -1,4 +1,4 @@
-import { MetricsServer, PREFIX } from '../../src/metrics';
+import { MetricsServer, METRIC_PREFIX } from '../../src/metrics';
 import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
 import { readMetrics } from '../support/scrape';
@@ -29,8 +29,8 @@ it('A database that hangs is queried once for all scrapes, which report that it 
   expect(await countWaiting()).toBe(1);
   for (const { value, series } of await Promise.all(scrapes)) {
     expect(value('database_up')).toBe(0);
-    expect(series).not.toContain(`${PREFIX}job_pending`);
-    expect(series).toContain(`${PREFIX}database_pool_connections{state="idle"}`);
+    expect(series).not.toContain(`${METRIC_PREFIX}job_pending`);
+    expect(series).toContain(`${METRIC_PREFIX}database_pool_connections{state="idle"}`);
     expect(series).toContain('process_cpu_seconds_total');
   }
   await lock.release();

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
-import { MetricsServer, PREFIX } from '../../src/metrics';
+import { MetricsServer, METRIC_PREFIX } from '../../src/metrics';
 import { StatusFacts } from '../../src/status/status-facts';
 import { eventually, runService } from '../support/built-service';
 import { readDescription } from '../support/description';
@@ -103,7 +103,8 @@ async function sendAll(choose: (n: number) => Kind, count: number): Promise<void
   await Promise.all(Array.from({ length: CONNECTIONS }, sendSome));
 }
 
-const ours = ({ series }: Scrape): string[] => series.filter((one) => one.startsWith(`${PREFIX}http_`));
+const ours = ({ series }: Scrape): string[] =>
+  series.filter((one) => one.startsWith(`${METRIC_PREFIX}http_`));
 
 const countedRequests = ({ text }: Scrape): number =>
   [...text.matchAll(/^proxy_rental_http_requests_total\{.*\} (\d+)$/gm)].reduce(
@@ -165,8 +166,8 @@ describe('the metrics of a replica', () => {
     await replicas.relay.close();
     const { value, series } = await readMetrics(url);
     expect(value('database_up')).toBe(0);
-    expect(series).not.toContain(`${PREFIX}orders_open{state="review"}`);
-    expect(series).toContain(`${PREFIX}breaker_open{breaker="money"}`);
+    expect(series).not.toContain(`${METRIC_PREFIX}orders_open{state="review"}`);
+    expect(series).toContain(`${METRIC_PREFIX}breaker_open{breaker="money"}`);
     expect(series).toContain('nodejs_eventloop_lag_p99_seconds');
     behindRelay.kill('SIGKILL');
   });

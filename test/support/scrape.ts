@@ -1,4 +1,4 @@
-import { PREFIX } from '../../src/metrics';
+import { METRIC_PREFIX } from '../../src/metrics';
 import { type BuiltService, eventually } from './built-service';
 
 /** The metrics of a replica. */
@@ -27,5 +27,5 @@ export async function readMetrics(url: string): Promise<Scrape> {
         return [line.slice(0, at), Number(line.slice(at + 1))] as const;
       }),
   );
-  return { text, value: (series) => values.get(PREFIX + series) ?? 0, series: [...values.keys()] };
+  return { text, value: (series) => values.get(METRIC_PREFIX + series) ?? 0, series: [...values.keys()] };
 }

@@ -3703,8 +3703,8 @@ export interface components {
        */
       balance_low: string | number | null;
     };
-    /** EventDto */
-    EventDto: {
+    /** EventOut */
+    EventOut: {
       /**
        * @description Never reused. It also serves as a cursor
        * @example evt_1742
@@ -3754,7 +3754,7 @@ export interface components {
     };
     /** EventsPage */
     EventsPage: {
-      items: components['schemas']['EventDto'][];
+      items: components['schemas']['EventOut'][];
       /**
        * @description The `after` of the next request, even if `items` is empty. Store it
        * @example evt_1742
@@ -11445,7 +11445,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json': components['schemas']['EventDto'];
+        'application/json': components['schemas']['EventOut'];
       };
     };
     responses: {

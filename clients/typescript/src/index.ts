@@ -5,7 +5,7 @@ export type { components, paths };
 
 export type ProxyRentalClient = Client<paths>;
 export type OrderDetails = components['schemas']['OrderDetails'];
-export type EventOut = components['schemas']['EventDto'];
+export type EventOut = components['schemas']['EventOut'];
 export type EventType = EventOut['type'];
 
 export interface ClientOptions {

@@ -5,7 +5,7 @@ import { DomainError, messageOf } from '../../common';
 import { Notifier, type RowWait } from '../../database';
 import { RequestsUnderWay } from '../../http';
 import { Metrics } from '../../metrics';
-import { type EventPage, EventPages, type EventRequest, type NewestEvents } from './event-pages';
+import { type EventBatch, EventPageReader, type EventRequest, type NewestEvents } from './event-page-reader';
 import { writeEventStream } from './event-stream';
 
 /** Interval at which all stream readers' access is checked again, in a few statements. */
@@ -23,7 +23,7 @@ export class EventReadingService implements OnModuleDestroy {
   private rechecking: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly pages: EventPages,
+    private readonly pages: EventPageReader,
     private readonly notifier: Notifier,
     private readonly underWay: RequestsUnderWay,
     private readonly access: AccessRecheck,
@@ -47,7 +47,12 @@ export class EventReadingService implements OnModuleDestroy {
    * Returns a page of events, waiting for the first event if there is none.
    * @throws EventsGone, CursorUnknown, TooManyUnderWay, and the guard's errors if the caller lost access
    */
-  async poll(request: Request, query: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
+  async poll(
+    request: Request,
+    query: EventRequest,
+    waitMs: number,
+    hungUp: AbortSignal,
+  ): Promise<EventBatch> {
     if (waitMs === 0) return this.pages.read(query);
     const endsAtMs = performance.now() + waitMs;
     return this.withWait(query.userId, async (wait) => {
@@ -132,10 +137,10 @@ export class EventReadingService implements OnModuleDestroy {
 
   /** Returns the next page. If no event arrives in time, the page is empty and its position has advanced. */
   private async readAfter(
-    { next: after, isFull }: EventPage,
+    { next: after, isFull }: EventBatch,
     query: EventRequest,
     { wait, timeoutMs, hungUp }: { wait: RowWait<NewestEvents>; timeoutMs: number; hungUp: AbortSignal },
-  ): Promise<EventPage> {
+  ): Promise<EventBatch> {
     const isCalled = isFull || (await wait.until(({ own }) => (own ?? 0) > after, timeoutMs, hungUp));
     if (isCalled) return this.pages.read({ ...query, after });
     return { items: [], next: Math.max(after, wait.row?.newest ?? 0), isFull };

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
-import { eventIdOf, type EventOut } from '../event-types';
-import type { EventPage } from './event-pages';
+import { eventIdOf, type PublishedEvent } from '../event-types';
+import type { EventBatch } from './event-page-reader';
 
 /** Interval of heartbeats, which show readers and intermediate proxies that the connection is alive. */
 const HEARTBEAT_MS = 15_000;
@@ -17,7 +17,7 @@ const HEADERS = {
 
 export interface StreamSource {
   /** Reads the page after `page`, waiting for events at most `timeoutMs`. */
-  readonly readAfter: (page: EventPage, timeoutMs: number) => Promise<EventPage>;
+  readonly readAfter: (page: EventBatch, timeoutMs: number) => Promise<EventBatch>;
   /** Whether to end the stream: the caller lost access, or the replica is stopping. */
   readonly isOver: () => boolean;
   readonly over: AbortSignal;
@@ -29,7 +29,7 @@ export interface StreamSource {
  */
 export async function writeEventStream(
   response: Response,
-  first: EventPage,
+  first: EventBatch,
   { readAfter, isOver, over }: StreamSource,
 ): Promise<void> {
   for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
@@ -55,5 +55,5 @@ export async function writeEventStream(
   else response.end();
 }
 
-const toMessage = (event: EventOut): string =>
+const toMessage = (event: PublishedEvent): string =>
   `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;

@@ -4,9 +4,9 @@ import type { Request, Response } from 'express';
 import { CurrentUserId, Route } from '../../auth';
 import { disconnection, TextHeader, withoutDuration } from '../../http';
 import { EVENT_TYPES, eventIdOf } from '../event-types';
-import type { EventRequest } from './event-pages';
+import type { EventRequest } from './event-page-reader';
 import { EventReadingService } from './event-reading.service';
-import { type EventDto, EventsPage } from './events.dto';
+import { type EventOut, EventsPage } from './events.dto';
 import { CURSOR_PATTERN, EventsQuery, LONGEST_WAIT_SECONDS, readCursor, readTypes } from './events.query';
 import { EventsGone } from './reading.errors';
 
@@ -17,7 +17,7 @@ const COMPLETED = {
   type: 'order.completed',
   at: '2026-11-22T12:00:01.042Z',
   data: EVENT_TYPES['order.completed'].example,
-} satisfies Record<keyof EventDto, unknown>;
+} satisfies Record<keyof EventOut, unknown>;
 
 const STREAM = `retry: 2000
 

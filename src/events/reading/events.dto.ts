@@ -1,8 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiText } from '../../http';
-import { ALL_EVENT_TYPES, type EventOut, type EventType } from '../event-types';
+import { ALL_EVENT_TYPES, type PublishedEvent, type EventType } from '../event-types';
 
-export class EventDto implements EventOut {
+export class EventOut implements PublishedEvent {
   @ApiText('Never reused. It also serves as a cursor', 'evt_1742')
   id!: string;
 
@@ -27,8 +27,8 @@ export class EventDto implements EventOut {
 }
 
 export class EventsPage {
-  @ApiProperty({ type: () => EventDto, isArray: true })
-  items!: readonly EventDto[];
+  @ApiProperty({ type: () => EventOut, isArray: true })
+  items!: readonly EventOut[];
 
   @ApiText('The `after` of the next request, even if `items` is empty. Store it', 'evt_1742')
   next_cursor!: string;

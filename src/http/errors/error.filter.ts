@@ -11,7 +11,7 @@ import {
 import type { Request, Response } from 'express';
 import { codeOf, DomainError, type ErrorKind, messageOf, ServiceUnavailable, stackOf } from '../../common';
 import { type JsonValue, writeJson } from '../json/json-value';
-import { routeTemplate, UNMATCHED } from '../request-metrics';
+import { routeTemplate, UNMATCHED_ROUTE } from '../request-metrics';
 import { Disconnected } from '../under-way';
 import { RequestInvalid } from '../validation/input-mistake';
 import { allowedMethods } from './allowed-methods';
@@ -99,7 +99,7 @@ function write({ detail, code }: ErrorBody, request: Request): string {
 
 function hasCode(request: Request): boolean {
   const route = routeTemplate(request);
-  return route !== UNMATCHED && !isSpecified(`${request.method} ${route}`);
+  return route !== UNMATCHED_ROUTE && !isSpecified(`${request.method} ${route}`);
 }
 
 function responseOf({ kind, detail, code, headers }: DomainError): ErrorBody {

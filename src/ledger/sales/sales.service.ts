@@ -8,7 +8,7 @@ import { InvalidSalesCursor, InvalidSalesPeriod, LONGEST_PERIOD_DAYS } from './s
 export const SALES_DIMENSIONS = ['day', 'country', 'version'] as const;
 export type SalesDimension = (typeof SALES_DIMENSIONS)[number];
 
-export interface SalesQuery {
+export interface SalesSelection {
   /** First day in UTC, for example `2026-11-21`. */
   readonly from: string;
   /** Last day in UTC, inclusive. */
@@ -37,7 +37,7 @@ export class SalesService {
    * @throws InvalidSalesPeriod, InvalidSalesCursor
    */
   async read(
-    { from, to, by }: SalesQuery,
+    { from, to, by }: SalesSelection,
     { after = [], limit }: { readonly after?: readonly string[]; readonly limit?: number } = {},
   ): Promise<Sales> {
     const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;

@@ -26,7 +26,7 @@ import {
 import type { OrderOutcome } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import type { OrderFailure } from '../order-states';
-import { type CallsForOrder, ProviderCallLog } from '../provider-call-log';
+import { type OrderCallRecorder, ProviderCallLog } from '../provider-call-log';
 import { ReconciliationService } from '../reconciliation/reconciliation.service';
 import { OrderCancellations } from '../transitions/order-cancellations';
 import { OrderClaims } from '../transitions/order-claims';
@@ -121,7 +121,7 @@ export class BatchCallService {
   private async settlePurchases(
     batch: OrderBatch,
     purchase: ProviderPurchase,
-    { onCall, calls }: { onCall: OnCall; calls: CallsForOrder },
+    { onCall, calls }: { onCall: OnCall; calls: OrderCallRecorder },
   ): Promise<OrderOutcome[]> {
     const isShort = purchase.proxies.length < batchSize(batch);
     const delivery = isShort ? await this.confirmShortDelivery(batch, purchase, onCall) : purchase;
@@ -151,7 +151,7 @@ export class BatchCallService {
   private async settleProlongations(
     batch: OrderBatch,
     { dateEnds, providerOrderId, charge }: ProviderProlongation,
-    { outcomes, calls }: { outcomes: OrderOutcome[]; calls: CallsForOrder },
+    { outcomes, calls }: { outcomes: OrderOutcome[]; calls: OrderCallRecorder },
   ): Promise<void> {
     const ends = batch.members.flatMap(({ id, providerProxyId, dateEndBefore }) => {
       const dateEnd = dateEnds.get(providerProxyId ?? '');

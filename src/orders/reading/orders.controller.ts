@@ -5,7 +5,7 @@ import { CurrentUserId, Route } from '../../auth';
 import { disconnection, INVALID_PERIOD } from '../../http';
 import { OrderNotFound } from '../orders.errors';
 import { OrderDetails, OrderSummaryPage } from './dto/order.dto';
-import { LONGEST_WAIT_SECONDS, OrderQuery, OrdersQuery } from './dto/orders.query';
+import { LONGEST_WAIT_SECONDS, OrderWaitQuery, OrdersQuery } from './dto/orders.query';
 import { OrderReadingService } from './order-reading.service';
 
 @ApiTags('Orders')
@@ -52,7 +52,7 @@ export class OrdersController {
   getOrder(
     @CurrentUserId() userId: number,
     @Param('order_id') orderId: string,
-    @Query() { wait }: OrderQuery,
+    @Query() { wait }: OrderWaitQuery,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<OrderDetails> {

@@ -34,7 +34,7 @@ export const receiptOf = (
 });
 
 /** Returns a receipt for the same item with a partial amount. Adds the measure, which older receipts lack. */
-export const partOf = ({ items: [item], ...receipt }: Receipt, amount: PaidAmount): Receipt => ({
+export const partialReceipt = ({ items: [item], ...receipt }: Receipt, amount: PaidAmount): Receipt => ({
   ...receipt,
   items: [{ ...MEASURE, ...item, amount }],
 });

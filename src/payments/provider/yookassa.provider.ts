@@ -21,7 +21,7 @@ import {
   type ProviderRefund,
 } from './payment-provider';
 import { UnusableRowReporter } from './unusable-row-reporter';
-import { partOf, type Receipt, receiptOf } from './yookassa-receipts';
+import { partialReceipt, type Receipt, receiptOf } from './yookassa-receipts';
 import {
   errorResponse,
   LISTED_AT_ONCE,
@@ -148,7 +148,7 @@ export class YooKassaProvider extends PaymentProvider {
       description: `Refund ${refundId}`,
       metadata: { refund_key: refundKey },
       // For a full refund, the provider reuses the payment's receipt.
-      ...(of.amount !== of.paidAmount && receipt && { receipt: partOf(receipt, amount) }),
+      ...(of.amount !== of.paidAmount && receipt && { receipt: partialReceipt(receipt, amount) }),
     });
   }
 

@@ -12,7 +12,7 @@ export const ETAG_HEADER = {
 };
 
 /** Describes a route that returns 304 if the client already has the response. */
-export const Conditional = () =>
+export const ApiNotModified = () =>
   applyDecorators(
     ApiHeader({
       name: 'If-None-Match',

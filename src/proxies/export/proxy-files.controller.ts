@@ -11,7 +11,7 @@ import {
   toExportFilter,
   UrlFileQuery,
 } from './export-proxies.query';
-import { Conditional, fileResponse, TXT_EXAMPLE } from './file-response';
+import { ApiNotModified, fileResponse, TXT_EXAMPLE } from './file-response';
 import { FORMAT_TEXTS } from './format-texts';
 import { FORMAT_NAMES, type FormatName, formatOf } from './formats';
 import { ProxyExportService } from './proxy-export.service';
@@ -32,7 +32,7 @@ class TemplateFileController {
     description: 'A line for each proxy, in the form of `template`.',
     response: fileResponse({ 'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE } }),
   })
-  @Conditional()
+  @ApiNotModified()
   async get(
     @CurrentCaller() caller: Caller,
     @Query() query: TemplateFileQuery,
@@ -75,7 +75,7 @@ function fileController(format: FormatName): Type {
       description,
       response: fileResponse({ [mediaType]: { schema, ...(example !== undefined && { example }) } }),
     })
-    @Conditional()
+    @ApiNotModified()
     async get(
       @CurrentCaller() caller: Caller,
       @Query() query: FileQuery,

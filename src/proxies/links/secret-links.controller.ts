@@ -6,7 +6,7 @@ import { plainAddress, ServiceUnavailable, setRequestLink } from '../../common';
 import { rateLimitHeaders, RequestLimits, TooManyRequests } from '../../http';
 import { sendExport } from '../export/conditional-response';
 import { SocksQuery } from '../export/export-proxies.query';
-import { Conditional, fileResponse } from '../export/file-response';
+import { ApiNotModified, fileResponse } from '../export/file-response';
 import { ProxyExportService } from '../export/proxy-export.service';
 import { ListRevisionService } from '../list-revision.service';
 import { LinkUses } from './link-uses';
@@ -53,7 +53,7 @@ export class SecretLinksController {
     description: 'The secret in the `url` of the new link',
     schema: { type: 'string', example: 'prl_...' },
   })
-  @Conditional()
+  @ApiNotModified()
   async fetchLink(
     @Param('secret') secret: string,
     @Query() { socks }: SocksQuery,

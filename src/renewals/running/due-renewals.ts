@@ -105,7 +105,7 @@ export class DueRenewals {
     const decisions: RenewalDecision<DueCandidate>[] = [];
     for (const [first, ...others] of byUser(renewals)) {
       const candidates = await Promise.all([first, ...others].map((renewal) => toCandidate(renewal, prices)));
-      const means = {
+      const funds = {
         now,
         available: Money.parse(first.available),
         budgetLeft: first.budgetLeft === null ? null : Money.parse(first.budgetLeft),
@@ -114,7 +114,7 @@ export class DueRenewals {
           ...(isClosed ? ['provider-unavailable'] : []),
         ]),
       };
-      decisions.push(...decideRenewals(means, candidates));
+      decisions.push(...decideRenewals(funds, candidates));
     }
     return decisions;
   }

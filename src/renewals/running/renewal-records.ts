@@ -194,7 +194,7 @@ export class RenewalRecords {
             AND last_reminded_days IS NOT NULL
           ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1
        ),
-       means AS MATERIALIZED (
+       funds AS MATERIALIZED (
          SELECT user_id, available,
                 monthly_budget - renewals_spent(user_id, date_trunc('month', now(), 'UTC')) AS "budgetLeft"
            FROM accounts LEFT JOIN renewal_settings settings USING (user_id)
@@ -207,7 +207,7 @@ export class RenewalRecords {
               ${PURCHASE_REFERENCE_SQL} AS "purchaseReference",
               rule.id AS "ruleId", coalesce(rule.period, due.period) AS period, rule.max_price AS "maxPrice",
               available, "budgetLeft"
-         FROM due JOIN means USING (user_id)
+         FROM due JOIN funds USING (user_id)
          JOIN proxies ON proxies.id = due.proxy_id
          LEFT JOIN LATERAL (${ruleOfProxySql()}) AS rule
            ON ${renewalDueAtSql('due.date_end_before', 'rule.hours_before')} <= now()

@@ -1,10 +1,10 @@
 import type { Version } from '../catalog/catalog';
 import type { Dialect } from '../dialect';
 import type { ProxyFault } from '../proxy-servers/endpoint';
-import type { Call } from '../wire/call-log';
 import type { Fault, FaultSpec } from '../wire/faults/fault';
 import type { GateSpec, GateVerdict } from '../wire/faults/gates';
 import type { Latencies } from '../wire/latency';
+import type { Call } from '../wire/received-calls';
 import type { StateView } from './views';
 
 /** Client of the control interface, for tests and benchmarks. Its errors contain the interface's message. */

@@ -16,7 +16,7 @@ export type ProxyFault = (typeof PROXY_FAULTS)[number];
 export type FindFault = (login: string) => ProxyFault | undefined;
 
 /** Wrong exit address. The right one is 127.0.0.1. */
-export const ELSEWHERE = '127.0.0.2';
+export const WRONG_EXIT_ADDRESS = '127.0.0.2';
 
 export type Endpoint = ReturnType<typeof endpointOf>;
 

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, request as send, STATUS_CODES } fro
 import { connect, type Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import {
-  ELSEWHERE,
+  WRONG_EXIT_ADDRESS,
   type Endpoint,
   endpointOf,
   type ProxyFault,
@@ -75,7 +75,7 @@ export function createHttpEndpoint(
       port: Number(url.port || 80),
       lookup: lookupLoopback,
       allowHalfOpen: true,
-      ...(fault === 'elsewhere' && { localAddress: ELSEWHERE }),
+      ...(fault === 'elsewhere' && { localAddress: WRONG_EXIT_ADDRESS }),
     });
     const timer = setTimeout(() => socket.destroy(new ProxyResponse(504)), connectTimeoutMs);
     return socket.once('connect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));

@@ -2,7 +2,7 @@ import { connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
 import { Socks5Server } from '@pondwader/socks5-server';
 import { hasErrorCode } from '../system';
-import { ELSEWHERE, type Endpoint, endpointOf, type FindFault, type FindRefusal } from './endpoint';
+import { WRONG_EXIT_ADDRESS, type Endpoint, endpointOf, type FindFault, type FindRefusal } from './endpoint';
 import { isLoopback, lookupLoopback } from './loopback';
 
 /** Creates a SOCKS5 proxy (CONNECT only) for the logins that `findRefusal` allows. */
@@ -28,7 +28,7 @@ export function createSocksEndpoint(
         host: destAddress,
         port: destPort,
         lookup: lookupLoopback,
-        ...(fault === 'elsewhere' && { localAddress: ELSEWHERE }),
+        ...(fault === 'elsewhere' && { localAddress: WRONG_EXIT_ADDRESS }),
       });
       const refuse = (error: Error): void =>
         sendStatus(hasErrorCode(error, 'ECONNREFUSED') ? 'CONNECTION_REFUSED' : 'HOST_UNREACHABLE');

@@ -2,14 +2,14 @@ import { once, setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopListening } from '../system';
-import type { Call, CallLog } from './call-log';
-import { alter, type Fault } from './faults/fault';
+import { applyFault, type Fault } from './faults/fault';
 import type { FaultPlan } from './faults/fault-plan';
 import type { Gates, GateStage } from './faults/gates';
 import { type Latencies, pickLatencyMs } from './latency';
 import { DEFAULT_EFFECT, type Provider } from './methods/wire-method';
 import { WIRE_METHODS, type WireMethodName } from './methods/wire-methods';
 import type { Query } from './query';
+import type { Call, ReceivedCalls } from './received-calls';
 import { sendDripping, sendHtml, sendJson, sendJsonInHalves, sendText, sendTruncated } from './responses';
 import type { SlidingRateLimit } from './sliding-rate-limit';
 import { findWireAddress } from './wire-address';
@@ -35,7 +35,7 @@ export interface WireServerParts {
   latencies: { current: Latencies };
   faults: FaultPlan;
   gates: Gates;
-  calls: CallLog;
+  calls: ReceivedCalls;
 }
 
 /** Thrown to close the connection without a response. */
@@ -127,7 +127,7 @@ export class WireServer {
         currency: fault?.kind === 'wrong-currency' ? fault.currency : 'RUB',
         ...fields,
       };
-      return wireJson(fault ? alter(response, fault) : response, provider.dialect.current);
+      return wireJson(fault ? applyFault(response, fault) : response, provider.dialect.current);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       call.errorId = error.id;

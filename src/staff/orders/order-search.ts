@@ -16,7 +16,7 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameSql('orders.u
 const PROXIES_OF_HOST_AT_ONCE = 2000;
 
 /** Batch of a host's orders that is read for a page, if the host has very many proxies. */
-export interface HostPart {
+export interface HostOrderRange {
   /** Lowest id among the orders that delivered the batch's proxies; `null` for the last batch. */
   readonly lowest: number | null;
 }
@@ -31,15 +31,15 @@ const deliveryOf = (proxyId: string, id: string): string =>
  * Finds the batch of a host's orders after the cursor, using only an index; null if the host has so few
  * proxies that all its orders are read.
  */
-export async function findHostPart(
+export async function findHostOrderRange(
   queryable: Queryable,
   host: string,
   cursor: number | null,
-): Promise<HostPart | null> {
+): Promise<HostOrderRange | null> {
   const nth = (bound: string): string =>
     `(SELECT order_id FROM proxies WHERE host = $1 ${bound}
        ORDER BY order_id DESC OFFSET ${PROXIES_OF_HOST_AT_ONCE - 1} LIMIT 1)`;
-  const { isCommon, lowest } = await queryRow<HostPart & { isCommon: boolean }>(
+  const { isCommon, lowest } = await queryRow<HostOrderRange & { isCommon: boolean }>(
     queryable,
     `SELECT ${nth('')} IS NOT NULL AS "isCommon",
             ${nth(`AND ($2::bigint IS NULL OR order_id <= ${firstDelivery('$2')})`)} AS lowest`,
@@ -65,7 +65,7 @@ export function searchOrders(
   query: StaffOrdersQuery,
   { cursor, limit }: PageRequest,
   provider: string,
-  part: HostPart | null,
+  range: HostOrderRange | null,
 ): Promise<OrderRecord[]> {
   const { user_id: userId, state, kind, from, to, order_reference, host, request_id: requestId } = query;
   const { provider_order_id: providerOrderId, provider_proxy_id: providerProxyId } = query;
@@ -107,12 +107,12 @@ export function searchOrders(
   const last = cursor === null ? null : given(cursor);
   if (host) {
     const bounds = [
-      ...(part && last !== null ? [`proxies.order_id <= ${firstDelivery(last)}`] : []),
-      ...(part && part.lowest !== null ? [`proxies.order_id >= ${given(part.lowest)}`] : []),
+      ...(range && last !== null ? [`proxies.order_id <= ${firstDelivery(last)}`] : []),
+      ...(range && range.lowest !== null ? [`proxies.order_id >= ${given(range.lowest)}`] : []),
     ];
     amongThoseOf([`proxies.host = ${given(host)}`, ...bounds].join(' AND '));
   }
-  const sortKey = part ? deliveryOf('orders.proxy_id', 'orders.id') : 'orders.created_at';
+  const sortKey = range ? deliveryOf('orders.proxy_id', 'orders.id') : 'orders.created_at';
   if (last !== null) {
     conditions.add(`(${sortKey}, orders.id) < ((SELECT ${sortKey} FROM orders WHERE id = ${last}), ${last})`);
   }

@@ -17,7 +17,7 @@ function reviewGuidance({ id, kind, state, failure }: OrderRecord) {
   };
 }
 
-export function toOrderOut<Order extends OrderRecord>(order: Order) {
+export function toStaffOrderOut<Order extends OrderRecord>(order: Order) {
   const { id, user_id: userId, captured, refunded } = order;
   const refundable = Money.parse(captured).minus(Money.parse(refunded)).toString();
   const { user, ledger } = userLinks(userId);

@@ -20,13 +20,13 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import { PostingOut } from '../balances/staff-balances.dto';
 import { StaffBalancesService } from '../balances/staff-balances.service';
 import { CurrentAudit, OWN_ACCOUNT_ERRORS, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
-import { findHostPart, ORDER_COLUMNS, searchOrders } from './order-search';
-import { toOrderOut } from './review-guidance';
+import { findHostOrderRange, ORDER_COLUMNS, searchOrders } from './order-search';
+import { toStaffOrderOut } from './review-guidance';
 import {
   DecisionRequest,
-  OrderDetail,
-  OrderOut,
-  OrdersPage,
+  StaffOrderDetails,
+  StaffOrderOut,
+  StaffOrdersPage,
   StaffOrdersQuery,
   OrderRefundRequest,
   type OrderedProxyOut,
@@ -50,7 +50,7 @@ const REFUNDED = {
 
 /** Order as read by one statement. Separate statements read other tables. */
 type OrderRow = Omit<
-  OrderDetail,
+  StaffOrderDetails,
   | 'links'
   | 'refundable'
   | keyof ReviewGuidance
@@ -100,16 +100,16 @@ export class StaffOrdersController {
       "proxy, newest first: the prolongations of an order's proxies, and then that order. A page " +
       'contains the matches among some 2,000 of its proxies, so it may be short, or empty, and still ' +
       'have a next one.',
-    response: { description: 'A page of orders, newest first', type: OrdersPage },
+    response: { description: 'A page of orders, newest first', type: StaffOrdersPage },
     errors: { 400: INVALID_PERIOD },
   })
-  async search(@Query() query: StaffOrdersQuery): Promise<OrdersPage> {
+  async search(@Query() query: StaffOrdersQuery): Promise<StaffOrdersPage> {
     assertPeriod(query.from, query.to);
-    const part = query.host ? await findHostPart(this.dataSource, query.host, query.cursor) : null;
+    const range = query.host ? await findHostOrderRange(this.dataSource, query.host, query.cursor) : null;
     const found = await readPage(query, async (wider) =>
-      (await searchOrders(this.dataSource, query, wider, this.provider.name, part)).map(toOrderOut),
+      (await searchOrders(this.dataSource, query, wider, this.provider.name, range)).map(toStaffOrderOut),
     );
-    return { ...found, next_cursor: found.next_cursor ?? part?.lowest ?? null };
+    return { ...found, next_cursor: found.next_cursor ?? range?.lowest ?? null };
   }
 
   @Get(':order_id')
@@ -123,10 +123,10 @@ export class StaffOrdersController {
       'its effect on the balance, the calls to the provider with their responses (the latest 200; ' +
       'very long responses without their list), its proxies (at most 1000, without logins and ' +
       'passwords), and changes by staff (the latest 50).',
-    response: { description: 'The order', type: OrderDetail },
+    response: { description: 'The order', type: StaffOrderDetails },
     errors: { 404: notFound(OrderNotFound) },
   })
-  async read(@IdParam('order_id') orderId: number): Promise<OrderDetail> {
+  async read(@IdParam('order_id') orderId: number): Promise<StaffOrderDetails> {
     const [found] = await queryRows<OrderRow>(
       this.dataSource,
       `SELECT ${ORDER_COLUMNS}, orders.max_price, orders.markup_percent, orders.price_rule_id,
@@ -144,7 +144,7 @@ export class StaffOrdersController {
     const members = await this.findMembers(order);
     const batchReference = order.kind === 'purchase' ? leaderReference : null;
     return {
-      ...toOrderOut(order),
+      ...toStaffOrderOut(order),
       batch: order.batch_id === null ? null : { order_reference: batchReference, order_ids: members },
       entries: await this.balances.listEntriesOfOrder(orderId, MAX_ENTRIES),
       provider_calls: await this.findCalls(members),
@@ -164,7 +164,7 @@ export class StaffOrdersController {
       'delivers the proxies that it lists for the order, charges for them, and releases the rest of ' +
       'the money. `cancel` releases all of the money; proxies that the provider has nevertheless become ' +
       'unmatched proxies at the next sweep. The orders of a batch are decided one by one.',
-    response: { description: 'The order as it is now', type: OrderOut },
+    response: { description: 'The order as it is now', type: StaffOrderOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(OrderNotFound),
@@ -176,7 +176,7 @@ export class StaffOrdersController {
     @CurrentAudit() audit: AuditContext,
     @IdParam('order_id') orderId: number,
     @Body() { decision, reason }: DecisionRequest,
-  ): Promise<OrderOut> {
+  ): Promise<StaffOrderOut> {
     const deliver = decision === 'deliver' ? await this.review.findDelivery(orderId) : null;
     const after = await this.auditLog.recordChangeOf(audit, reason, {
       before: (manager) => lockOrder(orderId, manager),
@@ -187,7 +187,7 @@ export class StaffOrdersController {
         return lockOrder(orderId, manager);
       },
     });
-    return toOrderOut(after);
+    return toStaffOrderOut(after);
   }
 
   @Post(':order_id/refund')
@@ -244,7 +244,10 @@ export class StaffOrdersController {
   }
 
   /** Finds the ids of all orders of this order's batch, including its own. */
-  private async findMembers({ id, batch_id: batchId }: Pick<OrderOut, 'id' | 'batch_id'>): Promise<number[]> {
+  private async findMembers({
+    id,
+    batch_id: batchId,
+  }: Pick<StaffOrderOut, 'id' | 'batch_id'>): Promise<number[]> {
     if (batchId === null) return [id];
     const members = await queryRows<{ id: number }>(
       this.dataSource,

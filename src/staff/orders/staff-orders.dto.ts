@@ -85,7 +85,7 @@ export class ReviewGuidance {
   next_steps!: readonly string[];
 }
 
-export class OrderOut extends IntersectionType(
+export class StaffOrderOut extends IntersectionType(
   PickType(OrderSummary, [
     'id',
     'kind',
@@ -149,9 +149,9 @@ export class OrderOut extends IntersectionType(
 }
 
 /** An order as it is stored in the audit log. */
-export type OrderRecord = Omit<OrderOut, 'links' | 'refundable' | keyof ReviewGuidance>;
+export type OrderRecord = Omit<StaffOrderOut, 'links' | 'refundable' | keyof ReviewGuidance>;
 
-export class OrdersPage extends PageOf(OrderOut) {}
+export class StaffOrdersPage extends PageOf(StaffOrderOut) {}
 
 export class OrderStepOut {
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'reserved' })
@@ -245,7 +245,7 @@ export class OrderedProxyOut {
   assigned_action_id!: number | null;
 }
 
-export class OrderDetail extends OrderOut {
+export class StaffOrderDetails extends StaffOrderOut {
   @ApiNullable('string', "The customer's highest price, in roubles. `null` for any", null)
   max_price!: string | null;
 

@@ -20,7 +20,12 @@ import {
 } from '../../sync';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
-import { EndMaintenanceRequest, SalesPage, SalesQuery, WithdrawalRequest } from './staff-system.dto';
+import {
+  EndMaintenanceRequest,
+  SalesPage,
+  SalesQuery,
+  WithdrawMissingProxiesRequest,
+} from './staff-system.dto';
 import { StaffSystemService } from './staff-system.service';
 
 @ApiTags('System')
@@ -102,7 +107,7 @@ export class StaffSystemController {
   })
   withdraw(
     @CurrentAudit() audit: AuditContext,
-    @Body() { proxies, reason }: WithdrawalRequest,
+    @Body() { proxies, reason }: WithdrawMissingProxiesRequest,
   ): Promise<MissingProxiesOut> {
     return this.system.withdrawMissing(audit, proxies, reason);
   }

@@ -14,7 +14,7 @@ import {
 import { SalesFiguresOut, SalesRowOut } from '../../ledger';
 import { ReasonRequest } from '../fields';
 
-export class WithdrawalRequest extends ReasonRequest {
+export class WithdrawMissingProxiesRequest extends ReasonRequest {
   @IntegerField({
     description: 'The number of missing proxies that was shown',
     greaterThan: 0,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { preparedRows, queryRows } from '../../database';
-import type { EventOut, EventType } from '../../events';
+import type { PublishedEvent, EventType } from '../../events';
 import { Retries } from '../../jobs';
 import type { SigningSecrets } from '../signing';
 import {
@@ -38,7 +38,7 @@ export interface ClaimedDelivery extends SigningSecrets {
   readonly position: number;
   readonly type: EventType;
   readonly at: Date;
-  readonly data: EventOut['data'];
+  readonly data: PublishedEvent['data'];
 }
 
 /**

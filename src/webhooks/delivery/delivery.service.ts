@@ -3,7 +3,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { messageOf, type Moment, SERVICE_VERSION, SystemClock } from '../../common';
 import { AppConfig } from '../../config';
 import { Notifier } from '../../database';
-import { EVENTS_CHANNEL, toEventOut } from '../../events';
+import { EVENTS_CHANNEL, toPublishedEvent } from '../../events';
 import { Jobs } from '../../jobs';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
@@ -96,7 +96,7 @@ export class DeliveryService implements OnModuleDestroy {
   }
 
   private send(delivery: ClaimedDelivery, cutOff: AbortSignal): Promise<SendResult> {
-    const event = toEventOut(delivery);
+    const event = toPublishedEvent(delivery);
     const body = JSON.stringify(event);
     const timestamp = Math.floor(Date.now() / 1000);
     const headers = {

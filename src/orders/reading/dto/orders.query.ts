@@ -46,7 +46,7 @@ export class OrdersQuery extends PageQuery {
 }
 
 @StrictRequest()
-export class OrderQuery {
+export class OrderWaitQuery {
   @IntegerField({
     description:
       'Seconds to wait while the order is `open` or `being_confirmed`. The response is sent as soon ' +

@@ -96,7 +96,7 @@ const faultSchema = filterSchema
  * Applies the fault's changes to a response. `list_count` follows the changed list unless it is changed
  * itself.
  */
-export function alter(fields: Record<string, unknown>, { changes }: Fault): Record<string, unknown> {
+export function applyFault(fields: Record<string, unknown>, { changes }: Fault): Record<string, unknown> {
   const altered = structuredClone(fields);
   for (const { path, value } of changes) set(altered, path, value);
   if (!('list_count' in fields) || changes.some(({ path }) => path[0] === 'list_count')) return altered;

@@ -2,7 +2,7 @@ import { CATALOG } from '../../catalog/catalog';
 import { WireError } from '../wire-error';
 import { moscowTime, priceSingle, roubles, wireList } from '../wire-formats';
 import { unitPriceOf } from './catalog-methods';
-import { boughtProxy, getKnown } from './proxy-methods';
+import { boughtProxy, findKnownProxies } from './proxy-methods';
 import type { EffectOptions, Provider, WireMethod } from './wire-method';
 
 const DAY_S = 86_400;
@@ -43,7 +43,7 @@ export const buy: WireMethod = (provider, query, effect) => {
     ...hidden(provider, effect),
   });
   const ids = Array.from({ length: delivered }, (_, offset) => firstProxyId + offset);
-  const proxies = delivered > 0 ? getKnown(provider, ids) : [];
+  const proxies = delivered > 0 ? findKnownProxies(provider, ids) : [];
   return {
     order_id: orderId,
     price_single: priceSingle(unitKopecks, periodDays),
@@ -66,7 +66,7 @@ export const prolong: WireMethod = (provider, query, effect) => {
   const { store } = provider;
   const { state } = store;
   const periodDays = query.getPeriodDays();
-  const known = getKnown(provider, query.getIds());
+  const known = findKnownProxies(provider, query.getIds());
   const nowS = state.nowS();
   const all = known.map(({ id, endsAtS, sale }) => {
     const priceKopecks = unitPriceOf(state, sale.version, periodDays);

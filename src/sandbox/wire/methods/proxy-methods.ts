@@ -38,7 +38,7 @@ export const settype: WireMethod = (provider, query) => {
   const ids = query.getIds();
   const type = query.findType();
   if (type === undefined) throw new WireError(260);
-  const proxies = getKnown(provider, ids);
+  const proxies = findKnownProxies(provider, ids);
   // The provider documents this error if no proxy would change.
   if (proxies.every((proxy) => proxy.type === type)) throw new WireError(30);
   provider.store.record({ kind: 'retyped', ids: proxies.map(({ id }) => id), type });
@@ -58,7 +58,7 @@ export const check: WireMethod = (provider, query) => {
   const [id, ...others] = ids;
   if (id === undefined || others.length > 0) throw new WireError(230);
   if (id === null) return { proxy_id: null, proxy_status: false, proxy_time: 0 };
-  const [proxy] = getKnown(provider, [id]);
+  const [proxy] = findKnownProxies(provider, [id]);
   const works = proxy !== undefined && provider.proxyServers.serves(proxy);
   return { proxy_id: id, proxy_status: works, proxy_time: works ? CHECK_TIME_S : 0 };
 };
@@ -89,7 +89,7 @@ function findIdIn({ proxyServers, store }: Provider, query: Query): number | nul
 /** Returns the proxies in `ids`; without `ids`, those whose comment matches the parameter. */
 function getChosen(provider: Provider, query: Query, descrParameter: string): SoldProxy[] {
   const ids = query.findIds();
-  if (ids !== null) return getKnown(provider, ids);
+  if (ids !== null) return findKnownProxies(provider, ids);
   const descr = query.find(descrParameter);
   if (descr === null) throw new WireError(230);
   const proxies = provider.store.state.findByDescr(descr);
@@ -98,7 +98,7 @@ function getChosen(provider: Provider, query: Query, descrParameter: string): So
 }
 
 /** Returns the known proxies. Unknown ids are ignored unless all are unknown. */
-export function getKnown({ store }: Provider, ids: readonly number[]): SoldProxy[] {
+export function findKnownProxies({ store }: Provider, ids: readonly number[]): SoldProxy[] {
   const proxies = ids.flatMap((id) => store.state.findProxy(id) ?? []);
   if (proxies.length === 0) throw new WireError(404);
   return proxies;

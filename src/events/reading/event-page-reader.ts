@@ -10,7 +10,7 @@ import {
 } from '../../database';
 import { CursorUnknown } from '../../http';
 import { EVENTS_CHANNEL } from '../event-publisher';
-import { eventIdOf, type EventOut, type EventType, toEventOut } from '../event-types';
+import { eventIdOf, type PublishedEvent, type EventType, toPublishedEvent } from '../event-types';
 import type { ReadingStart } from './events.query';
 import { EventsGone } from './reading.errors';
 
@@ -27,8 +27,8 @@ export interface EventRequest {
   readonly limit: number;
 }
 
-export interface EventPage {
-  readonly items: readonly EventOut[];
+export interface EventBatch {
+  readonly items: readonly PublishedEvent[];
   /** Position to continue from. All events up to this position have been read. */
   readonly next: number;
   /** Whether more events may be available now. */
@@ -41,7 +41,9 @@ interface FoundPage {
   readonly given: number;
   readonly removedTo: number;
   /** First events of the wanted types, if any. */
-  readonly items: readonly [position: number, type: EventType, at: string, data: EventOut['data']][] | null;
+  readonly items:
+    | readonly [position: number, type: EventType, at: string, data: PublishedEvent['data']][]
+    | null;
   readonly wanted: number;
   readonly looked: number;
   readonly last: number | null;
@@ -95,7 +97,7 @@ const FIND_PAGES = `
 
 /** Reads customers' events in the order of their positions. Concurrent requests share a statement. */
 @Injectable()
-export class EventPages {
+export class EventPageReader {
   /** Users for whose events requests of this process are waiting. */
   readonly awaited: RowWaiters<NewestEvents>;
 
@@ -107,7 +109,7 @@ export class EventPages {
   }
 
   /** @throws EventsGone, CursorUnknown */
-  async read(request: EventRequest): Promise<EventPage> {
+  async read(request: EventRequest): Promise<EventBatch> {
     let page = await this.readWindow(request);
     for (let windows = 1; page.items.length === 0 && page.isFull && windows < MAX_WINDOWS; windows += 1) {
       page = await this.readWindow({ ...request, after: page.next });
@@ -115,7 +117,7 @@ export class EventPages {
     return page;
   }
 
-  private async readWindow(request: EventRequest): Promise<EventPage> {
+  private async readWindow(request: EventRequest): Promise<EventBatch> {
     const found = await this.find(request);
     const { after, limit, afterLoc } = request;
     if (typeof after === 'number') {
@@ -123,7 +125,7 @@ export class EventPages {
       if (after > found.given) throw new CursorUnknown(eventIdOf(after), ...afterLoc);
     }
     const items = (found.items ?? []).map(([position, type, at, data]) =>
-      toEventOut({ position, type, at: new Date(at), data }),
+      toPublishedEvent({ position, type, at: new Date(at), data }),
     );
     const isFull = found.wanted > limit || found.looked === windowOf(request);
     const lastItem = found.items?.at(-1)?.[0];

@@ -17,7 +17,7 @@ export interface Call {
   fault: number | null;
 }
 
-export class CallLog {
+export class ReceivedCalls {
   private calls: Call[] = [];
   private seq = 0;
 

@@ -13,8 +13,8 @@ const BATCH_SIZE = 1000;
  * expiry. The shortest stage comes first, so that missed longer stages are skipped.
  */
 @Injectable()
-export class ExpiringService {
-  private readonly logger = new Logger(ExpiringService.name);
+export class ExpiryReminders {
+  private readonly logger = new Logger(ExpiryReminders.name);
 
   constructor(
     private readonly dataSource: DataSource,
