@@ -3,7 +3,7 @@ import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule, Notifier } from './database';
 import { LargeBodies, RequestLimits, RequestsUnderWay } from './http';
-import { Retention, Retries, Jobs } from './jobs';
+import { Retention, RetryClockCorrection, Jobs } from './jobs';
 import { Metrics } from './metrics';
 
 /** Provides what any module may inject. */
@@ -22,7 +22,7 @@ export class GlobalsModule {
         RequestLimits,
         RequestsUnderWay,
         Retention,
-        Retries,
+        RetryClockCorrection,
         Jobs,
         { provide: Metrics, useFactory: () => Metrics.open(config.metrics.port !== undefined) },
       ],
@@ -35,7 +35,7 @@ export class GlobalsModule {
         RequestLimits,
         RequestsUnderWay,
         Retention,
-        Retries,
+        RetryClockCorrection,
         Jobs,
       ],
     };

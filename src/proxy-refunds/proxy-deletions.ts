@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { messageOf } from '../common';
 import { queryRows } from '../database';
-import { Jobs, type LeasedRun, Retries } from '../jobs';
+import { Jobs, type LeasedRun, RetryClockCorrection } from '../jobs';
 import { ProviderError, ProviderRefused, ProxyProvider } from '../provider';
 
 const EVERY_SECONDS = 15;
@@ -23,9 +23,9 @@ export class ProxyDeletions {
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     jobs: Jobs,
-    retries: Retries,
+    clockCorrection: RetryClockCorrection,
   ) {
-    retries.add({
+    clockCorrection.add({
       table: 'proxy_refunds',
       column: 'next_deletion_at',
       where: `state = 'refunded' AND deleted_at IS NULL`,

@@ -9,7 +9,7 @@ import {
   queryRow,
   queryRows,
 } from '../database';
-import { Retries } from '../jobs';
+import { RetryClockCorrection } from '../jobs';
 import type { Proxy, ProxyCheckReason, ProxyToCheck } from '../proxies';
 import type { ProxyRefundRefusal, ProxyRefundState } from './dto/refund.dto';
 
@@ -76,10 +76,10 @@ export class ProxyRefundRecords {
   constructor(
     private readonly dataSource: DataSource,
     notifier: Notifier,
-    retries: Retries,
+    clockCorrection: RetryClockCorrection,
   ) {
     // Keep rescheduled checks apart from earlier ones: several failures at the same time prove nothing.
-    retries.add({
+    clockCorrection.add({
       table: 'proxy_refunds',
       column: 'next_check_at',
       where: `state = 'checking'`,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { preparedRows, type Queryable, queryRows, sqlList } from '../../database';
-import { Retries } from '../../jobs';
+import { RetryClockCorrection } from '../../jobs';
 import { Metrics } from '../../metrics';
 import type { OrderBatch } from '../order-batch';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
@@ -62,10 +62,10 @@ export class OutcomeSearchRecords {
     private readonly queries: OrderQueries,
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
-    retries: Retries,
+    clockCorrection: RetryClockCorrection,
   ) {
     const seconds = longestPauseSeconds(config.reconciliation.settlementDelaySeconds);
-    retries.add({
+    clockCorrection.add({
       table: 'orders',
       column: 'next_search_at',
       where: "state = 'confirming'",

@@ -10,7 +10,7 @@ import {
   queryRows,
 } from '../../database';
 import type { PageRequest } from '../../http';
-import { Retries } from '../../jobs';
+import { RetryClockCorrection } from '../../jobs';
 import type { Idempotency } from '../../orders';
 import { type PaymentMark, RETRY_WITHIN_SQL } from '../provider/payment-provider';
 import type { DepositOut } from './deposit.dto';
@@ -88,9 +88,9 @@ export class DepositRecords {
   constructor(
     private readonly dataSource: DataSource,
     notifier: Notifier,
-    retries: Retries,
+    clockCorrection: RetryClockCorrection,
   ) {
-    retries.add({
+    clockCorrection.add({
       table: 'deposits',
       column: 'next_read_at',
       where: 'true',

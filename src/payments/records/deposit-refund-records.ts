@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { preparedRows, queryRows, violatedConstraint } from '../../database';
-import { Retries } from '../../jobs';
+import { RetryClockCorrection } from '../../jobs';
 import {
   KEY_MEMORY_SQL,
   type NewRefund,
@@ -50,9 +50,9 @@ const IS_SENDABLE = `refund.end_action_id IS NULL
 export class DepositRefundRecords {
   constructor(
     private readonly dataSource: DataSource,
-    retries: Retries,
+    clockCorrection: RetryClockCorrection,
   ) {
-    retries.add({
+    clockCorrection.add({
       table: 'deposit_refunds',
       column: 'next_try_at',
       where: 'true',

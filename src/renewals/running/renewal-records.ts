@@ -4,7 +4,7 @@ import type { RenewalOffer } from '../../catalog';
 import type { ProxyType } from '../../common';
 import { queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
-import { type RetentionStep, Retries, STEP_ROWS } from '../../jobs';
+import { type RetentionStep, RetryClockCorrection, STEP_ROWS } from '../../jobs';
 import { PURCHASE_REFERENCE_SQL } from '../../orders';
 import {
   renewalDueAtSql,
@@ -85,9 +85,9 @@ const nextTry = (tries: string): string => `
 export class RenewalRecords {
   constructor(
     private readonly dataSource: DataSource,
-    retries: Retries,
+    clockCorrection: RetryClockCorrection,
   ) {
-    retries.add({
+    clockCorrection.add({
       table: 'renewals',
       column: 'next_try_at',
       // A renewal that was skipped while the clock was ahead is not retried before it is due.

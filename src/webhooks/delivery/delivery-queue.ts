@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { preparedRows, queryRows } from '../../database';
 import type { PublishedEvent, EventType } from '../../events';
-import { Retries } from '../../jobs';
+import { RetryClockCorrection } from '../../jobs';
 import type { SigningSecrets } from '../signing';
 import {
   ATTEMPT_TAKES_MS,
@@ -179,7 +179,7 @@ export class DeliveryQueue {
   constructor(
     private readonly dataSource: DataSource,
     config: AppConfig,
-    retries: Retries,
+    clockCorrection: RetryClockCorrection,
   ) {
     const { tuning } = config;
     this.retrySeconds = tuning.webhookRetrySeconds ?? USUAL_RETRY_SECONDS;
@@ -190,7 +190,7 @@ export class DeliveryQueue {
     const longestPauses = [0, ...PAUSES_SECONDS].map(
       (_, attempts) => pauseOfDelivery(attempts, this.retrySeconds, requested, () => 1) ?? requested,
     );
-    retries.add({
+    clockCorrection.add({
       table: 'webhook_deliveries',
       column: 'next_attempt_at',
       where: `state = 'pending' AND lease_until IS NULL

@@ -26,8 +26,8 @@ const JUMP_MS = 60_000;
  * back, they are further ahead than the longest pause before a retry.
  */
 @Injectable()
-export class Retries {
-  private readonly logger = new Logger(Retries.name);
+export class RetryClockCorrection {
+  private readonly logger = new Logger(RetryClockCorrection.name);
   private readonly times: RetryTimes[] = [];
   /** The database's time minus this process's monotonic clock, as of the last run. */
   private offsetMs: number | undefined;
