@@ -37,7 +37,7 @@ const service = forAllTests(() =>
   startTestService({
     payments,
     environment: { YOOKASSA_RECEIPT: 'shop@example.com:4', LOG_LEVEL: 'info', METRICS_PORT: '0' },
-    jobIntervalsMs: { 'read-deposits': 200, 'settle-refunds': 200 },
+    jobIntervalsMs: { 'read-deposits': 200, 'deposit-refunds': 200 },
   }),
 );
 beforeClosing(() => service.audit());

@@ -100,7 +100,7 @@ const read = async (id: string) => (await call('GET', id)).data;
 async function check(times = 1): Promise<void> {
   for (let time = 0; time < times; time += 1) {
     await query(`UPDATE proxy_refunds SET next_check_at = now() WHERE state = 'checking'`);
-    await service.runJob('refunds');
+    await service.runJob('proxy-refunds');
   }
 }
 
@@ -154,7 +154,7 @@ describe('A proxy that does not work', () => {
     expect(first).toMatchObject({ status: 202, data: { state: 'checking', amount, failed_checks: 0 } });
     expect(await request(dead)).toEqual(first.data);
     const waiting = call('GET', dead, 30);
-    await service.runJob('refunds');
+    await service.runJob('proxy-refunds');
     // Right after the delivery, nothing is checked.
     expect(await read(dead)).toMatchObject({ state: 'checking', failed_checks: 0 });
     await check();
@@ -205,11 +205,11 @@ describe('A proxy that does not work', () => {
     // The sweep does not return it, though it is still listed; deleting it is repeated until it is gone.
     await service.runJob('sweep');
     expect((await user.api.GET('/proxies')).data?.[0]?.active).toBe(false);
-    await service.runJob('refund-deletions');
+    await service.runJob('proxy-deletions');
     expect(await callsOf('delete')).toBe(1);
     await query('UPDATE proxy_refunds SET next_deletion_at = now()');
-    await service.runJob('refund-deletions');
-    await service.runJob('refund-deletions');
+    await service.runJob('proxy-deletions');
+    await service.runJob('proxy-deletions');
     expect(await callsOf('delete')).toBe(2);
     expect((await service.runJob('sweep'))?.['implausible']).toBe(0);
     const { body } = await staff.get<{ items: object[] }>('/staff/refunds?state=refunded');
@@ -332,7 +332,7 @@ describe('A refund is refused', () => {
         WHERE proxy_id = ANY ($1)`,
       [[one, other]],
     );
-    await service.runJob('refunds');
+    await service.runJob('proxy-refunds');
     expect([await read(one), await read(other)]).toMatchObject([
       { state: 'refunded' },
       { state: 'refused', code: 'refund-quota-used' },

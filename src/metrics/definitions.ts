@@ -33,7 +33,7 @@ const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
 const JOB_NAME = 'as in `cli status`';
 const WAITED_FOR =
   '`dispatch-orders`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
-  '`read-deposits`';
+  '`read-deposits`, `deposit-refunds`, `proxy-refunds`, `proxy-deletions`';
 const SCOPE = '`day`, `all`';
 /** Description of the label for renewals' reasons. `src/renewals` defines them, but imports this module. */
 const RENEWAL_REASON = 'why a renewal was skipped or failed, as in `cli renewals list`; otherwise empty';

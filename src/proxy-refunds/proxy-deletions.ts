@@ -32,7 +32,7 @@ export class ProxyDeletions {
       longestPause: `interval '10 minutes'`,
     });
     jobs.run({
-      name: 'refund-deletions',
+      name: 'proxy-deletions',
       everySeconds: EVERY_SECONDS,
       waiting: `SELECT count(*)::integer AS count, min(next_deletion_at) AS oldest FROM proxy_refunds
                  WHERE state = 'refunded' AND deleted_at IS NULL AND next_deletion_at <= now()`,

@@ -50,7 +50,7 @@ export class ProxyRefundsJob {
     jobs: Jobs,
   ) {
     jobs.run({
-      name: 'refunds',
+      name: 'proxy-refunds',
       everySeconds: EVERY_SECONDS,
       waiting: `SELECT count(*)::integer AS count, min(next_check_at) AS oldest FROM proxy_refunds
                  WHERE state = 'checking' AND next_check_at <= now()`,

@@ -48,8 +48,10 @@ export class CatalogStatusOut {
 export class JobStatusOut {
   @ApiText(
     '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that ' +
-      'have ended, `sales-days` sums up sales, `retention` removes old rows, `audit-day` and ' +
-      '`audit-all` check the books',
+      'have ended, `expiring` reminds of ends, `renewals` renews, `proxy-refunds` decides refunds of ' +
+      'proxies, `proxy-deletions` deletes refunded ones at the provider, `compare-payments` finds missed ' +
+      'payments, `sales-days` sums up sales, `retention` removes old rows, `retries` corrects retry ' +
+      "times after the database's clock was set, `audit-day` and `audit-all` check the books",
     'sweep',
   )
   name!: string;

@@ -64,7 +64,7 @@ const passHour = () =>
 const passMinute = () =>
   replicas.query(
     `UPDATE job_runs SET started_at = now() - interval '1 minute'
-      WHERE name IN ('refunds', 'refund-deletions') AND finished_at IS NOT NULL`,
+      WHERE name IN ('proxy-refunds', 'proxy-deletions') AND finished_at IS NOT NULL`,
   );
 const passTimeUntil = (check: () => boolean | Promise<boolean>) =>
   eventually(async () => {
@@ -76,7 +76,7 @@ const passTimeUntil = (check: () => boolean | Promise<boolean>) =>
 type Stop = readonly [run: string, reached: Promise<unknown>, letGo: () => unknown];
 function stopAt(statement: string, moment: 'before' | 'after'): Stop {
   const { reached, letGo } = replicas.relay.catchNext({ statement, moment, action: 'hold' });
-  return ['refunds', reached, letGo];
+  return ['proxy-refunds', reached, letGo];
 }
 /** After the commit of a refund. */
 function stopAtCommit(): Stop {
@@ -93,7 +93,7 @@ function stopAtCommit(): Stop {
 async function stopDeletion(stage: 'received' | 'executed'): Promise<Stop> {
   const gate = await replicas.control.addGate({ method: 'delete', stage });
   const reached = replicas.control.untilGateReached(gate, HELD_MS);
-  return ['refund-deletions', reached, () => replicas.control.openGate(gate, 'drop')];
+  return ['proxy-deletions', reached, () => replicas.control.openGate(gate, 'drop')];
 }
 
 /** Kills the replica that executes a run once it is stopped, and starts another one. */

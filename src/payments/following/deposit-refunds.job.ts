@@ -38,7 +38,7 @@ export class DepositRefundsJob {
     jobs: Jobs,
   ) {
     this.due = jobs.due<DueDepositRefund>({
-      name: 'settle-refunds',
+      name: 'deposit-refunds',
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: AT_ONCE,
       waiting: `SELECT count(*)::integer AS count, min(next_try_at) AS oldest
