@@ -308,7 +308,7 @@ describe('GET /proxies/{id}/checks', () => {
        SELECT -n, $1, $2, true, now() - interval '31 days' FROM generate_series(1, 25000) n`,
       [proxy.id, user.id],
     );
-    expect(await service.runJob('retention')).toMatchObject({ 'proxy-checks': 25_000 });
+    expect(await service.runJob('retention')).toMatchObject({ proxy_checks: 25_000 });
     expect((await history(proxy.id)).items).toHaveLength(1);
   });
 });

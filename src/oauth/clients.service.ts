@@ -29,7 +29,7 @@ export class OAuthClients {
     private readonly documents: ClientDocuments,
     retention: Retention,
   ) {
-    retention.add('OAuth clients', async () => ({ removed: await this.removeUnused(), next: null }));
+    retention.add('oauth_clients', async () => ({ removed: await this.removeUnused(), next: null }));
   }
 
   /**

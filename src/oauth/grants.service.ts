@@ -58,7 +58,7 @@ export class OAuthGrants {
     private readonly clock: Clock,
     retention: Retention,
   ) {
-    retention.add('OAuth codes', async () => ({ removed: await this.removeOldCodes(), next: null }));
+    retention.add('oauth_codes', async () => ({ removed: await this.removeOldCodes(), next: null }));
   }
 
   /**

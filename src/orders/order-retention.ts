@@ -28,7 +28,7 @@ export class OrderRetention {
       this.forgetCredentials(replayDays, cursor ?? { ended: '', id: 0 }),
     );
     retention.add('unused_bulks', () => bulks.forgetUnused());
-    retention.add('forgotten_keys', () => this.clearForgottenKeys());
+    retention.add('expected_retries', () => this.endExpectedRetries());
     if (historyDays > 0) {
       // Removes the delivered proxies of orders whose rentals, not counting prolongations, expired some days
       // ago. A replay then returns the current proxies.
@@ -112,7 +112,7 @@ export class OrderRetention {
   }
 
   /** Stops expecting requests that were not retried in time after a restore. */
-  private async clearForgottenKeys(): Promise<RetentionStep<true>> {
+  private async endExpectedRetries(): Promise<RetentionStep<true>> {
     const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,
       `WITH put_back AS (

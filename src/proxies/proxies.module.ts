@@ -79,7 +79,7 @@ export class ProxiesModule {
     jobs.every('link-uses', WRITE_USES_MS, () => uses.write());
     retention.add<number>('links', (cursor) => links.forgetExpired(cursor ?? 0));
     retention.addOldRows({
-      name: 'proxy-checks',
+      name: 'proxy_checks',
       table: 'proxy_checks',
       time: 'checked_at',
       days: PROXY_CHECK_DAYS,
