@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { PERIODS_TEXT, PriceQuery, VersionQuery } from '../catalog';
+import { PERIODS_TEXT, PriceQuery, ProxyCountField, VersionQuery } from '../catalog';
 import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, isId, PROXY_TYPES, type ProxyType } from '../common';
 import {
   ApiBoolean,
@@ -126,7 +126,7 @@ export class PreparePurchaseInput {
   @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
   readonly period!: number;
 
-  @IntegerField({ description: 'The number of proxies', greaterThan: 0, atMost: 1000, default: 1 })
+  @ProxyCountField({ default: 1 })
   readonly count!: number;
 
   @ChoiceField(IP_VERSIONS, { description: IP_VERSIONS_TEXT, default: '6' })

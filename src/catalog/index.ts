@@ -8,7 +8,7 @@ export {
 export { CatalogModule } from './catalog.module';
 export { CatalogService, type FirstRead, type PriceList, type Quote } from './catalog.service';
 export { assertPeriodSold, PERIODS_TEXT, toIpVersion } from './rental-periods';
-export { CountryStock, PriceQuery, QuoteResponse, VersionQuery } from './dto/catalog.dto';
+export { CountryStock, PriceQuery, ProxyCountField, QuoteResponse, VersionQuery } from './dto/catalog.dto';
 export { PricePreviewOut } from './dto/price-preview.dto';
 export { PricePreviewService } from './price-preview.service';
 export { type RenewalOffer, RenewalPrices } from './renewal-prices';

@@ -34,7 +34,7 @@ export { isNetwork, isWithin, liesWithin, LOOPBACK_HOSTS } from './network';
 export { createOutgoingAgents } from './outgoing-agents';
 export { proxyFor } from './proxy-tunnel';
 export { providerHttp, RecordingTransport } from './provider-http';
-export { PROXY_TYPES, type ProxyType } from './proxy-type';
+export { MAX_ORDER_SIZE, PROXY_TYPES, type ProxyType } from './proxy-type';
 export { type UnreadableRow, readRows } from './read-rows';
 export { REPLICA_ID, SERVICE_NAME, SERVICE_VERSION } from './service';
 export { TimeLimit } from './time-limit';

@@ -1,12 +1,11 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import { type IpVersion, PROXY_TYPES, type ProxyType } from '../common';
+import { type IpVersion, MAX_ORDER_SIZE, PROXY_TYPES, type ProxyType } from '../common';
 import { PRINTABLE } from '../http';
 import { WireError, type WireErrorId } from './wire-error';
 import { type WireVersion, VERSIONS } from './wire-formats';
 
 const MAX_DESCR_LENGTH = 50;
-const MAX_COUNT = 1000;
 const MAX_IDS = 1000;
 const PRINTABLE_TEXT = new RegExp(PRINTABLE, 'u');
 /** Characters that the database cannot store. */
@@ -33,7 +32,7 @@ export class WireQuery {
 
   getCount(): number {
     const count = this.getPositive('count', 200);
-    if (count > MAX_COUNT) throw new WireError(200);
+    if (count > MAX_ORDER_SIZE) throw new WireError(200);
     return count;
   }
 

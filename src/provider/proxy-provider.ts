@@ -1,4 +1,4 @@
-import type { IpVersion, ProxyType } from '../common';
+import { type IpVersion, MAX_ORDER_SIZE, type ProxyType } from '../common';
 import type { Deadline } from './deadline';
 import { type ProviderError, ProviderOutcomeUnknown } from './provider-errors';
 
@@ -222,7 +222,7 @@ export interface ListedPage {
  * Maximum numbers of proxies in one call: one page of a listing confirms a purchase, and every server accepts
  * a URL with this many prolonged proxies.
  */
-export const PROXIES_PER_CALL = { purchase: 1000, prolongation: 200 } as const;
+export const PROXIES_PER_CALL = { purchase: MAX_ORDER_SIZE, prolongation: 200 } as const;
 
 /** Thrown when a listing may lack proxies: some rows are unreadable or belong to another order reference. */
 export class ListingIncomplete extends ProviderOutcomeUnknown {

@@ -1,7 +1,16 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from '../../common';
+import {
+  IP_VERSION_PATTERN,
+  IP_VERSIONS,
+  IP_VERSIONS_TEXT,
+  type IpVersion,
+  MAX_ORDER_SIZE,
+} from '../../common';
 import { ApiChoice, ApiInteger, ApiRoubles, ApiTitled, IntegerField, StringField } from '../../http';
 import { PERIODS_TEXT } from '../rental-periods';
+
+export const ProxyCountField = (options: { readonly example?: number; readonly default?: number }) =>
+  IntegerField({ description: 'The number of proxies', greaterThan: 0, atMost: MAX_ORDER_SIZE, ...options });
 
 export class VersionQuery {
   @StringField({ description: IP_VERSIONS_TEXT, pattern: IP_VERSION_PATTERN, default: '6' })
@@ -20,7 +29,7 @@ export class CountryStock {
 }
 
 export class PriceQuery {
-  @IntegerField({ description: 'The number of proxies', example: 1, greaterThan: 0, atMost: 1000 })
+  @ProxyCountField({ example: 1 })
   readonly count!: number;
 
   @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { PERIODS_TEXT } from '../../../catalog';
+import { PERIODS_TEXT, ProxyCountField } from '../../../catalog';
 import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, type Money } from '../../../common';
 import { AmountField, ApiTitled, BooleanField, IntegerField, StringField } from '../../../http';
 import { ProxyOut } from '../../../proxies';
@@ -31,13 +31,7 @@ export class PurchaseRequest {
   @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
   readonly period!: number;
 
-  @IntegerField({
-    description: 'The number of proxies',
-    example: 1,
-    greaterThan: 0,
-    atMost: 1000,
-    default: 1,
-  })
+  @ProxyCountField({ example: 1, default: 1 })
   readonly count!: number;
 
   @StringField({
