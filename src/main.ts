@@ -14,7 +14,7 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 /** Time within which a second signal belongs to the same Ctrl-C: npm forwards Ctrl-C as well. */
 const SAME_REQUEST_MS = 1000;
 
-/** Resolves at the first signal to stop. A later SIGINT or SIGTERM ends the process at once. */
+/** Resolves at the first signal to stop. A later SIGINT or SIGTERM immediately ends the process. */
 function stopRequest(): Promise<void> {
   return new Promise((resolve) => {
     let firstAtMs: number | undefined;

@@ -15,7 +15,7 @@ import { OrderTools } from './order-tools';
 import { ReadingTools } from './reading-tools';
 import { LONG_RESULT_LENGTH, type Tool, type ToolCall } from './tool';
 
-/** Lists the tools that a token may use, and executes their calls. */
+/** Lists the tools that a token may use, and executes calls to them. */
 @Injectable()
 export class AgentTools {
   private readonly logger = new Logger(AgentTools.name);

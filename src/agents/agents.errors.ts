@@ -82,7 +82,7 @@ export const UNEXPECTED_ERROR: AgentError = {
     'tell the user.',
 };
 
-/** Turns an error into the form for agents; null for an unexpected error, which callers must not see. */
+/** Converts an error for agents; returns null for an unexpected error, which callers must not see. */
 export function toAgentError(error: unknown): AgentError | null {
   if (error instanceof RequestInvalid) {
     const code = 'invalid-arguments';

@@ -40,7 +40,7 @@ const STREAM = 'text/event-stream';
 /** Maximum length of an error message from the MCP library, which may quote the request. */
 const MOST_ERROR_LENGTH = 1000;
 
-/** Empty results for unsupported list methods. Some clients would report an error as a broken server. */
+/** Empty results for unsupported list methods. On an error, some clients would report a broken server. */
 const EMPTY_LISTS: Readonly<Record<string, object>> = {
   'resources/list': { resources: [] },
   'resources/templates/list': { resourceTemplates: [] },

@@ -34,7 +34,7 @@ interface Entry<Value> {
   readonly changedAt: number;
   /**
    * Last request for the value in this process, and how to refresh the value. Absent if only other replicas
-   * requested it. For values that refresh in turns, only {@link CatalogCache.want} sets this field.
+   * requested it. For values whose refreshes are queued, only {@link CatalogCache.want} sets this field.
    */
   wanted?: { readonly atMs: number; readonly fetch: CatalogFetch<Value> };
   failedAtMs: number;

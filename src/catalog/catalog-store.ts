@@ -199,8 +199,8 @@ export class CatalogStore {
   }
 
   /**
-   * Stores a fetched value as of the start of its lease. Drops a late value if another replica has stored a
-   * newer one. A value from the future, stored before the database's clock was set back, does not count as
+   * Stores a fetched value, dated to the start of its lease. Drops a late value if another replica has stored
+   * a newer one. A value from the future, stored before the database's clock was set back, does not count as
    * newer.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {

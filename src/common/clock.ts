@@ -2,7 +2,7 @@
 export abstract class Clock {
   abstract now(): Date;
 
-  /** Returns milliseconds, unaffected by changes of the wall clock. Only differences are meaningful. */
+  /** Returns milliseconds, unaffected by changes to the wall clock. Only differences are meaningful. */
   abstract monotonicMs(): number;
 
   /** Returns the moment `agoMs` milliseconds ago, for measuring elapsed time. */

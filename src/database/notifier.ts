@@ -37,7 +37,7 @@ export class Notifier implements OnModuleDestroy {
     if (this.client) this.drop(this.client, 'closed');
   }
 
-  /** Subscribes a listener to changes of a kind of rows. `kind` is a single word. */
+  /** Subscribes a listener to changes to one kind of row. `kind` is a single word. */
   listen(kind: string, listener: NotificationListener): void {
     this.listeners.push({ kind, listener });
     if (this.polling || this.state === 'closed') return;

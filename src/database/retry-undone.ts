@@ -16,7 +16,7 @@ const logger = new Logger('Database');
 
 /**
  * Whether a prepared statement failed because a column's type has changed. `routine` identifies the error,
- * because its text may be translated.
+ * because its message may be translated.
  */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, routine } = error as { code?: string; routine?: string };

@@ -4,7 +4,7 @@ import { recordSession, resolveCommitOutcome } from './commit-outcome';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
-/** The methods of a pg client that we call directly. TypeORM does not return the response to COMMIT. */
+/** Members of pg's client that we use directly, because TypeORM does not return the response to COMMIT. */
 interface Client {
   /** Whether no statement is executed or queued. */
   readonly readyForQuery: boolean;
@@ -13,9 +13,9 @@ interface Client {
 
 /** Unpublished members of TypeORM's query runner. */
 interface Runner {
-  /** While it is set, the runner refuses statements. */
+  /** While true, the runner refuses statements. */
   isReleased: boolean;
-  /** Closes the connection if it receives an error. */
+  /** Closes the connection if an error is passed, and otherwise returns it to the pool. */
   releasePostgresConnection(error?: Error): Promise<void>;
 }
 
@@ -54,11 +54,11 @@ async function runTransaction<Result>(
   }
 }
 
-/** Keeps the connection if it executes nothing and responds with ROLLBACK. A connection costs 30 ms. */
+/** Rolls back and keeps the connection, because a new one takes 30 ms. If that is not possible, closes it. */
 async function rollBack(runner: Runner, client: Client, cause: unknown): Promise<void> {
   let isRolledBack = false;
   if (client.readyForQuery) {
-    // The work may still be running. A later statement of it would commit by itself.
+    // If the work is still running, refuse its later statements: each would be committed on its own.
     runner.isReleased = true;
     const response = await client.query('ROLLBACK').catch(() => null);
     runner.isReleased = false;

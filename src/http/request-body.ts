@@ -36,7 +36,7 @@ const AT_ONCE_MS = 250;
 const STALL_MS = 5000;
 
 /**
- * Receives the body without decoding its Content-Encoding. If a limit is exceeded, throws at once and
+ * Receives the body without decoding its Content-Encoding. If a limit is exceeded, immediately throws and
  * discards the rest of the body, so that a caller who is still sending receives the response.
  * @throws BodyTooLarge
  * @throws RequestTimeoutException if no data arrives for a while, and the errors of `slow.enter`

@@ -123,7 +123,7 @@ export class IntegrityService {
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
     for await (const { proxies, unread } of this.upstream.allProxies()) {
-      // Proxies in unreadable rows are listed, too, although their expiry is unknown.
+      // Proxies in unreadable rows also count as listed, even though their expiry is unknown.
       const rows = [...proxies, ...unread.map((row) => ({ ...row, dateEnd: null }))];
       const listed = rows.map(({ orderReference, ...row }) => ({ ...row, listedAs: orderReference }));
       await this.store(audit, listed);

@@ -50,7 +50,7 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   audited_bulks: `SELECT bulk.* FROM bulk_prolongations bulk
     JOIN (SELECT DISTINCT user_id, split_part(idempotency_key, ' ', 1) AS idempotency_key
             FROM audited_orders WHERE idempotency_key LIKE '% %') AS keys USING (user_id, idempotency_key)`,
-  // The due time also finds renewals whose order is missing.
+  // Selecting by due time as well finds renewals whose order is missing.
   audited_renewals: `SELECT * FROM renewals
     WHERE order_id = ANY (ARRAY(SELECT id FROM changed_orders)) OR due_at >= ${YESTERDAY}`,
   audited_entries: `SELECT * FROM ledger_entries WHERE created_at >= ${YESTERDAY}`,

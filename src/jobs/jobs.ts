@@ -152,7 +152,7 @@ export class Jobs {
   }
 
   /**
-   * Stops claiming rows and starting steps. Waits some seconds for current work, then aborts it and waits
+   * Stops claiming rows and starting steps. Waits a few seconds for current work, then aborts it and waits
    * until it has ended. Another process does the remaining work.
    */
   async stop(waitMs = STOP_MS): Promise<void> {

@@ -172,7 +172,7 @@ export class LeasedRun {
     return renewed.length > 0;
   }
 
-  /** Ends the lease, so that another replica can begin a run at once. */
+  /** Ends the lease, so that another replica can immediately begin a run. */
   private async handOver(): Promise<void> {
     await queryRows(
       this.dataSource,

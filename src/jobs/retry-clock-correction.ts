@@ -13,7 +13,7 @@ export interface RetryTimes {
   readonly where: string;
   /** Maximum pause before a retry, as an SQL interval. */
   readonly longestPause: string;
-  /** SQL interval after which to retry rows that are scheduled too far ahead; by default, at once. */
+  /** SQL interval after which to retry rows that are scheduled too far ahead; by default, immediately. */
   readonly pause?: string;
 }
 

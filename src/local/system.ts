@@ -1,5 +1,5 @@
 /**
- * Whether a value is an error with this code, of the system (`ENOENT`) or of PostgreSQL (`28P01`). Avoids
+ * Whether a value is an error with this code, from the system (`ENOENT`) or from PostgreSQL (`28P01`). Avoids
  * `instanceof`, which does not recognize the system's errors under Jest.
  */
 export function isErrorWithCode(error: unknown, code: string): boolean {

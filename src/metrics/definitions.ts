@@ -12,14 +12,14 @@ export interface MetricDefinition {
 
 export const METRIC_PREFIX = 'proxy_rental_';
 
-/** Buckets from a request that reads one row to an order that waits in the queue and for the provider. */
+/** Buckets for requests, from reading one row to an order that waits in the queue and for the provider. */
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const CALL_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 15, 30];
-/** Buckets from a payment with a notification to one that only the comparison with the provider finds. */
+/** Buckets for payments, from one with a notification to one that only the comparison finds. */
 const CREDIT_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600, 7200];
 const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
-/** Buckets from a search that finds nothing to an audit of all data. */
+/** Buckets for jobs, from a search that finds nothing to an audit of all data. */
 const JOB_BUCKETS = [0.005, 0.05, 0.5, 5, 30, 300, 3600];
 
 const METHOD = '`GET`, …; `other` if unknown';

@@ -13,7 +13,7 @@ const MOST_TOKENS = 100;
 /** Number of revoked and expired tokens that a customer can see. */
 const MOST_INVALID = 20;
 
-/** Columns of a `Token`. `$1` is the time, and `$2` is the token of the request. */
+/** Columns of a `Token`. `$1` is the time, and `$2` the request's token. */
 const SHOWN = `
   token.id, name, scopes,
   CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= $1 THEN 'expired' ELSE 'active' END

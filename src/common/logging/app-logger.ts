@@ -13,7 +13,7 @@ const ENABLED_LEVELS: Record<LogSettings['level'], LogLevel[]> = {
   debug: ['fatal', 'error', 'warn', 'log', 'debug'],
 };
 
-/** Contexts in which Nest logs each module and route at startup. */
+/** Logger contexts in which Nest reports each module and route at startup. */
 const ASSEMBLY_CONTEXTS: ReadonlySet<unknown> = new Set([
   'InstanceLoader',
   'RouterExplorer',

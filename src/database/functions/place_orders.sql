@@ -9,7 +9,7 @@
 -- `of_users` and `limited`: all users and tokens in `asked`. `patience_ms`: the maximum wait for each lock;
 -- null for the session's timeout. After a database restore, an unknown key may belong to a forgotten request,
 -- see `take_forgotten_key`. The search runs under the account's lock, so that a retry and staff's decision
--- about the request cannot overlap. A prolongation can be sent at once if the last sweep has confirmed the
+-- about the request cannot overlap. A prolongation can be sent now if the last sweep has confirmed the
 -- expiry, and no other order of the proxy was sent since. Otherwise the expiry must be read first. The result
 -- lists each order by its position in `asked`, from 1, with its id or the first of its `order_refusals`.
 CREATE OR REPLACE FUNCTION place_orders(

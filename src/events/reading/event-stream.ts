@@ -24,8 +24,8 @@ export interface StreamSource {
 }
 
 /**
- * Streams events as they are published, until the caller disconnects or `isOver()`. The `first` page must be
- * read before the status is sent, so that its errors get a status of their own.
+ * Streams events as they are published, until the caller disconnects or `isOver()` returns true. The `first`
+ * page must be read before the status is sent, so that its errors get a status of their own.
  */
 export async function writeEventStream(
   response: Response,

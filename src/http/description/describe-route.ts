@@ -18,7 +18,7 @@ import { refusedExample } from './refused-example';
 
 /**
  * Description of when a status is returned, followed by its errors. A domain error is given as a class if its
- * text never varies, and otherwise as an example instance; other errors are given as text.
+ * message never varies, and otherwise as an example instance; other errors are given as strings.
  */
 export type ErrorsOfStatus = readonly [
   when: string,

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { ValidationItem } from './input-mistake';
 
 const MOST_ITEMS = 20;
-/** Maximum number of values plus characters of text in the `input` that an item quotes. */
+/** Maximum size of the `input` that an item quotes: the number of its values plus that of its characters. */
 const MOST_OF_INPUT = 1000;
 
 /**

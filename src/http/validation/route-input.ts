@@ -4,7 +4,7 @@ import { RouteParamtypes } from '@nestjs/common/internal';
 interface TextReader {
   readonly place: 'path' | 'header';
   readonly name: string;
-  /** Returns an InputMistake if the text is not valid. Other results are ignored. */
+  /** Returns an InputMistake if the value is not valid. Other results are ignored. */
   readonly read: (text: string | undefined) => unknown;
 }
 

@@ -191,7 +191,7 @@ async function release(cluster: Cluster, lock: Client): Promise<void> {
 
 /**
  * Releases the shared lock, and stops the server if it has no other users. Releasing comes first: otherwise
- * two processes that leave at once would each keep the other from being the last. A process that arrives
+ * two processes that leave together would each keep the other from being the last. A process that arrives
  * while the lock is exclusive waits, loses its connection when the server stops, and restarts the server.
  */
 async function leave(cluster: Cluster, lock: Client): Promise<void> {

@@ -12,7 +12,7 @@ CREATE TABLE installation (
 INSERT INTO installation (environment, events_began_at)
   VALUES (substr(md5(gen_random_uuid()::text), 1, 8), clock_timestamp());
 
--- The installed functions and triggers of src/database/functions/: the SHA-256 of each text, by name.
+-- The installed functions and triggers of src/database/functions/: the SHA-256 of each definition, by name.
 -- `release` is the version that installed them, as a number: 1002003 for 1.2.3. Lower versions install
 -- nothing.
 CREATE TABLE installed_functions (

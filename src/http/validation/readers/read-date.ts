@@ -57,7 +57,7 @@ export function readDateTime(input: JsonValue, anySpelling = false, alternative 
   return moment;
 }
 
-/** Whether a text is a real calendar day. JavaScript would read February 30 as March 2. */
+/** Whether a string is a real calendar day. JavaScript would read February 30 as March 2. */
 function isDay(text: string): boolean {
   return /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text);
 }

@@ -2,7 +2,7 @@ import type { JsonValue } from '../../json/json-value';
 import { InputMistake } from '../input-mistake';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
-/** Maximum length of an integer's text, as in Python and Pydantic. */
+/** Maximum length of an integer in a string, as in Python and Pydantic. */
 const MAX_LENGTH = 4300;
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 const LEADING_DIGITS = /^-?[1-9][0-9]*/;
