@@ -15,8 +15,8 @@ export const QUEUE_SLACK_MS = 2000;
 export const LONGEST_CHECK_MS = 10_000;
 
 /**
- * Returns how many milliseconds a request may wait for its order: for a rate permit, the call and the check
- * after a lost response. A prolongation first waits for another permit and a listing.
+ * Returns how long a request may wait for its order, in milliseconds: for a rate permit, the call, and the
+ * check after a lost response. A prolongation first waits for another permit and a listing.
  */
 export function longestOrderMs(
   { purchases, provider }: OrderTimes,
@@ -30,7 +30,7 @@ export function longestOrderMs(
 export const longestQueueSeconds = ({ purchases }: OrderTimes): number =>
   (purchases.waitMs + QUEUE_SLACK_MS) / 1000;
 
-/** Maximum seconds until a renewal's order is claimed. No customer waits for it. */
+/** Maximum time in the queue for a renewal's order, in seconds. No customer waits for it. */
 export const RENEWAL_QUEUE_SECONDS = 2 * 3600;
 
 /** Returns how many seconds a replica may take to read a rental's expiry before another one takes over. */

@@ -10,15 +10,14 @@ export const CLOSED_FOR_MAINTENANCE = 'EXISTS (SELECT FROM maintenance WHERE end
 const RETRY_AFTER_SECONDS = 60;
 
 /**
- * Returns the refusal of a request during maintenance. The request had no effect and may be retried
- * unchanged.
+ * Returns the error for a request during maintenance. The request had no effect and may be retried unchanged.
  */
 export const closedForMaintenance = (): ServiceUnavailable =>
   new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });
 
 /**
- * Shows whether the service is closed for maintenance after a possible restore of the database.
- * `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure that no replica then places or sends an order.
+ * Shows whether the service is closed for maintenance after a possible restore of the database. During
+ * maintenance, `order_refusals.sql` and `OrderClaims.claimNextBatch` let no replica place or send an order.
  */
 @Injectable()
 export class Maintenance {

@@ -14,7 +14,7 @@ export interface BatchMember {
    */
   readonly providerProxyId: string | null;
   readonly purchaseReference: string | null;
-  /** Expiry right before a prolongation's call; `null` for a purchase. */
+  /** Rental's expiry just before the call that prolongs it; `null` for a purchase. */
   readonly dateEndBefore: Date | null;
 }
 
@@ -34,7 +34,7 @@ export interface OrderBatch {
   readonly submittedAt: Date;
   /** Whether a batch with these members was refused before. They are not sent a third time. */
   readonly resent: boolean;
-  /** Time after which the call cannot have been sent. */
+  /** Latest time at which the call can have been sent. */
   readonly sentBefore: Date;
   /** Provider's quote for all members in roubles, as a decimal string with four decimals. */
   readonly providerPrice: string;
@@ -45,7 +45,7 @@ export interface OrderBatch {
 export const batchSize = (batch: OrderBatch): number =>
   batch.members.reduce((size, { count }) => size + count, 0);
 
-/** Whether a listing contains everything that a batch of purchases ordered, and no unreadable row. */
+/** Whether a listing contains everything that a batch of purchases ordered, and no unreadable rows. */
 export const listsWholePurchase =
   (batch: OrderBatch) =>
   (listed: readonly unknown[], unread: number): boolean =>

@@ -34,8 +34,8 @@ export function requireIdempotency(...given: Parameters<typeof readIdempotency>)
 }
 
 /**
- * Returns the key of the order that prolongs one proxy of a bulk. Callers cannot send such a key, because
- * their keys contain no spaces.
+ * Returns the key of the order that prolongs one proxy of a bulk request. Callers cannot send such a key,
+ * because their keys contain no spaces.
  */
 export const bulkOrderKey = (key: string, proxyId: number | string): string => `${key} ${proxyId}`;
 
@@ -44,8 +44,8 @@ export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
   `${bulk}.idempotency_key || ' ' || ${proxyId}`;
 
 /**
- * Returns the key of the order that renews a rental, so that each (proxy, old expiry) is charged once. Its
- * two spaces distinguish it from callers' keys, which contain none, and from a bulk's, which contain one.
+ * Returns the key of the order that renews a rental, so that each (proxy, old expiry) is charged once. It
+ * contains two spaces: callers' keys contain none, and keys of bulk requests' orders contain one.
  */
 export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
   `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;

@@ -23,7 +23,7 @@ export interface OrderOutcome {
   readonly id: number;
   readonly kind: OrderKind;
   readonly state: OrderState;
-  /** `OrderFailure` of a canceled order; for an order in review, a text for staff. */
+  /** `OrderFailure` of a canceled order; for an order in review, a message for staff. */
   readonly failure: string | null;
   readonly captured: string;
   /** Prolonged proxy; `null` for a purchase. */
@@ -44,7 +44,7 @@ export const WHOLE_OUTCOME_COLUMNS = `${OUTCOME_COLUMNS}, delivered_proxies AS "
 
 /** Current state of an order. */
 export type OrderProgress = OrderOutcome & {
-  /** Milliseconds that a reserved order may continue to wait. */
+  /** How much longer a reserved order may wait, in milliseconds. */
   readonly leftMs?: number | null;
   /** Whether the order's first call was refused, so that the current call is its second. */
   readonly resent?: boolean;
@@ -55,7 +55,7 @@ export type OrderProgress = OrderOutcome & {
   readonly isInFirstSearch?: boolean;
 };
 
-/** Order that was closed or went to review. */
+/** An order that was closed or sent to review. */
 export type EndedOrder = Pick<OrderOutcome, 'kind' | 'state'>;
 
 /** Counts ended orders in the metrics. Staff's decisions are counted before their transaction ends. */

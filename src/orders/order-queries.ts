@@ -24,7 +24,7 @@ type SentOrder = Pick<OrderOutcome, 'kind' | 'state'> & {
   readonly batchId: number | null;
 };
 
-/** Marks a request whose order a database restore has forgotten and staff have written off. */
+/** Marks a request whose order was lost in a database restore and written off by staff. */
 export const WRITTEN_OFF = 'written-off';
 
 /** Outcome of an earlier request with the same idempotency key. */
@@ -33,7 +33,7 @@ export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
 /** Row of an order with the common fields of its batch. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
 
-/** SQL for the prefix of an installation's order references, read once per statement. */
+/** SQL for the prefix of the installation's order references, read once per statement. */
 export const REFERENCE_PREFIX_SQL = '(SELECT reference_prefix FROM installation)';
 
 /**
@@ -103,7 +103,8 @@ export class OrderQueries {
 
   /**
    * Finds the order under an idempotency key, unless it was canceled. A failover cannot undo the result. A
-   * key without an order belongs to a written-off request, or to a bulk, for which the result is meaningless.
+   * key without an order belongs to a written-off request or to a bulk request. Do not call this for keys of
+   * bulk requests: the result would be meaningless.
    * @throws IdempotencyKeyReused if the key belongs to another request
    */
   async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<EarlierRequest | null> {

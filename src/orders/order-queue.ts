@@ -15,7 +15,7 @@ import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
 export const IN_QUEUE_SQL = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
-/** Time for which a read expiry is trusted. Afterwards, somebody else may have prolonged the rental. */
+/** How long an expiry is trusted after it was read. Somebody else may prolong the rental afterwards. */
 const AN_END_COUNTS_FOR = `interval '1 hour'`;
 
 /** Whether a queued order is ready for its call. */
@@ -32,13 +32,13 @@ export const isEndUnreadSql = (longestReadingSeconds: string): string => `(kind 
                     AND end_read_at <= now() - make_interval(secs => ${longestReadingSeconds})
                  OR date_end_before IS NOT NULL AND end_read_at <= now() - ${AN_END_COUNTS_FOR}))`;
 
-/** Milliseconds that a reserved order may still wait; null in any other state. */
+/** How much longer a reserved order may wait, in milliseconds; null in any other state. */
 export const QUEUE_LEFT_MS_SQL = `CASE state WHEN 'reserved' THEN
                 extract(epoch FROM queued_until - now())::double precision * 1000 - ${QUEUE_SLACK_MS} END`;
 
 /**
- * Whether an order lets all others go first. Renewals do, because no customer waits for them. After ten
- * minutes a renewal takes its turn; otherwise, a busy service would never renew.
+ * Whether an order lets all others go first. A renewal does for ten minutes, because no customer waits for
+ * it. After that it takes its turn; otherwise, a busy service would never renew.
  */
 export const YIELDS_TO_OTHERS_SQL = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
@@ -57,7 +57,7 @@ export const WAS_RECENTLY_REFUSED_SQL = `EXISTS (
                  AND refused.failure IN ${sqlList(PROXY_FAILURES)}
                  AND refused.closed_at > now() - interval '1 hour')`;
 
-/** Returns a subquery for when a user's latest sent order was sent. @param user SQL expression */
+/** Returns a subquery for the time when a user's most recent order was sent. @param user SQL expression */
 export const lastServedAtSql = (user: string): string => `(SELECT submitted_at FROM orders
                            WHERE orders.user_id = ${user} AND submitted_at IS NOT NULL
                            ORDER BY created_at DESC, id DESC LIMIT 1)`;

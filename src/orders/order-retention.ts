@@ -9,7 +9,7 @@ import { OPEN_STATES } from './order-states';
 /** Days within which an order with an unknown outcome is closed or goes to review. */
 const DAYS_TO_CLOSE = 2;
 
-/** Number of orders in one step. One order may have delivered a thousand proxies. */
+/** Number of orders per step. One order may have delivered a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
 
 /**
@@ -43,7 +43,7 @@ export class OrderRetention {
           historyDays,
         ),
       );
-      // A release after a day's row was removed is no longer subtracted from that day.
+      // Money released after a day's row was removed is no longer subtracted from that day.
       retention.add('token_spending_days', () =>
         this.forgetBatch(
           `DELETE FROM token_spending WHERE (token_id, day) IN (

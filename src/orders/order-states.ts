@@ -102,7 +102,7 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
 /**
  * Reason why an order was canceled without a delivery: the provider's refusal, or one of these.
  *
- * - `unavailable`: the provider was certainly not reached.
+ * - `unavailable`: the order never reached the provider.
  * - `busy`: the order waited in the queue for longer than PURCHASE_WAIT_MS.
  * - `not-sent`: the order was not sent while it was queued.
  * - `nothing-found`: reconciliation proved that nothing was bought.
@@ -110,11 +110,11 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
  */
 export type OrderFailure = ProviderRefusal | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
-/** Reasons for cancellations after which the sent call may still have taken effect. */
+/** Reasons for cancellation after which the call may still turn out to have taken effect. */
 export const CANCELED_WITHOUT_PROOF: readonly OrderFailure[] = ['nothing-found', 'staff'];
 
 /**
- * Reasons why the provider refuses to prolong some proxies. After the reason `request`, it is unknown which
- * of several proxies was refused.
+ * Reasons why the provider refuses to prolong particular proxies. With the reason `request`, it is unknown
+ * which of several proxies was refused.
  */
 export const PROXY_FAILURES: readonly OrderFailure[] = ['not-found', 'request'];

@@ -9,7 +9,7 @@ export class UnsupportedProxyType extends domainError('bad-request', 'Unsupporte
  */
 const refusedAs = (code: string) => ({ headers: { 'Order-Refusal': code } });
 
-/** Thrown for the limit of one token. The user's other tokens may still order. */
+/** Thrown if one token's limit is exceeded. The user's other tokens may still order. */
 export class DailyLimitExceeded extends domainError(
   'bad-request',
   'Daily spending limit of the token exceeded',
@@ -50,7 +50,7 @@ export class IdempotencyKeyInProgress extends domainError(
   }),
 ) {}
 
-/** Thrown if a database restore has forgotten the order and staff have written it off. */
+/** Thrown if the order was lost in a database restore and written off by staff. */
 export class RequestWrittenOff extends domainError(
   'conflict',
   'The order of this Idempotency-Key was lost and written off; nothing was charged. Order again with ' +
@@ -58,7 +58,7 @@ export class RequestWrittenOff extends domainError(
   refusedAs('request-written-off'),
 ) {}
 
-/** `Retry-After` of an order that is being confirmed. Short, because the first searches follow soon. */
+/** `Retry-After` for an order that is being confirmed. Short, because the first searches follow soon. */
 const RETRY_AFTER_SECONDS = 5;
 
 /**

@@ -43,7 +43,7 @@ const SEARCHES_AT_ONCE = 20;
 const IS_SEARCH_DUE = `FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()`;
 const DUE_SEARCHES = `SELECT count(*)::integer AS count, min(next_search_at) AS oldest ${IS_SEARCH_DUE}`;
 
-/** Providers that run the statements of orders and apply staff's decisions. */
+/** Providers that execute the SQL statements for orders and apply staff's decisions. */
 const RECORDS = [
   OrderQueries,
   OrderClaims,
@@ -88,8 +88,8 @@ const RECORDS = [
 })
 export class OrdersModule {
   constructor(jobs: Jobs, { tuning }: AppConfig, reconciliation: ReconciliationService) {
-    // The schedule of searches decides what counts as evidence, so no failure or lease may change the
-    // schedule. The claim of a search sets the time of the next search.
+    // The schedule of searches decides what counts as evidence, so no failure or lease may change it.
+    // Claiming a search sets the time of the next search.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
     jobs.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
       waiting: DUE_SEARCHES,

@@ -1,7 +1,7 @@
 import type { PersonalData } from '../database';
 
 export const ORDERS_DATA: PersonalData = {
-  // Erasures keep the keys of renewals, because the service created these keys.
+  // An erasure keeps the keys of renewals, because the service created them.
   orders: `
     UPDATE orders
        SET label = NULL, request_id = NULL, delivered_proxies = NULL,

@@ -24,7 +24,7 @@ import { PaymentRecords } from './records/payment-records';
 import { DepositRefunds } from './staff/deposit-refunds';
 import { UnmatchedPayments } from './staff/unmatched-payments';
 
-/** Days within which the provider can refund a payment. The receipt's address is not needed afterwards. */
+/** Days within which the provider can refund a payment. After that, the receipt's address is not needed. */
 const REFUNDABLE_DAYS = 3 * 366;
 
 /** Provides deposits. Imported only if the application accepts payments. */

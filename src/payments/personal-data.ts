@@ -1,6 +1,6 @@
 import type { PersonalData } from '../database';
 
-/** An erasure leaves the fiscal receipts, which the cash register stores. */
+/** An erasure does not cover fiscal receipts, which the cash register stores. */
 export const PAYMENTS_DATA: PersonalData = {
   deposits: `
     UPDATE deposits

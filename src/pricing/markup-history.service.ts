@@ -21,7 +21,7 @@ interface PriceComparison {
 /** Placeholder id of a rule that is not added yet. The rule counts as newer than all others. */
 export const NEW_RULE_ID = Number.MAX_SAFE_INTEGER;
 
-/** Computes the markups of any moment from the rules and defaults that applied then. */
+/** Computes the markups in effect at any moment, from the rules and defaults of that time. */
 @Injectable()
 export class MarkupHistoryService {
   constructor(
@@ -84,7 +84,7 @@ export class MarkupHistoryService {
     );
   }
 
-  /** Returns the default recorded last before a moment, else first after it, else this process's. */
+  /** Returns the last default recorded before a moment, else the first one after it, else this process's. */
   private async defaultAt(moment: Date): Promise<string> {
     const [recorded] = await queryRows<{ percent: string }>(
       this.dataSource,

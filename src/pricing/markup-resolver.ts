@@ -1,7 +1,7 @@
 import { compareDecimals, type IpVersion } from '../common';
 import type { PriceRule } from './price-rule';
 
-/** Offers to which a rule applies. A field that is `null` matches all. */
+/** Offers to which a rule applies. A `null` field matches any value. */
 export type RuleScope = Pick<PriceRule, 'userId' | 'country' | 'version' | 'minPeriod' | 'maxPeriod'>;
 
 /** Fields of a rule that are needed to choose a markup. */

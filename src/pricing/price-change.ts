@@ -2,7 +2,7 @@ import type { IpVersion } from '../common';
 import { LONGEST_PERIOD_DAYS, type RuleScope, SHORTEST_PERIOD_DAYS } from './markup-resolver';
 import { InvalidPriceRule } from './pricing.errors';
 
-/** Rule to be added. An omitted field of its scope matches all. */
+/** Rule to be added. An omitted field of its scope matches any value. */
 export interface NewPriceRule {
   readonly userId?: number | undefined;
   readonly country?: string | undefined;
@@ -12,7 +12,7 @@ export interface NewPriceRule {
   readonly maxPeriod?: number | undefined;
   /** Markup as a decimal string from 0 to 9999 with at most four decimals. */
   readonly markupPercent: string;
-  /** Start; by default in a second and a half, when all replicas can know the rule. */
+  /** Start; by default in a second and a half, by which time all replicas know the rule. */
   readonly validFrom?: Date | undefined;
   /** End; by default none. */
   readonly validTo?: Date | undefined;

@@ -13,7 +13,7 @@ import {
   TooManyPriceRules,
 } from './pricing.errors';
 
-/** Maximum number of rules that have not ended. Rules that are added at the same moment may exceed it. */
+/** Maximum number of rules that have not ended. Concurrent additions may exceed it. */
 const MAX_PRICE_RULES = 10_000;
 /** Minimum time from writing a change until it takes effect, so that all replicas know it in time. */
 export const LEAD_SECONDS = 1;
@@ -149,7 +149,7 @@ export class PriceRulesService {
     return rule;
   }
 
-  /** Returns the database's time and the revision of the rules, which changes with every change of a rule. */
+  /** Returns the database's time, and the revision of the rules, which every change to a rule increments. */
   readRevision(): Promise<{ revision: number; now: Date }> {
     return queryRow(this.dataSource, 'SELECT revision, clock_timestamp() AS now FROM price_rules_revision');
   }

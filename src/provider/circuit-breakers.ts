@@ -193,7 +193,7 @@ export class CircuitBreakers {
       await breaker.count(undefined);
       return result;
     } catch (error) {
-      // For purchases, unreadable responses count as failures, because confirming such a purchase takes long.
+      // For purchases, unreadable responses count as failures, because confirming them takes a long time.
       const isNothing = error instanceof ProviderUnreadable && breaker === this.reads;
       if (!isIrrelevant(error) && !isNothing) await breaker.count(isFailure(error) ? error : undefined);
       throw error;

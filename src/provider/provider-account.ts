@@ -4,7 +4,7 @@ import { compareDecimals, messageOf } from '../common';
 import { queryRows } from '../database';
 
 const STORED_AT_MOST_EVERY_MS = 1000;
-/** Time after which an unchanged balance is stored again, to replace an older one of another replica. */
+/** How long until an unchanged balance is stored again, to replace an older one from another replica. */
 const STORED_AGAIN_AFTER_MS = 60_000;
 
 /**

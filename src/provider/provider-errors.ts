@@ -28,7 +28,7 @@ export class ProviderRefused extends ProviderError {
   }
 }
 
-/** The request certainly never reached the provider, so the provider did nothing. */
+/** The request never reached the provider, so the provider did nothing. */
 export class ProviderUnavailable extends ProviderError {
   readonly outcome = 'unavailable';
 }

@@ -13,7 +13,7 @@ import { Px6Client } from './px6/px6-client';
 import { PX6_NAME, Px6Provider } from './px6/px6.provider';
 import { RatePermits } from './rate-permits';
 
-/** Interval between checks of the key's file. Polling detects every way of replacing a mounted secret. */
+/** Interval between checks of the key file. Polling detects every way of replacing a mounted secret. */
 const READ_KEY_EVERY_MS = 2000;
 
 @Module({

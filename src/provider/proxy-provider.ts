@@ -36,7 +36,7 @@ export abstract class ProxyProvider {
 
   /**
    * Lists all proxies of our account, including expired ones. The listing is not a snapshot: a proxy that
-   * changes in the meantime may be listed twice or not at all.
+   * changes during the listing may be listed twice or not at all.
    */
   abstract allProxies(options?: Pick<ReadOptions, 'priority' | 'permit'>): AsyncIterable<ListedPage>;
 
@@ -190,7 +190,7 @@ export interface ProviderProxy {
   readonly port: string;
   readonly login: string;
   readonly password: string;
-  /** `ProxyType`; `auto` for both protocols on one port; other words leave the stored type unchanged. */
+  /** `ProxyType`; `auto` for both protocols on one port; other values leave the stored type unchanged. */
   readonly type: string;
   readonly dateStart: Date;
   readonly dateEnd: Date;
@@ -241,6 +241,6 @@ export interface BreakerStatus {
 /** The provider's state as this process knows it, for staff. */
 export interface ProviderStatus {
   readonly breakers: readonly BreakerStatus[];
-  /** Numbers of this process's calls that wait for a permit. */
+  /** Number of this process's calls waiting for a permit, by priority. */
   readonly waitingCalls: Readonly<Record<CallPriority, number>>;
 }

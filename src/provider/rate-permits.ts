@@ -10,18 +10,18 @@ import { NoPermitInTime } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
 
 /**
- * A call is sent within PERMIT_MS of its permit. Our window is longer than the provider's by MARGIN_MS:
- * PERMIT_MS for calls that are sent late, and the remainder for varying network delays.
+ * A call is sent within PERMIT_MS of its permit. Our window is longer than the provider's by MARGIN_MS, which
+ * covers calls that are sent late (PERMIT_MS) and variations in network delay (the remainder).
  */
 const PERMIT_MS = 60;
 const MARGIN_MS = 150;
 
-/** Minimum wait of a call for its permit, long enough for one database query. */
+/** Minimum time that a call waits for its permit, long enough for one database query. */
 const SHORTEST_WAIT_MS = 100;
 
 const RETRY_AFTER_FAILURE_MS = 100;
 
-/** Number of times that a call may be overtaken before it goes next. `take_rate_permit` uses it, too. */
+/** Number of times that a call may be overtaken before it goes next. `take_rate_permit` also uses it. */
 export const MAX_PASSED_OVER = 8;
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
@@ -164,7 +164,7 @@ export class RatePermits {
     this.announced = this.highest();
     const runner = this.dataSource.createQueryRunner();
     try {
-      // Connect first: waiting for a connection may take long, and must not use up the permit's time.
+      // Connect first: waiting for a connection may take a while, and must not use up the permit's time.
       await runner.connect();
       const demand = this.demand();
       if (demand.length === 0) return undefined;
@@ -200,7 +200,7 @@ export class RatePermits {
     const giveBack = async () => {
       if (isGivenBack) return;
       isGivenBack = true;
-      // Undo the counts of overtaken calls, too, as if nothing had been granted. This priority goes next.
+      // Also undo the counts of overtaken calls, as if nothing had been granted. This priority goes next.
       await this.tryToUpdate(
         `UPDATE rate_permits
             SET granted = array_remove(granted, $2::timestamptz),

@@ -6,7 +6,7 @@ import type { Caller } from '../auth';
 import { Clock } from '../common';
 import { batchedLookup, preparedRows } from '../database';
 
-/** Version of a user's proxy list. A response made from a revision is valid as long as the revision. */
+/** Version of a user's proxy list. A response made from a revision is valid as long as that revision. */
 export interface ListRevision {
   readonly userId: number;
   /** Number that grows with every visible change in the database. */
@@ -36,7 +36,7 @@ export function entityTag({ userId, revision, untilMs }: ListRevision, variant: 
 
 const MAX_USERS = 20_000;
 
-/** Finds callers' list revisions, usually without a query after the token's lookup. */
+/** Finds callers' list revisions, usually without another query after the token's lookup. */
 @Injectable()
 export class ListRevisionService {
   private readonly revisions = new LRUCache<number, ListRevision>({ max: MAX_USERS });
@@ -55,7 +55,7 @@ export class ListRevisionService {
     if (known) return known;
     const span = await this.lookUpSpan(userId);
     if (!span) throw new Error(`the database did not return when the next rental of user ${userId} ends`);
-    // A concurrent request may have stored the revision meanwhile.
+    // A concurrent request may already have stored the revision.
     const stored = this.find(userId, revision);
     if (stored) return stored;
     const current = { userId, revision, ...span };

@@ -26,7 +26,7 @@ import { ProxiesService } from './proxies.service';
 /** Refresh interval of `active` flags. They only copy `date_end` for lists, so a minute is harmless. */
 const REFRESH_FLAGS_SECONDS = 60;
 const REMIND_SECONDS = 60;
-/** Maximum delay of `last_used_at` and `uses` of links. */
+/** Maximum delay in updating `last_used_at` and `uses` of links. */
 const WRITE_USES_MS = 5000;
 /** Days for which checks are kept. Results matter only while a proxy is rented. */
 const PROXY_CHECK_DAYS = 30;

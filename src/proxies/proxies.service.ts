@@ -12,7 +12,7 @@ import { type Proxy, PROXY_COLUMNS } from './proxy';
 import { PING_TIMEOUT_MS, tcpPing } from './tcp-ping';
 
 /**
- * Maximum number of proxies read for a filtered page. For a user with more, a page may be short although
+ * Maximum number of proxies read for a filtered page. For a user with more, a page may be short even though
  * there is a next page.
  */
 export const MAX_FILTERED = 10_000;
@@ -126,8 +126,8 @@ export class ProxiesService {
   }
 
   /**
-   * Returns the milliseconds until a TCP connection opens; null if the proxy cannot be reached. @throws
-   * ProxyNotFound
+   * Returns how long a TCP connection takes to open, in milliseconds; null if the proxy cannot be reached.
+   * @throws ProxyNotFound
    */
   async ping(userId: number, proxyId: string): Promise<number | null> {
     const { host, port } = await this.get(userId, proxyId);

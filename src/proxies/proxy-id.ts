@@ -9,7 +9,7 @@ const DESCRIPTION = ApiParam({
   schema: { type: 'string', title: 'Proxy Id', example: '1' },
 });
 
-/** Injects the path's proxy id as text, so that an invalid id returns 404 like an unknown one. */
+/** Injects the path's proxy id as a string, so that an invalid id returns 404 like an unknown one. */
 export const ProxyIdParam = (): ParameterDecorator => (route, handler, index) => {
   Param('proxy_id')(route, handler, index);
   decorateRoute(DESCRIPTION, route, handler);

@@ -18,7 +18,7 @@ export function isFaultOfPeer(error: unknown): boolean {
 }
 
 /**
- * Opens and closes a TCP connection. Returns the milliseconds it took, rounded up; null on failure.
+ * Opens and closes a TCP connection. Returns how many milliseconds it took, rounded up; null on failure.
  * @throws an error that is not the peer's fault
  * @param end ends the attempt early
  */

@@ -56,7 +56,7 @@ export class ProxyDeletions {
     }
   }
 
-  /** Records as deleted the proxies that two complete listings omit. */
+  /** Records proxies as deleted if two complete listings lack them. */
   private async recordUnlisted(): Promise<number> {
     const gone = await queryRows(
       this.dataSource,

@@ -25,7 +25,7 @@ export interface ProxyRefundRow {
   readonly stands: boolean;
 }
 
-/** Facts that decide about a proxy's refund, in addition to the rule. */
+/** Facts that determine a proxy's refund, in addition to the rule. */
 export interface ProxyRefundFacts {
   readonly is_in_period: boolean;
   readonly amount: string;
@@ -201,7 +201,7 @@ export class ProxyRefundRecords {
 
   /**
    * Refunds what the rule allows. Locks the rule, so that the decision takes account of all earlier decisions
-   * and confirmed changes of the rule. @returns the obstacle that prevented the refund
+   * and confirmed changes to the rule. @returns the obstacle that prevented the refund
    */
   async refundByRule(id: number): Promise<ProxyRefundObstacle | null> {
     const obstacle = await inTransaction(this.dataSource, async (manager) => {

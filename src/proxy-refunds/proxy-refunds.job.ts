@@ -33,7 +33,8 @@ const MOST_MINUTES_OF_CHECKS = 20 * 60;
 const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 'closed'];
 
 /**
- * Checks the proxies of requested refunds, and decides. One replica at a time decides the refunds one by one.
+ * Checks the proxies of requested refunds, and decides on the refunds. One replica at a time decides, one
+ * refund after the other.
  */
 @Injectable()
 export class ProxyRefundsJob {

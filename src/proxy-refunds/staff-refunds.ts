@@ -87,8 +87,7 @@ export class StaffRefunds {
   }
 
   /**
-   * Locks a refund that is left to staff until the transaction ends.
-   *
+   * Locks a refund, which must be left to staff, until the transaction ends.
    * @throws ProxyRefundNotFound, RefundNotForStaff
    */
   async lock(id: number, manager: EntityManager): Promise<StaffRefundOut> {

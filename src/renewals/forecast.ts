@@ -39,7 +39,7 @@ export interface ForecastHour {
   readonly available: Money;
 }
 
-/** Copies each field by name. A spread would double a forecast's time. */
+/** Copies each field by name. A spread would make a forecast take twice as long. */
 const renewed = ({
   proxyId,
   dateEnd,

@@ -101,7 +101,7 @@ export const inAnnouncedOrder = (one: RenewalCandidate, other: RenewalCandidate)
  * Decides which of a user's due renewals are executed now, in the job and in the forecast. Money is spent
  * first on the rentals that expire first. A renewal that the money does not cover is skipped, so that an
  * expensive proxy does not block the next ones.
- * @param candidates all of one user, in any order
+ * @param candidates all candidates of one user, in any order
  * @returns a decision for each candidate, ordered by expiry
  */
 export function decideRenewals<One extends RenewalCandidate>(

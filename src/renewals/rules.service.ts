@@ -31,7 +31,7 @@ interface NewRule extends RuleFilter {
   readonly hoursBefore: number;
 }
 
-/** Maximum number of a user's rules with a filter. Each proxy is compared with all of them. */
+/** Maximum number of rules with a filter per user. Each proxy is compared with all of them. */
 const MAX_FILTERS = 100;
 
 const EXCLUSION = { country: null, label: null, tag: null, period: null, maxPrice: null, hoursBefore: 24 };
@@ -98,8 +98,8 @@ export class RulesService {
     await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
-        // Without a proxy's own rule, any filter rule or the rule for all applies instead; without a filter
-        // rule, an older filter rule or the rule for all.
+        // If a proxy's own rule is disabled, any filter rule or the rule for all proxies takes its place. If
+        // a filter rule is disabled, an older filter rule or the rule for all does.
         `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
                 OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
                      SELECT FROM renewal_rules AS wider

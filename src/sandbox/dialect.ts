@@ -7,8 +7,8 @@ const dialectSchema = z.strictObject({
   /** Maximum number of proxies on a getproxy page, even with a higher `limit`. */
   pageLimit: z.int().min(1).max(1000),
   /**
-   * Order of getproxy. `moving` starts at another proxy with each request, so a proxy can appear on two pages
-   * or on none.
+   * Order of rows in getproxy. `moving` starts at a different proxy with each request, so a proxy can appear
+   * on two pages or on none.
    */
   pageOrder: z.enum(['sorted', 'unsorted', 'moving']),
   /** How responses write numbers. `published` mixes strings and numbers, as the documentation does. */

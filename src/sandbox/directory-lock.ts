@@ -10,7 +10,7 @@ const PROBE_TIMEOUT_MS = 2000;
 const ownerSchema = z.object({
   pid: z.int(),
   controlUrl: z.string(),
-  /** Random text, new at each start. It distinguishes the owner from another program on a reused port. */
+  /** Random string, new at each start. It distinguishes the owner from another program on a reused port. */
   instance: z.string(),
 });
 type Owner = z.infer<typeof ownerSchema>;
@@ -29,7 +29,7 @@ export class DirectoryInUseError extends Error {
  * Deleting a dead owner's lock could delete the lock of a faster process. Each lock therefore has one
  * successor file, named after it: only the process that creates this file replaces the lock. A killed
  * successor is replaced in the same way.
- * Node.js has no flock. proper-lockfile goes by a file's age, so a suspended owner could later continue in
+ * Node.js has no flock. proper-lockfile relies on a file's age, so a suspended owner could later continue in
  * parallel.
  */
 export class DirectoryLock {
@@ -114,7 +114,7 @@ function readOwner(content: string): Owner | null {
   }
 }
 
-/** Whether the owner responds at its address, or the listener there does not respond in time. */
+/** Whether the owner responds at its address, or something listens there without responding in time. */
 async function isHeld({ controlUrl, instance }: Owner): Promise<boolean> {
   try {
     const response = await fetch(controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });

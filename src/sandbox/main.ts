@@ -11,7 +11,7 @@ import { writePrivateFile } from './system';
 const DEFAULT_DIRECTORY = '.data/sandbox';
 const DEFAULT_PORT = 3999;
 const PORTS_TO_TRY = 50;
-/** Exit codes in addition to 1, the code of any other failure. */
+/** Exit codes. Any other failure exits with 1. */
 const EXIT_BAD_ARGUMENTS = 2;
 const EXIT_ALREADY_RUNNING = 3;
 

@@ -20,7 +20,7 @@ const LOOPBACK = '127.0.0.1';
 const RATE_PER_SECOND = 3;
 
 export interface SandboxOptions {
-  /** Directory of the state. Default: in memory only. */
+  /** Directory for the state. Default: keep it only in memory. */
   directory?: string;
   /** Port, or ports to try in turn. Default 0: any free port. */
   port?: number | readonly number[];

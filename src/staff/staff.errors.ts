@@ -6,7 +6,7 @@ export class OwnAccount extends domainError(
   'Staff cannot do this for themselves: ask a colleague',
 ) {}
 
-/** The error text names what is still open, such as `balance` or `orders`. */
+/** The message names what is still open, such as `balance` or `orders`. */
 export class UserNotErasable extends domainError(
   'conflict',
   (open: readonly string[]) => `The user cannot be erased before this is closed: ${open.join(', ')}`,

@@ -34,7 +34,7 @@ interface Overview {
   readonly usersWithPausedRenewals: number;
 }
 
-/** Job that one replica runs for all. */
+/** Job that one replica runs on behalf of all. */
 export interface JobFact extends JobStatusOut {
   readonly succeeded_at: Date | null;
   readonly interval_seconds: number | null;

@@ -12,7 +12,7 @@ import { ProxyProvider } from '../provider';
 import { RENEWAL_STATES } from '../renewals';
 import { StatusFacts } from './status-facts';
 
-/** Maximum time for the database, shorter than a scraper's usual timeout of 10 s. */
+/** How long to wait for the database; shorter than a scraper's usual timeout of 10 s. */
 const DATABASE_TIMEOUT_MS = 2000;
 
 /** Minimum interval between two reads of facts whose queries take longer as the history grows. */
@@ -70,7 +70,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     set('database_pool_connections', { state: 'busy' }, totalCount - idleCount);
     set('database_pool_connections', { state: 'waiting' }, waitingCount);
     for (const { name, isRun, intervalMs, lastSuccessMs } of this.jobs.list()) {
-      // Jobs that one replica runs for all are reported from the database.
+      // Jobs that one replica runs on behalf of all are reported from the database.
       if (isRun) continue;
       set('job_interval_seconds', { name }, intervalMs / 1000);
       if (lastSuccessMs === undefined) continue;
@@ -168,7 +168,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 }
 
-/** Returns the seconds since a time; 0 without a time. */
+/** Returns the seconds since a moment; 0 if there is none. */
 type AgeOf = (moment: Date | null | undefined) => number;
 
 async function readOrders(facts: StatusFacts, set: SetGauge, ageOf: AgeOf): Promise<void> {

@@ -68,7 +68,7 @@ export class StatusService {
   }
 }
 
-/** Returns how many hours a balance lasts at a day's spending, with one decimal; null if unknown. */
+/** Returns the hours that a balance lasts at the last day's rate, with one decimal; null if unknown. */
 function runwayHours(balance: string | undefined, spent: string): number | null {
   if (balance === undefined || Number(spent) === 0) return null;
   return Math.round((240 * Math.max(0, Number(balance))) / Number(spent)) / 10;

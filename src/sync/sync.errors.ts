@@ -14,7 +14,7 @@ export class DatabaseWasRestored extends domainError(
   'The database was restored: maintenance ends when everything is decided, without nothing_was_lost',
 ) {}
 
-/** Thrown while orders sold after the restored moment may not be found or decided yet. */
+/** Thrown while some orders sold after the restore point may still be missing or undecided. */
 export class MaintenanceNotOver extends domainError(
   'conflict',
   (toBeDone: readonly string[]) => `The service stays closed for maintenance: ${toBeDone.join('; ')}`,
@@ -31,7 +31,7 @@ export class UnmatchedProxiesIncomplete extends domainError(
   'The provider does not report the country or the version of this proxy',
 ) {}
 
-/** Thrown because the order id in a reference is reserved for the user in the reference. */
+/** Thrown because the order id in a reference is reserved for the user whom the reference names. */
 export class NamedUserFirst extends domainError(
   'conflict',
   'Deliver to the user of the order reference first',
@@ -83,7 +83,7 @@ export class TypeChangeUncertain extends domainError(
   { retryAfterSeconds: RETRY_AFTER_SECONDS },
 ) {}
 
-/** Thrown if certainly nothing was changed. The log contains the reason, for staff. */
+/** Thrown if it is certain that nothing was changed. The log contains the reason, for staff. */
 export class TypeChangesUnavailable extends domainError(
   'unavailable',
   'Service temporarily unavailable: types cannot be changed at present',

@@ -37,10 +37,10 @@ export interface OpenSpan {
   end(attributes?: SpanAttributes): void;
 }
 
-/** Context of a request for work. The work can run in this context later, together with other work. */
+/** Context in which work was requested. The work can run in it later, together with other work. */
 export interface Origin {
   readonly span: Api.Span | undefined;
-  /** Runs work in the requesting context, so that its log lines contain the id of that request. */
+  /** Runs `work` in the context that requested it, so that its log lines contain that request's id. */
   run<Result>(work: () => Result): Result;
 }
 

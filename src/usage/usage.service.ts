@@ -8,7 +8,7 @@ import { SHOWN_KIND_SQL } from '../ledger';
 import { firstUnpaidDay } from '../renewals';
 import type { EndingOut, RentalsOut, SpentPartOut, TokenUsageOut, UsageOut } from './usage.dto';
 
-/** Figures of one moment, read in one statement. */
+/** Figures as of one moment, read in one statement. */
 interface Books {
   readonly now: Date;
   readonly available: string;

@@ -114,7 +114,7 @@ export class UsersService {
     return user ?? null;
   }
 
-  /** Reads the profile in one consistent statement. The user's own name takes precedence over the staff's. */
+  /** Reads the profile in one consistent statement. The user's own name overrides the one from staff. */
   async getProfile(userId: number): Promise<UserInfo> {
     const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);

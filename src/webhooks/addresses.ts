@@ -36,7 +36,7 @@ export class AddressRules {
   /** @param networks addresses and networks in CIDR notation */
   constructor(private readonly networks: readonly string[]) {}
 
-  /** Whether an IP address is allowed; false for any other text. */
+  /** Whether an IP address is allowed; false for any other string. */
   isAllowed(address: string): boolean {
     if (isIP(address) === 0) return false;
     const ipv4 = translatedIPv4(address);

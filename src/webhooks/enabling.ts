@@ -40,7 +40,7 @@ export const LAST_POSITION =
 /**
  * Blocks publishing until the transaction ends, so that earlier events go to the old webhooks and later
  * events to the new ones. Take this lock before locking any webhook, as publishers do, to avoid a deadlock.
- * Publishes waiting events first: otherwise frequent changes of webhooks could starve the publishers.
+ * Publishes waiting events first: otherwise frequent changes to webhooks could starve the publishers.
  */
 export async function holdPublishing(manager: Queryable): Promise<void> {
   await queryRows(manager, 'SELECT pg_advisory_xact_lock(publishing_lock())');

@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** Prefix of a webhook's secret, as in Standard Webhooks. The base64 of the secret follows. */
+/** Prefix of a webhook's secret, which follows in base64, as in Standard Webhooks. */
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
-/** Secrets of a webhook. Both are valid while the customer changes to a new one. */
+/** Secrets of a webhook. Both are valid while the customer switches to a new one. */
 export interface SigningSecrets {
   readonly secret: string;
   readonly previousSecret: string | null;

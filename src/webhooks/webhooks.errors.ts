@@ -2,7 +2,7 @@ import { domainError } from '../common';
 
 export class WebhookNotFound extends domainError('not-found', 'Webhook not found') {}
 
-/** No stored event of the user has this id. */
+/** The user has no stored event with this id. */
 export class EventNotFound extends domainError('not-found', 'Event not found') {}
 
 /** Events were removed during their replay. */

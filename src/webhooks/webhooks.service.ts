@@ -172,7 +172,7 @@ export class WebhooksService {
 
   /**
    * Creates a new secret, which only the result contains. The current secret stays valid for `overlapHours`;
-   * an older one expires at once. @throws WebhookNotFound
+   * an older one expires immediately. @throws WebhookNotFound
    */
   async renewSecret(userId: number, id: number, overlapHours: number): Promise<NewSecret> {
     const secret = generateWebhookSecret();

@@ -48,7 +48,7 @@ interface BulkRequest {
 type Outcome = { readonly orderId: number; readonly result: () => Promise<OrderResult> } | DomainError;
 
 /**
- * Prolongs many proxies for one request. Each proxy gets an ordinary order under a key derived from the
+ * Prolongs many proxies in one request. Each proxy gets an ordinary order under a key derived from the
  * request's key, so that crashes and retries never place it twice. Retries use the proxies and guards of the
  * first request.
  */
@@ -98,7 +98,7 @@ export class BulkProlongations {
     const whole = first && { ...first, total, proxyId: null };
     const assessed = whole && (await this.placement.assess(whole));
     for (const order of orders) {
-      // Report refusals that concern only this proxy. Those of the whole bulk are reported once, below.
+      // Report only this proxy's refusals here. Those of the whole request are reported once, below.
       const { refusals: own } = await this.placement.assess(order);
       for (const refusal of own.filter((one) => !assessed?.refusals.includes(one))) {
         refuse(ERROR_OF_REFUSAL[refusal](order), String(order.proxyId));
@@ -119,8 +119,8 @@ export class BulkProlongations {
   }
 
   /**
-   * Prolongs proxies for a request without a key. Such a request is not safe to retry. @returns each proxy's
-   * delivery or error
+   * Prolongs proxies for a request without an idempotency key, which is not safe to retry. @returns each
+   * proxy's delivery or error
    */
   async prolongOnce(
     caller: Caller,
@@ -202,7 +202,7 @@ export class BulkProlongations {
     });
   }
 
-  /** Places the orders in the requested sequence, so that a low balance covers the first proxies. */
+  /** Places the orders in the requested sequence, so that a low balance still covers the first ones. */
   private async order(
     { caller, period, idempotency }: BulkRequest,
     { proxyIds, maxPrices }: Bulk,
@@ -225,7 +225,7 @@ export class BulkProlongations {
     );
   }
 
-  /** Returns each proxy's prepared order, or the error that refuses it. */
+  /** Returns each proxy's prepared order, or the error why it cannot be ordered. */
   private async prepare(
     caller: Caller,
     period: number,
@@ -328,7 +328,7 @@ function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string |
   return { caller, target, period, maxPrice, idempotency };
 }
 
-/** Returns an order's share of the bulk's `maxPrice`, in proportion to its price, rounded down. */
+/** Returns an order's share of the request's `maxPrice`, in proportion to its price, rounded down. */
 const shareOf = (maxPrice: Money, price: Money, total: Money): Money =>
   total.isPositive() ? Money.ofKopecks((maxPrice.kopecks * price.kopecks) / total.kopecks) : Money.zero;
 

@@ -7,7 +7,7 @@ import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import { type OrderOutcome, WHOLE_OUTCOME_COLUMNS } from '../order-outcome';
 import { IdempotencyKeyReused } from '../orders.errors';
 
-/** Proxies and guards of an accepted bulk. They never change. */
+/** Proxies and guards of an accepted bulk request. They never change. */
 export interface Bulk {
   readonly proxyIds: readonly number[];
   /** Maximum price of each order; `null` if the request sets no limit. */
@@ -22,7 +22,7 @@ interface BulkRow {
 
 const BULK = 'request_hash AS "requestHash", proxy_ids AS "proxyIds", max_prices::text[] AS "maxPrices"';
 
-/** Days for which a bulk without orders is kept after its last attempt. */
+/** Days for which a bulk request without orders is kept after its last attempt. */
 const UNUSED_DAYS = 1;
 const FORGOTTEN_AT_ONCE = 100;
 
@@ -30,7 +30,7 @@ const FORGOTTEN_AT_ONCE = 100;
 export class BulkRecords {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Finds the bulk accepted under a key, and records the new attempt. @throws IdempotencyKeyReused */
+  /** Finds a key's bulk request, and records the new attempt. @throws IdempotencyKeyReused */
   async retry(userId: number, idempotency: Idempotency): Promise<Bulk | null> {
     const [row] = await queryRows<BulkRow>(
       this.dataSource,
@@ -42,8 +42,9 @@ export class BulkRecords {
   }
 
   /**
-   * Accepts a bulk request, or returns the bulk that a concurrent request with the same key created first.
-   * Orders are placed under the same account lock, so a key never belongs to both an order and a bulk.
+   * Accepts a bulk request, or returns the one that a concurrent request with the same key created first.
+   * Orders are placed under the same account lock, so a key never belongs to both an order and a bulk
+   * request.
    * @throws IdempotencyKeyReused
    */
   async accept(userId: number, idempotency: Idempotency, bulk: Bulk): Promise<Bulk> {
@@ -69,7 +70,7 @@ export class BulkRecords {
     return toBulk(row, idempotency);
   }
 
-  /** Returns a bulk's orders that were not canceled, by proxy id. */
+  /** Returns a bulk request's orders by proxy id, without the canceled ones. */
   async findOrders(userId: number, key: string, { proxyIds }: Bulk): Promise<Map<number, OrderOutcome>> {
     const orders = await queryRows<OrderOutcome>(
       this.dataSource,
@@ -82,8 +83,8 @@ export class BulkRecords {
   }
 
   /**
-   * Deletes bulks that have no orders, to free their keys. Every other bulk is kept as long as its orders, so
-   * that a retry prolongs the same proxies.
+   * Deletes bulk requests that have no orders, to free their keys. The others are kept as long as their
+   * orders, so that a retry prolongs the same proxies.
    */
   async forgetUnused(): Promise<RetentionStep<true>> {
     const { checked, forgotten } = await queryRow<{ checked: number; forgotten: number }>(

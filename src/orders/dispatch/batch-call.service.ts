@@ -33,20 +33,20 @@ import { OrderClaims } from '../transitions/order-claims';
 import { OutcomeSearchRecords } from '../transitions/outcome-search-records';
 import { Settlement } from '../transitions/settlement';
 
-/** Permission to send a batch's call: a rate permit, and the time after which it must not be sent. */
+/** Permission to send a batch's call: a rate permit, and the time after which the call must not be sent. */
 export interface CallPermission {
   readonly permit: RatePermit;
   readonly deadline: Deadline;
 }
 
-/** Result of a batch's call. `outcomes` contains those that are known without a query. */
+/** Result of a batch's call. `outcomes` contains the outcomes known without a query. */
 export interface SettledBatch {
-  /** Whether some of the orders may be queued again. */
+  /** Whether some of the orders may be back in the queue. */
   readonly mayBeQueued: boolean;
   readonly outcomes: readonly OrderOutcome[];
 }
 
-/** Members of a refused batch that are sent a second time, grouped by call. */
+/** Members of a refused batch to send a second time, grouped by call. */
 type OtherCalls = readonly (readonly BatchMember[])[];
 
 /**
@@ -172,8 +172,8 @@ export class BatchCallService {
   }
 
   /**
-   * If certainly nothing was bought, cancels the orders, except those that may be sent once more. Otherwise
-   * searches once; reconciliation continues. @returns whether some of the orders are queued again
+   * Cancels the orders if it is certain that nothing was bought, except those that may be resent. Otherwise
+   * searches once and leaves the rest to reconciliation. @returns whether some of the orders are queued again
    */
   private async settleFailure(batch: OrderBatch, error: unknown): Promise<boolean> {
     if (!(error instanceof ProviderRefused || error instanceof ProviderUnavailable)) {
@@ -188,9 +188,8 @@ export class BatchCallService {
   }
 
   /**
-   * Queues some members of a refused batch again, because the refusal may concern only the others. No member
-   * gets a third call.
-   *
+   * Requeues some members of a refused batch, because the refusal may concern only the others. No member is
+   * sent a third time.
    * @returns whether some of the orders are queued again
    */
   private async settleRefusal(batch: OrderBatch, reason: ProviderRefusal): Promise<boolean> {
@@ -257,7 +256,7 @@ export class BatchCallService {
 
 /**
  * Splits refused prolongations into several calls, because any of them may have caused the refusal. Sorts
- * them by expiry, so that rentals that were bought together, or have expired, mostly share a call.
+ * them by expiry, so that most rentals bought together, and most expired ones, share a call.
  */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;

@@ -17,7 +17,7 @@ import { BatchCallService, type CallPermission } from './batch-call.service';
 import { EndReader } from './end-reader';
 import { OrderWaiters } from './order-waiters';
 
-/** Milliseconds between two checks for queued orders that other replicas have not sent. */
+/** Milliseconds between checks for queued orders that other replicas have not sent. */
 const LOOK_EVERY_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
@@ -28,11 +28,10 @@ type ClaimedCall = () => Promise<void>;
 const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
 
 /**
- * Sends queued orders to the provider. All replicas share the queue: the replica with a rate permit sends the
- * next batch, wherever its orders were placed. Orders placed here are sent at once; orders that another
- * replica has not sent are found within a second.
- * A claimed order counts as possibly bought. Unlike a lease, a claim therefore never expires, and a replica
- * claims only with a permit.
+ * Sends queued orders to the provider. All replicas share the queue: whichever replica gets a rate permit
+ * sends the next batch, wherever its orders were placed. Orders placed here are sent immediately; orders that
+ * another replica has not sent are found within a second. A claimed order counts as possibly bought. Unlike a
+ * lease, a claim therefore never expires, and a replica makes one only with a permit.
  */
 @Injectable()
 export class DispatcherService {
@@ -94,8 +93,8 @@ export class DispatcherService {
         : await this.claimBatch(permit);
     } catch (error) {
       if (error instanceof ProviderError) {
-        // The provider accepts no orders, or no permit was available in time. Requests that have waited long
-        // enough leave the queue by their own timers.
+        // The provider accepts no orders, or no permit was available in time. Each waiting request leaves the
+        // queue when its own timer fires.
         await this.waiters.emptyQueueIfClosed();
       } else {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
@@ -106,8 +105,8 @@ export class DispatcherService {
   }
 
   /**
-   * Returns what the next permit is for, or null if no permit is needed. Listings and calls take turns. A
-   * queued purchase is sent without a query, unless prolongations may need a listing.
+   * Returns what the next permit is for, or null if no permit is needed. Calls alternate with listings. If no
+   * prolongation may need a listing, a queued purchase is sent without querying the queue first.
    */
   private async nextStep(): Promise<'call' | 'listing' | null> {
     if (this.isStopping && this.waiters.countQueued() === 0) return null;

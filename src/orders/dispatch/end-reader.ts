@@ -17,7 +17,7 @@ import { EndReadClaims, type EndToRead, type StoredEnd } from '../transitions/en
 import { OrderCancellations } from '../transitions/order-cancellations';
 import { OrderWaiters } from './order-waiters';
 
-/** Maximum page size of the provider. */
+/** Maximum page size that the provider allows. */
 const PAGE_SIZE = 1000;
 /** From this many purchases on, one full listing may take fewer calls than a listing of each purchase. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
@@ -45,9 +45,9 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
 /**
  * Reads the expiries of rentals before their prolongation, unless a sweep has confirmed them. The stored
  * expiry shows afterwards whether the prolongation succeeded. The replica with a rate permit reads the next
- * expiries from one listing: of one purchase, or of everything if that takes fewer calls. A listing counts
- * only for orders that were claimed before its call: an older listing may miss an earlier prolongation. If an
- * expiry cannot be read, the order is canceled, because no call that costs money has been sent.
+ * expiries from one listing: of one purchase, or of all proxies if that takes fewer calls. The listing must
+ * start after the orders were claimed, because an older one may miss an earlier prolongation. If an expiry
+ * cannot be read, the order is canceled: no call that costs money has been sent yet.
  */
 @Injectable()
 export class EndReader {
@@ -131,7 +131,7 @@ export class EndReader {
     await this.waiters.recordCanceled(ids);
   }
 
-  /** Lists one purchase's proxies. @param ends all of the same purchase */
+  /** Lists one purchase's proxies. @param ends must all belong to one purchase */
   private async listPurchase(ends: readonly EndToRead[], permit: RatePermit): Promise<Listing> {
     const [first] = ends;
     if (!first) return { proxies: [], missing: 'not-found' };

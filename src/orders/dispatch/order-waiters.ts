@@ -10,15 +10,15 @@ import { OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
 import { OrderCancellations } from '../transitions/order-cancellations';
 
-/** Request of this process that waits for its order's outcome. */
+/** A request in this process that waits for its order's outcome. */
 interface WaitingRequest {
   readonly kind: OrderKind;
   readonly origin: Origin;
-  /** Whether the order is in the queue, as last known. */
+  /** Whether the order was in the queue when last checked. */
   isQueued: boolean;
-  /** Whether the order was sent a second time, or is queued for that. */
+  /** Whether the order was sent a second time, or is queued to be. */
   isResent: boolean;
-  /** Whether the order has been queued for longer than allowed, as last known. */
+  /** Whether the order had been queued for longer than allowed when last checked. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
   /** Tracing span of the wait in the queue; undefined after the wait. */
@@ -54,10 +54,9 @@ export class OrderWaiters {
   }
 
   /**
-   * Waits until a reserved order has an outcome, or no outcome can be expected soon. The order leaves the
-   * queue by its `queued_until`: PURCHASE_WAIT_MS are allowed for the wait for the call, and as much again
-   * for the wait for a listing before it. Never rejects. @returns undefined if the outcome must be read from
-   * the order
+   * Waits until a reserved order has an outcome, or none can be expected soon. The order leaves the queue at
+   * its `queued_until`, which allows PURCHASE_WAIT_MS until the call and, if a listing has to come first, as
+   * much again for that. Never rejects. @returns undefined if the outcome must be read from the order
    */
   untilOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     return new Promise((resolve) => {
@@ -100,10 +99,10 @@ export class OrderWaiters {
   }
 
   /**
-   * Records that a batch's call is over. Requests without an outcome end, because reconciliation takes over
-   * their orders. Members of a refused batch that are sent once more keep waiting, even if a replica has
-   * already begun their second call.
-   * @param outcomes those that are known without a query
+   * Records that a batch's call is over. Requests without an outcome stop waiting, because reconciliation
+   * takes over their orders. Members of a refused batch that are sent once more keep waiting, even if a
+   * replica has already begun their second call.
+   * @param outcomes those known without a query
    */
   async recordCallOver(batch: OrderBatch, outcomes: readonly OrderOutcome[] = []): Promise<void> {
     const orderIds = memberIds(batch);
@@ -146,7 +145,7 @@ export class OrderWaiters {
     else void this.leaveQueue(id, 'busy');
   }
 
-  /** Checks the order again after `waitMs`. Its time limit is extended when the rental's expiry is read. */
+  /** Checks the order again after `waitMs`, because reading the rental's expiry extends its time limit. */
   private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;
     request.timer = setTimeout(() => {

@@ -34,7 +34,7 @@ export interface PreparedOrder {
   readonly available: Money | null;
 }
 
-/** Caller's error for each reason not to place an order. */
+/** Error to return to the caller, by the reason for not placing the order. */
 export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) => DomainError>> = {
   'closed-for-maintenance': closedForMaintenance,
   'key-in-use': () => new IdempotencyKeyInProgress(),
@@ -45,7 +45,7 @@ export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) =
   'daily-limit': () => new DailyLimitExceeded(),
 };
 
-/** Returns the caller's error after a failed placement: `OrderBeingConfirmed` if the order may exist. */
+/** Returns the caller's error for a failed placement: `OrderBeingConfirmed` if the order may exist. */
 export const placementFailure = (error: unknown, { requestId: id }: NewOrder): unknown =>
   error instanceof StatementOutcomeUnknown ? new OrderBeingConfirmed({ requestId: id }) : error;
 
@@ -147,8 +147,8 @@ export class OrderChecks {
   }
 
   /**
-   * Chooses the priority of reading an unknown stock, so that an order that cannot be paid delays no others.
-   * Assesses the order at its last known price, for this purpose only.
+   * Chooses the priority for reading an unknown stock, so that an order that cannot be paid for delays no
+   * others. Assesses the order at its last known price, for this purpose only.
    */
   private async firstRead(toOrder: (quote: Quote) => NewOrder, known?: Quote): Promise<FirstRead> {
     const { available, refusals } = await this.placement.assess(toOrder(known ?? UNKNOWN_QUOTE));
@@ -187,7 +187,7 @@ export class OrderChecks {
     }
   }
 
-  /** Returns why the provider accepts no orders now, or not this one; `null` if it accepts this one. */
+  /** Returns why the provider accepts no orders now, or not this one; `null` if it accepts this order. */
   providerRefusal(quoted?: string): ServiceUnavailable | null {
     try {
       this.provider.assertTakesOrders(quoted);

@@ -124,14 +124,14 @@ export class OrderPlacement {
   }
 
   /**
-   * Places renewals' orders with one statement, in the given order, and marks the renewals as placed. If the
-   * reply is lost, the rows of the renewals show the outcomes.
+   * Places the orders of renewals with one statement, in the given order, and marks the renewals as placed.
+   * If the reply is lost, the rows of `renewals` show the outcomes.
    */
   placeRenewals(orders: readonly RenewalOrder[]): Promise<RenewalPlacement[]> {
     return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
       const rows = await preparedRows<RenewalPlacement & { position: number }>(
         this.dataSource,
-        // Shortens the session's lock timeout, but only for the wait for accounts.
+        // Shortens the session's lock timeout, but only while waiting for account locks.
         `WITH usual AS MATERIALIZED (SELECT current_setting('lock_timeout') AS patience),
               shared AS MATERIALIZED (
                 SELECT set_config('lock_timeout', '${SHARED_PATIENCE_MS}ms', true) FROM usual),
@@ -165,7 +165,7 @@ export class OrderPlacement {
       try {
         return [await this.insertTogether(attempt)];
       } catch (error) {
-        // Without a connection for this statement, there would be no connections for separate statements.
+        // If no connection was available for this statement, none would be for separate statements.
         if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
         // One order made the shared statement fail. Nothing was placed, so each order is now placed
         // separately.
@@ -179,7 +179,7 @@ export class OrderPlacement {
     GROUP,
   );
 
-  /** Places orders with one statement. @param patienceMs wait for each account; null: session's timeout */
+  /** Places orders with one statement. @param patienceMs per account; null for the session's timeout */
   private async insert(attempts: readonly Attempt[], patienceMs: number | null): Promise<Placement[]> {
     const rows = await preparedRows<PlacedRow>(
       this.dataSource,
@@ -196,7 +196,7 @@ export class OrderPlacement {
     );
   }
 
-  /** Finds the placed orders after a lost reply. All others were refused or failed; their error is lost. */
+  /** Finds the placed orders after a lost reply. All others were refused or failed; their errors are lost. */
   private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
     try {
       const ids = await resolveCommitOutcome(this.dataSource, error, () =>
@@ -219,7 +219,7 @@ export class OrderPlacement {
   }
 }
 
-/** Sorts a function's rows by their orders' positions. */
+/** Sorts the rows that an SQL function returned by the positions of their orders. */
 function inPlace<Row extends { readonly position: number }>(
   orders: readonly unknown[],
   rows: readonly Row[],

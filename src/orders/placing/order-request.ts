@@ -16,7 +16,7 @@ interface RequestedPurchase extends AnyRequest {
   readonly country: string;
   readonly version: IpVersion;
   readonly count: number;
-  /** Any text. A later check refuses unsupported types. */
+  /** Any string. A later check refuses unsupported types. */
   readonly proxyType: string;
   readonly allowPartial: boolean;
   /** Normalised label of the delivered proxies. */
@@ -25,7 +25,7 @@ interface RequestedPurchase extends AnyRequest {
 
 interface RequestedProlongation extends AnyRequest {
   readonly kind: 'prolongation';
-  /** Any text. A later check looks up the proxy. */
+  /** Any string. A later check looks up the proxy. */
   readonly proxyId: string;
 }
 
@@ -41,7 +41,7 @@ export function readPurchase(
 ): OrderRequest {
   const { count, period, proxy_type: proxyType, max_price: maxPrice, allow_partial: allowPartial } = body;
   const version = toIpVersion(body.version);
-  // The request hash omits guards and the label: a request with other values is still the same order.
+  // The request hash does not cover the guards and the label: a retry may change them.
   const item = {
     kind: 'purchase',
     country: body.country.toLowerCase(),

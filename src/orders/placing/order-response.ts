@@ -42,7 +42,7 @@ const WOULD_BE_REFUSED = {
   ],
 };
 
-/** Header that shows a script whether it misspelt a guard. */
+/** Header that lets a script notice a misspelt guard. */
 const GUARDS_HEADER = {
   'Order-Guards': {
     description:

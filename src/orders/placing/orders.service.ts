@@ -27,16 +27,16 @@ export interface OrderResult {
   readonly replayed: boolean;
 }
 
-/** `descr` of a proxy in a replay after the replay window. */
+/** `descr` of a proxy in a response replayed after the replay window. */
 const CREDENTIALS_GONE = 'The login and the password are no longer stored';
 
-/** Whether an error, as returned to the caller, means that the order was certainly not placed. */
+/** Whether an error returned to the caller guarantees that the order was not placed. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof DomainError && !(error instanceof OrderBeingConfirmed);
 
 /**
  * Buys and prolongs proxies: holds the money, waits in the queue, and returns the order's outcome. A waiting
- * request has no open transaction or connection. `docs/reliability.md` lists the recovery after each crash.
+ * request has no open transaction or connection. `docs/reliability.md` describes crash recovery.
  */
 @Injectable()
 export class OrdersService {
@@ -129,7 +129,7 @@ export class OrdersService {
     const { userId, overLimit } = request.caller;
     if (overLimit) throw overLimit;
     const earlier = await this.findEarlierOrder(userId, request.idempotency);
-    // Each refusal once, in the order of the checks.
+    // Lists each refusal once, in the order of the checks.
     const refusals = new Map<string, DomainError>();
     let prepared: PreparedOrder | undefined;
     try {
@@ -167,8 +167,8 @@ export class OrdersService {
         return placement.id;
       case 'refused': {
         const { refusal } = placement;
-        // Another request with the key was faster, or this one was matched with a forgotten request. If the
-        // key's order has been canceled since, the caller's next attempt finds the key free.
+        // Another request with the key was faster, or this one was matched with a request lost in a restore.
+        // If the key's order has been canceled since, the caller's next attempt finds the key free.
         const { userId, idempotency } = order;
         const earlier = refusal === 'key-in-use' ? await this.findEarlierOrder(userId, idempotency) : null;
         if (earlier) return earlier;
@@ -226,8 +226,8 @@ export class OrdersService {
     const withdrawals = replayed
       ? await this.proxies.withdrawals(order.deliveredProxies.map(({ id }) => id))
       : null;
-    // Builds each object at once, because an order may contain a thousand proxies: adding fields to a spread
-    // object takes ten times as long.
+    // Builds each object as one literal, because an order may contain a thousand proxies: adding fields to a
+    // spread object takes ten times as long.
     return order.deliveredProxies.map(
       ({ id, host, port, login, password, label, date_start: start, date_end: end }) =>
         toProxyOut(

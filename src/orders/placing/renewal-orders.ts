@@ -39,8 +39,8 @@ export interface WantedRenewal extends RenewalOffer {
 }
 
 /**
- * Maximum number of calls for which renewals are queued: enough to use the provider's rate, few enough to
- * hold little money and to apply customers' changes soon.
+ * Maximum number of calls' worth of queued renewals: enough to use the provider's rate, but few enough that
+ * little money is held and customers' changes apply soon.
  */
 const CALLS_QUEUED = 3;
 /**
@@ -201,7 +201,7 @@ export class RenewalOrders {
 
 const NOT_NOW: RenewalPlacement = { id: null, obstacle: 'not-now' };
 
-/** Rethrows an error, unless the database certainly refused the statement and others may succeed. */
+/** Rethrows an error, unless it is certain that the database refused the statement and others may succeed. */
 function throwUnlessRefused(error: unknown): void {
   if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
 }

@@ -4,7 +4,7 @@ import { bulkOrderKeySql } from '../order-keys';
 import { ORDER_KINDS, ORDER_STATES, statesShownAs } from '../order-states';
 import type { OrdersQuery } from './dto/orders.query';
 
-/** Columns of a `ListedOrder`. Proxy ids are text, as in all responses to customers. */
+/** Columns of a `ListedOrder`. Proxy ids are strings, as in all responses to customers. */
 export const LISTED_COLUMNS = `id, kind, state, country, version, period, count, proxy_type,
   proxy_id::text AS proxy_id, (captured / unit_price)::integer AS delivered, unit_price, hold_amount AS price,
   max_price, CASE WHEN closed_at IS NULL THEN hold_amount ELSE 0.00 END AS held, captured AS charged,
@@ -12,8 +12,8 @@ export const LISTED_COLUMNS = `id, kind, state, country, version, period, count,
   refunded, 'RUB' AS currency, failure, idempotency_key, request_id, created_at, closed_at`;
 
 /**
- * Maximum time that a statement can have waited for an account's lock. A user's orders get their ids one
- * after the other under that lock, but their `created_at` is the statement's start.
+ * The longest that a statement can have waited for an account's lock. A user's orders get their ids one after
+ * the other under that lock, but `created_at` is when the statement started.
  */
 const LONGEST_WAIT = `interval '1 minute'`;
 
@@ -75,11 +75,11 @@ export function toListStatement(
   }
 
   /**
-   * Finds orders by their key. One key may have many canceled orders, but only one that is not canceled. The
-   * keys of a bulk's orders contain the bulk's key.
+   * Finds orders by their key. One key may have many canceled orders, but only one that is not canceled. Keys
+   * of a bulk request's orders contain the request's key.
    */
   function ofKey(text: string): string {
-    // In a subquery, the value is unknown to the planner, which then assumes that few orders match.
+    // A subquery hides the value from the planner, which then assumes that few orders match.
     const sought = `(SELECT ${given(text)}::text)`;
     const keysOfBulk = `SELECT ${bulkOrderKeySql('bulk', 'proxy_id')}
       FROM bulk_prolongations bulk, unnest(proxy_ids) AS proxy_id

@@ -21,7 +21,7 @@ type ListedOrder = Omit<OrderSummary, 'state' | 'reason'> & {
 
 type DetailedOrder = ListedOrder & { readonly proxies: readonly string[] };
 
-/** Item of a purchase, or the proxies of a bulk. */
+/** The purchase's item, or the ids of the proxies to prolong, by which equal orders are found. */
 type EqualItem =
   | Pick<OrderedItem, 'country' | 'version' | 'period' | 'count' | 'proxyType'>
   | { readonly proxyIds: readonly number[] };
@@ -52,7 +52,7 @@ export class OrderReadingService {
   }
 
   /**
-   * Checks the cursor of a reader who follows new orders. @throws CursorUnknown if the cursor is above the
+   * Checks the cursor of a client that follows new orders. @throws CursorUnknown if the cursor is above the
    * last assigned id
    */
   private async assertGiven(cursor: number): Promise<void> {

@@ -46,7 +46,7 @@ export class OrdersController {
   @ApiParam({
     name: 'order_id',
     description: 'The `id` of an order of the user; any other text returns 404',
-    // Responses contain ids as integers, but existing clients write them into the path as text.
+    // Responses contain ids as integers, but existing clients write them into the path as strings.
     schema: { anyOf: [{ type: 'integer' }, { type: 'string' }], title: 'Order Id', example: 1 },
   })
   getOrder(

@@ -21,7 +21,7 @@ export type ProlongationEvidence =
   | { readonly kind: 'inconclusive' | 'contradictory'; readonly why: string }
   | { readonly kind: 'prolonged'; readonly dateEnd: Date; readonly times: 1 | 2 };
 
-/** Finds the evidence about a batch's purchases. @param listed everything under its order reference */
+/** Finds the evidence about a batch's purchases. @param listed everything listed under its order reference */
 export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy[]): PurchaseEvidence {
   const size = batchSize(batch);
   if (listed.length === 0) return { kind: 'nothing' };
@@ -49,7 +49,7 @@ export function prolongationEvidence(
   if (end < before)
     return { kind: 'inconclusive', why: 'the listing shows an earlier end than before the call' };
   if (movedTo(before, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };
-  // The provider may prolong an expired proxy from the moment of the call.
+  // The provider may count an expired proxy's new period from the moment of the call.
   if (before < submittedAt && movedTo(submittedAt, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };
   if (movedTo(before, 2)) return { kind: 'prolonged', dateEnd: end, times: 2 };
   return { kind: 'contradictory', why: 'the end of the rental moved by a time other than the period' };

@@ -33,8 +33,8 @@ import { Settlement } from '../transitions/settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
 /**
- * Determines orders' unknown outcomes after crashes and lost responses. One search serves all members of a
- * batch. Any number of replicas may search at once, because no search buys anything.
+ * Determines the outcomes of orders after crashes and lost responses. One search serves all members of a
+ * batch. Any number of replicas may search concurrently, because no search buys anything.
  */
 @Injectable()
 export class ReconciliationService {
@@ -51,7 +51,7 @@ export class ReconciliationService {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Settles due batches and cancels due orders that were never sent. @returns the number of both */
+  /** Settles due batches and cancels due, unsent orders. @returns the number of batches and orders */
   async settleDue(limit: number): Promise<number> {
     const { unsent, batches } = await this.searches.claimDueSearches(limit);
     for (const id of await this.cancellations.cancelOrders(unsent, 'not-sent', ['reserved'])) {
@@ -70,7 +70,7 @@ export class ReconciliationService {
 
   /**
    * Searches once for a batch's open members, and settles what the evidence allows.
-   * @param timeoutMs limits the wait for the provider, for a caller who waits
+   * @param timeoutMs maximum wait for the provider; shorter if a caller is waiting
    * @returns whether the search was complete and found no delivery of any member
    */
   search(batch: OrderBatch, timeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
@@ -184,8 +184,8 @@ export class ReconciliationService {
   }
 
   /**
-   * Cancels a batch if two complete searches have found nothing, and the last began when even a request sent
-   * at the last moment would have been visible.
+   * Cancels a batch if two complete searches have found nothing, and the second began late enough to show
+   * even a request sent at the last moment.
    */
   private async cancelIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
     const since = await this.searches.recordSearch(memberIds(batch), startedAt, 'nothing');

@@ -98,11 +98,11 @@ export class EndReadClaims {
   /**
    * Stores rentals' expiries at the provider in one statement, so that their prolongations can become one
    * batch. Only this expiry shows later whether a prolongation succeeded. A listing may lag: an expiry
-   * earlier than the known one is not trusted, or the previous prolongation would later be taken for this
+   * earlier than the known one is not trusted, or the previous prolongation would later be mistaken for this
    * one. A replica that has taken too long stores nothing.
    * A later expiry than the known one may come from a call whose order was canceled without proof. A new
-   * order for the same prolongation is then not sent: it counts as possibly bought by that call, and
-   * reconciliation judges it. Without such a canceled order, a renewal is no longer needed.
+   * order for the same prolongation is then not sent: it may have been fulfilled by that call, and
+   * reconciliation decides. Without such a canceled order, a renewal is no longer needed.
    */
   store(ends: readonly (EndToRead & { readonly dateEnd: Date })[]): Promise<StoredEnd[]> {
     return preparedRows<StoredEnd>(

@@ -6,7 +6,7 @@ import { postEntriesSql } from '../../ledger';
 import { REFERENCE_PREFIX_SQL } from '../order-queries';
 import type { OrderKind } from '../order-states';
 
-/** Order that a database restore has forgotten, as known from the provider and staff. */
+/** An order lost in a database restore, as known from the provider and staff. */
 export interface ForgottenOrder {
   /** `null` for a new id. */
   readonly id: number | null;
@@ -20,7 +20,7 @@ export interface ForgottenOrder {
   readonly version: string;
   readonly period: number;
   readonly count: number;
-  /** Number of proxies found for the order. A retry for up to this many is taken for this order. */
+  /** Number of proxies found. A retry for at most this many is treated as a retry of this order. */
   readonly foundCount: number;
   readonly proxyType: string;
   /** Prolonged proxy, and the previous expiry; both `null` for a purchase. */
@@ -45,13 +45,13 @@ export interface WrittenOffRequest {
   readonly proxyId?: number;
 }
 
-/** Recreates or writes off orders that a database restore has forgotten, with their keys. */
+/** Recreates or writes off orders lost in a database restore, with their idempotency keys. */
 @Injectable()
 export class ForgottenOrderRecords {
   /**
-   * Recreates a forgotten order and holds its money. The order was sent, and its delivery is known, but not
-   * its idempotency key. @throws QueryFailedError (`accounts_available_check`) if the user's balance is below
-   * its price
+   * Recreates a lost order and holds its money. The order was sent, and its delivery is known, but not its
+   * idempotency key. @throws QueryFailedError (`accounts_available_check`) if the user's balance is below its
+   * price
    */
   async putBackForgotten(order: ForgottenOrder, manager: EntityManager): Promise<number> {
     const placed = await queryRow<{ id: number }>(
@@ -97,8 +97,8 @@ export class ForgottenOrderRecords {
         order.foundCount,
       ],
     );
-    // The order may have been written off before. The account's lock prevents a retry from buying it again
-    // meanwhile.
+    // The order may already have been written off. The account's lock prevents a concurrent retry from buying
+    // it again.
     const { orderReference } = order;
     await queryRows(manager, 'DELETE FROM written_off_requests WHERE order_reference = $1', [orderReference]);
     return placed.id;

@@ -16,9 +16,9 @@ const LEAVING_TOGETHER = 200;
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 
 /**
- * SQL that subtracts releases from the days on which the orders were counted. As in `place_orders.sql`,
- * accounts are locked before rows of token_spending, and these rows in token order, so that no two statements
- * deadlock.
+ * SQL that subtracts released amounts from the days on which the orders were counted. As in
+ * `place_orders.sql`, accounts are locked before rows of token_spending, and these rows in token order, so
+ * that no two statements deadlock.
  */
 export const UNCOUNT_SPENDING = `
        taken_off AS (
@@ -45,7 +45,7 @@ export class OrderCancellations {
   ) {}
 
   /**
-   * Cancels orders without a delivery and releases their whole holds.
+   * Cancels orders without a delivery and releases their holds in full.
    * @param from states in which it is certain, or was decided, that nothing was bought
    * @returns the canceled orders
    */

@@ -82,11 +82,11 @@ export class OrderClaims {
                 row_number() OVER (PARTITION BY user_id ORDER BY id) AS place
            FROM orders
           WHERE ${IN_QUEUE_SQL} AND ${IS_READY_SQL}
-            -- Two claims at once would choose the same orders, and one would get none.
+            -- Two concurrent claims would choose the same orders, and one would get none.
             AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
        ),
        queued AS MATERIALIZED (
-         -- The time of the last call is looked up once for each user.
+         -- Looks up the time of each user's last call only once.
          SELECT *, max(CASE place WHEN 1 THEN
                          ${lastServedAtSql('waiting.user_id')} END)
                      OVER (PARTITION BY user_id) AS served_at
@@ -175,7 +175,7 @@ export class OrderClaims {
    * Requeues members of a refused batch for one more call. Their users count as served, so that users who
    * have not been served since come first. A renewal keeps what remains of its two hours in the queue, and
    * waits no longer than its rental runs.
-   * @param together ids of the orders that share each call
+   * @param together order ids, grouped by call
    * @returns the requeued orders
    */
   async requeueRefused(batchId: number, together: readonly (readonly number[])[]): Promise<number[]> {

@@ -10,8 +10,8 @@ import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
 /**
- * Times of the searches for an order's outcome, in seconds after the last moment at which its call can have
- * been sent. They are scaled if the settlement delay is not the ordinary one.
+ * Times of the searches for an order's outcome, in seconds after the latest moment at which its call can have
+ * been sent. A different settlement delay scales them.
  */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
@@ -88,8 +88,8 @@ export class OutcomeSearchRecords {
   /**
    * Claims orders that are due for a search. No other replica takes them before their next search is due. A
    * lock on the leader's row claims the batch. The next search is the first future one of the schedule; after
-   * the schedule ends, searches follow at pauses of one to two settlement delays. If the database's clock is
-   * set back, an old time delays no search beyond the longest pause.
+   * the schedule ends, searches are one to two settlement delays apart. If the database's clock is set back,
+   * an old time delays no search beyond the longest pause.
    * @param limit maximum number of batches, including orders that were never sent
    */
   async claimDueSearches(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {

@@ -13,7 +13,7 @@ export interface DeliveredPurchases {
   readonly proxies: readonly ProviderProxy[];
   /** Provider's id of the purchase; unknown after a lost response, as is the charge. */
   readonly providerOrderId?: string | null;
-  /** Provider's charge for all proxies, in roubles. The quote replaces an unknown charge. */
+  /** Provider's charge for all proxies, in roubles. If it is unknown, the quote is used. */
   readonly charge?: string | null;
 }
 
@@ -29,7 +29,7 @@ export interface DeliveredProlongations {
   readonly charge?: string | null;
 }
 
-/** Closed prolongation, with the proxy as it was then. */
+/** Closed prolongation, with the prolonged proxy. */
 type ClosedProlongation = Omit<OrderOutcome, 'deliveredProxies'> & { readonly proxy: DeliveredProxy };
 
 const unixSeconds = (date: Date): number => date.getTime() / 1000;
@@ -210,7 +210,7 @@ export class Settlement {
           WHERE orders.id = member.id
          RETURNING orders.*, member.date_end
        ),
-       -- Label changes and the sweep lock proxies in the same order.
+       -- Lock proxies in the same order as label changes and the sweep do.
        locked AS MATERIALIZED (
          SELECT id FROM proxies WHERE id IN (SELECT proxy_id FROM closed) ORDER BY id FOR NO KEY UPDATE
        ),

@@ -11,7 +11,7 @@ export class DepositOutOfBounds extends domainError(
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Thrown while the outcome at the provider is unknown. A retry with the same key shows the outcome; the
+ * Thrown while the outcome at the provider is unknown. A retry with the same key returns the outcome; the
  * customer pays only once.
  */
 export class DepositBeingPrepared extends domainError(
@@ -23,7 +23,7 @@ export class DepositBeingPrepared extends domainError(
   }),
 ) {}
 
-/** Thrown if the provider refused. Not a 503, because a retry with the same key is refused again. */
+/** Thrown if the provider refused. Not a 503, because a retry with the same key would be refused again. */
 export class PaymentsRefused extends domainError(
   'conflict',
   'The payment provider refused the payment. Nothing was charged, and a retry with this key cannot succeed',

@@ -15,7 +15,7 @@ const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
 /**
  * Maximum time from an attempt's start to its call. A process that was frozen for longer makes no call,
- * because other replicas already look for the call's effect.
+ * because other replicas may already be looking for the call's effect.
  */
 const SENT_WITHIN_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;

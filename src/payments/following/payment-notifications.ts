@@ -14,7 +14,7 @@ const MOST_WAITING = 100;
  * or two. A customer's forged notifications must not use up the limit that all customers share.
  */
 const READS_PER_MINUTE = 5;
-/** Maximum number of payments that are counted: more than can be read in a minute. */
+/** Maximum number of payments whose readings are counted: more than can be read in a minute. */
 const MAX_COUNTED = 10_000;
 /** Time between lookups. All notifications since the last lookup share the next one. */
 const LOOK_AFTER_MS = 100;

@@ -9,12 +9,12 @@ import { UnusableRowReporter } from '../provider/unusable-row-reporter';
 import { RECEIPT_WITHIN_SQL } from '../records/waiting-payments';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
-/** Periods that the next comparison lists. */
+/** Periods that the next comparison covers. */
 interface ComparedSpan {
   readonly since: Date;
   /**
-   * Time from which refunds are listed. It is earlier if staff have matched a payment whose refund may have
-   * been listed before the deposit existed.
+   * Start of the period for refunds. It is earlier if staff have matched a payment whose refund may have been
+   * listed before the deposit existed.
    */
   readonly refundsSince: Date;
   /** Database time before the comparison. */
@@ -113,7 +113,7 @@ export class PaymentReconciliation {
                              WHERE provider = $1 AND state = 'credited' AND action_id IS NOT NULL
                                AND closed_at >= since)) AS "refundsSince"
          FROM coalesce((SELECT compared_to - ${OVERLAP} FROM payment_comparisons
-                         -- A future time was stored before the database's clock was set back.
+                         -- A time in the future dates from before the database's clock was set back.
                          WHERE provider = $1 AND compared_to <= now() + interval '1 minute'),
                        (SELECT min(created_at) - ${OVERLAP} FROM deposits WHERE provider = $1),
                        now() - ${FIRST}) AS since`,

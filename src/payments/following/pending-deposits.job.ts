@@ -5,14 +5,14 @@ import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords, type DueDeposit } from '../records/deposit-records';
 
 const LOOK_EVERY_MS = 1000;
-/** Maximum number of concurrent readings, enough for a storm of notifications. */
+/** Maximum number of concurrent readings, enough for a burst of notifications. */
 const AT_ONCE = 10;
-/** Time for which an unconfirmed creation is retried. The provider remembers the key far longer. */
+/** How long an unconfirmed payment creation is retried. The provider remembers its key for far longer. */
 const CREATED_FOR_SECONDS = 3600;
 
 /**
- * Reads pending deposits' payments until they end: soon after a notification, otherwise with growing pauses.
- * A claim sets the time of the next reading, so a crash costs only a pause.
+ * Reads pending deposits' payments until they are final: soon after a notification, otherwise at growing
+ * intervals. A claim sets the time of the next reading, so a crash only delays a reading.
  */
 @Injectable()
 export class PendingDepositsJob {

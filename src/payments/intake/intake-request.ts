@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Money } from '../../common';
 import { RequestInvalid } from '../../http';
 
-/** Amount in roubles with at most two decimals, as text or a number. */
+/** Amount in roubles with at most two decimals, as a string or a number. */
 const amount = z
   .union([z.string(), z.bigint().transform(String), z.number().transform(String)])
   .pipe(z.string().regex(/^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$/))
@@ -11,7 +11,7 @@ const amount = z
 /** Id of a user. Integers in a body arrive as BigInt. */
 const id = z.union([z.bigint().transform(Number), z.number()]).pipe(z.int().positive());
 
-/** Text that the database can store. Replaces NULs and characters that a program cut in half. */
+/** String that the database can store. Replaces NULs and characters that a program cut in half. */
 const storable = z.string().transform((text) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD'));
 const name = z.string().min(1).max(100).pipe(storable);
 
@@ -20,7 +20,7 @@ const moment = z.iso
   .transform((text) => new Date(text))
   .refine((time) => time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999);
 
-/** Parses equal payments to equal values, however they are written. The hash is computed from the result. */
+/** Parses equal payments to equal values, however they are written, because the result is hashed. */
 const schema = z.strictObject({
   // No spaces: a second payment under the same reference is stored as the reference, a space and a hash.
   reference: z.string().regex(/^[!-~]{1,200}$/),

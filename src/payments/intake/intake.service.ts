@@ -182,5 +182,5 @@ export class IntakeService {
   }
 }
 
-/** Returns the data by which staff find the payment's user. */
+/** Returns the data with which staff can find the payment's user. */
 const detailsOf = ({ user, comment }: IntakeRequest) => ({ user, ...(comment && { comment }) });

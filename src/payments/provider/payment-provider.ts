@@ -11,7 +11,7 @@ export interface PaymentMark {
   readonly userId: number;
   /** Name of the installation. */
   readonly environment: string;
-  /** Customer's key, by which a restored database recognises a retry. */
+  /** Customer's idempotency key, by which a retry is recognised after a database restore. */
   readonly idempotencyKey: string | null;
 }
 
@@ -19,7 +19,7 @@ export interface NewPayment extends PaymentMark {
   /** Amount in roubles, with two decimals. */
   readonly amount: string;
   readonly returnUrl: string;
-  /** Address for the receipt; `null` for the operator's address, if any. */
+  /** Email address for the receipt; `null` to use the operator's, if any. */
   readonly receiptEmail: string | null;
 }
 
@@ -71,7 +71,7 @@ export interface ProviderRefund {
   readonly refundKey: string | null;
 }
 
-/** Page of a list. Unreadable rows were reported, and may belong to any customer. */
+/** Page of a list. Unreadable rows have been reported; they may belong to any customer. */
 export interface ProviderPage<Row> {
   readonly rows: readonly Row[];
   readonly unreadable: number;
@@ -80,7 +80,7 @@ export interface ProviderPage<Row> {
 /** Failed call to the payment provider. Messages never contain a URL, a key or an address. */
 export abstract class PaymentError extends Error {}
 
-/** The provider has certainly done nothing, and would refuse a retry. */
+/** The provider did nothing, and would refuse a retry. */
 export class PaymentRefused extends PaymentError {
   /** @param reason the provider's reason, shown to staff */
   constructor(
@@ -92,7 +92,7 @@ export class PaymentRefused extends PaymentError {
   }
 }
 
-/** The provider has certainly done nothing. A retry may succeed. */
+/** The provider did nothing. A retry may succeed. */
 export class PaymentsUnavailable extends PaymentError {}
 
 /** The provider refused the shop or its key. A retry may succeed after the operator has corrected them. */
@@ -110,13 +110,13 @@ export class PaymentsForbidden extends PaymentsUnavailable {
 /** The provider may have executed the call. Only its list shows the outcome. */
 export class PaymentOutcomeUnknown extends PaymentError {}
 
-/** Time for which the provider remembers a key, and during which a call may be sent again. */
+/** How long the provider remembers a key, and a call may be sent again. */
 export const KEY_MEMORY_SQL = "interval '24 hours'";
 export const RETRY_WITHIN_SQL = "interval '23 hours'";
 
 /**
- * Port to a payment provider, never called inside a transaction. Creations and refunds have a key. While the
- * provider remembers a key, it executes the call only once.
+ * Port to a payment provider, never called inside a transaction. Calls that create a payment or a refund have
+ * a key. While the provider remembers a key, it executes the call only once.
  */
 export abstract class PaymentProvider {
   /** Name stored with all data from the provider. */

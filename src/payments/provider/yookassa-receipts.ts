@@ -8,7 +8,7 @@ export interface Receipt {
   readonly items: readonly [object];
 }
 
-/** Measure of an item, required by cash registers of the fiscal format 1.2 and ignored by others. */
+/** Unit of measure, required by cash registers that use fiscal format 1.2 and ignored by others. */
 const MEASURE = { measure: 'piece' };
 
 export const receiptOf = (

@@ -16,7 +16,7 @@ const amount = z.object({
 
 const id = z.string().regex(/^[\w-]{1,64}$/);
 
-/** Text that the database can store. */
+/** String that the database can store. */
 const text = (maxLength: number) =>
   z
     .string()
@@ -95,7 +95,7 @@ const mark = z
     idempotencyKey: read.idempotency_key ?? null,
   }));
 
-/** Returns a payment's metadata: texts of at most 512 characters. */
+/** Returns a payment's metadata: strings of at most 512 characters. */
 export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> => ({
   deposit_id: String(of.depositId),
   deposit_key: of.paymentKey,

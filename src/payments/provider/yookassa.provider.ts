@@ -34,7 +34,7 @@ import {
 
 /** Maximum duration of a call. A customer waits this long for a payment's URL. */
 const TIMEOUT_MS = 15_000;
-/** Pause of all calls after a 429, in milliseconds. */
+/** How long all calls pause after a 429, in milliseconds. */
 const PAUSE_MS = 2000;
 const TIME_COUNTS_FOR_MS = 60_000;
 /** Documented statuses of refusals. Any other status may come from a gateway that forwarded the request. */

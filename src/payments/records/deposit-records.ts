@@ -23,12 +23,12 @@ export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE_SQL} AS state, amount, 'RUB' A
   CASE WHEN state = 'pending' THEN payment_url END AS payment_url, refunded, created_at, expires_at,
   closed_at`;
 
-/** Columns for the customer. Staff do not see the address. */
+/** Columns shown to the customer. Staff do not see the email address. */
 const OWN_COLUMNS = `${DEPOSIT_COLUMNS}, receipt_email`;
 
 export interface NewDeposit {
   readonly amount: string;
-  /** Address for the receipt; `null` for the customer's last address, if any. */
+  /** Email address for the receipt; `null` to use the customer's last one, if any. */
   readonly receiptEmail: string | null;
   /** Whether payments have receipts. Otherwise, no address is stored. */
   readonly hasReceipt: boolean;
@@ -60,7 +60,7 @@ export interface DueDeposit extends WantedPayment {
   readonly ageSeconds: number;
 }
 
-/** Maximum number of a customer's pending deposits. */
+/** Maximum number of pending deposits per customer. */
 export const MAX_PENDING_DEPOSITS = 20;
 /** Usual lifetime of a card payment's page. Only the provider's state is decisive. */
 const PAYABLE_MINUTES = 60;
@@ -74,12 +74,12 @@ const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** Minimum time between two calls for a payment, however many notifications arrive. */
 const NOTIFIED_AGAIN_SECONDS = 1;
-/** Maximum time by which a notified payment's reading is backdated, to come before other due readings. */
+/** How far a notified payment's reading may be backdated, to come before other due readings. */
 const NOTIFIED_BEFORE_SECONDS = 60;
-/** Minutes after which a comparison would list any payment that the last attempt created. */
+/** Minutes after the last attempt by which a comparison would have listed any payment that it created. */
 const EXPIRES_UNSEEN_MINUTES = 120;
 
-/** Runs the statements about deposits, except those that move money. */
+/** Executes the SQL statements about deposits, except those that move money. */
 @Injectable()
 export class DepositRecords {
   /** Deposits that this process's requests wait for. */
@@ -101,7 +101,7 @@ export class DepositRecords {
     );
   }
 
-  /** Finds the deposit of an idempotency key. @returns null if there is none */
+  /** Finds the deposit with an idempotency key. @returns null if there is none */
   async findByKey(
     userId: number,
     { amount }: NewDeposit,
@@ -127,7 +127,7 @@ export class DepositRecords {
   ): Promise<PlacedDeposit | null> {
     const { amount, receiptEmail, hasReceipt } = wanted;
     const { key, requestHash } = idempotency;
-    // Lock first: a statement that waits for a lock does not see deposits stored meanwhile.
+    // Lock first: a statement that has to wait for a lock misses deposits stored while it waits.
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const [placed] = await queryRows<{ id: number }>(
         manager,

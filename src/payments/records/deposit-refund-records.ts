@@ -87,10 +87,10 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores a refund's request before the call. The request is sent again only while the provider remembers
-   * its key by both clocks, because the database's clock may have been changed. @param at the provider's
-   * time; null if unknown @returns the request stored first; null if the refund must not be sent, or was
-   * claimed again
+   * Stores a refund's request before the call. The request is sent again only while, by both clocks, the
+   * provider remembers its key: the database's clock may have been changed. @param at the provider's time;
+   * null if unknown @returns the request stored first; null if the refund must not be sent, or was claimed
+   * again
    */
   async recordSending(
     { refundKey, nextTry }: DueDepositRefund,
@@ -170,7 +170,7 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Releases the held money of a refund that has certainly failed.
+   * Releases the held money of a refund that is certain to have failed.
    * @param reason the provider's reason
    * @param nextTry time set by the claim; needed if a later claim could mean another call
    * @returns whether the money was held

@@ -18,7 +18,7 @@ export interface SettledPayment {
   readonly reason?: PaymentObstacle;
 }
 
-/** Constraints that refuse to credit a payment that is already recorded. */
+/** Constraints that prevent crediting a payment that is already recorded. */
 const LEFT_TO_STAFF = ['payments_provider_payment_id_key', 'payments_deposit_id_key'];
 
 /** Tables whose rows have receipts, and the column for the provider's id. */
@@ -180,7 +180,7 @@ export class PaymentRecords {
       const [credited] = await refusedBy(OVERFLOW, credit);
       return credited?.id ?? null;
     } catch (error) {
-      // The payment is already left to staff, who may have decided it meanwhile.
+      // The payment is already left to staff, who may have decided on it by now.
       if (LEFT_TO_STAFF.includes(violatedConstraint(error) ?? '')) return null;
       if (error instanceof BalanceTooLarge) return 'above-limit';
       throw error;
@@ -202,10 +202,7 @@ export class PaymentRecords {
     return known?.hasOther ? 'second-payment' : 'no-deposit';
   }
 
-  /**
-   * Stores a payment for staff, once. Its deposit, if any, waits for their decision and is not read
-   * meanwhile.
-   */
+  /** Leaves a payment to staff, once. Until they decide, its deposit, if any, waits and is not read. */
   private async leaveToStaff(
     provider: string,
     { id, amount, paidAt }: ProviderPayment,

@@ -4,7 +4,7 @@ import { ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '../../http';
 export const PAYMENT_STATES = ['unmatched', 'credited', 'rejected'] as const;
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
-/** Obstacles that leave a payment to staff. */
+/** Reasons why a payment is left for staff to decide. */
 export const PAYMENT_OBSTACLES = [
   'test-payment',
   'other-currency',

@@ -2,9 +2,9 @@ import { PAYMENT_OBSTACLES } from './payment.dto';
 
 export const UNDECIDED_REASONS = [...PAYMENT_OBSTACLES, 'found-refund', 'receipt'] as const;
 
-/** Time within which the provider registers a receipt. If it has not done so by then, it never will. */
+/** How long the provider may take to register a receipt. After that, it never will. */
 export const RECEIPT_WITHIN_SQL = `interval '3 days'`;
-/** Time for which operators see that a receipt was not registered. Operators cannot dismiss it earlier. */
+/** How long operators see that a receipt was not registered. They cannot dismiss it earlier. */
 const RECEIPT_SHOWN_FOR = `interval '7 days'`;
 
 const failedReceipts = (table: string): string => `

@@ -109,7 +109,7 @@ export class DepositRefunds {
 
   /** Locks a deposit against concurrent refunds. @throws DepositNotFound, DepositNotPaid */
   async lockPaid(depositId: number, manager: EntityManager): Promise<Refundable> {
-    // Lock first: a statement that waits for a lock does not see a refund stored meanwhile.
+    // Lock first: a statement that has to wait for a lock misses a refund stored while it waits.
     await queryRows(manager, 'SELECT FROM deposits WHERE id = $1 FOR UPDATE', [depositId]);
     const [deposit] = await queryRows<Refundable>(
       manager,
@@ -206,7 +206,7 @@ export class DepositRefunds {
     return this.get(id, manager);
   }
 
-  /** Debits the balance for a refund made elsewhere, or lets the shop pay. @throws InsufficientBalance */
+  /** Debits the balance for a refund made elsewhere, or lets the shop pay it. @throws InsufficientBalance */
   async decideFound(
     { id }: DepositRefundOut,
     isDebit: boolean,

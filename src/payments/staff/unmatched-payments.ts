@@ -51,8 +51,7 @@ export class UnmatchedPayments {
 
   /**
    * Reads a payment and its refunds from the provider, and records them as the comparison would.
-   *
-   * @throws PaymentNotFound if the provider does not show it as paid, ServiceUnavailable
+   * @throws PaymentNotFound if the provider does not report it as paid, ServiceUnavailable
    */
   async take(paymentId: string): Promise<StaffPaymentOut> {
     try {

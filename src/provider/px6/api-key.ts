@@ -3,7 +3,7 @@ import { messageOf } from '../../common';
 import { AppConfig, readApiKeyFile } from '../../config';
 import { ProviderRefused } from '../provider-errors';
 
-/** Time after which a refused key is retried: it may not be active yet. */
+/** How long until a refused key is retried: it may not have been active yet. */
 const TRY_AGAIN_MS = 60_000;
 
 /** Thrown if a key in the file cannot be used, unless the provider is unavailable. */

@@ -29,7 +29,7 @@ const readDecimal = (value: unknown, pattern: RegExp): string | undefined => {
   return pattern.test(text) ? text : undefined;
 };
 
-/** Reads a text that the database can store, or an exact number. */
+/** Reads a string that the database can store, or an exact number. */
 const readText = (value: unknown, pattern = /^[^\0\p{Surrogate}]{0,255}$/u): string | undefined => {
   if (typeof value !== 'string' && !Number.isSafeInteger(value)) return undefined;
   const text = String(value);
@@ -103,7 +103,7 @@ const listOf = <Row extends z.ZodType>(row: Row) =>
 
 /**
  * A proxy. All fields except the type must be readable: customers pay for the access data, the start
- * determines the period of a forgotten order, and the end determines renewals and refunds.
+ * determines the period of an order lost in a restore, and the end determines renewals and refunds.
  */
 const proxy = z.object({
   id: identifier,

@@ -50,7 +50,7 @@ const WIRE_VERSION = { '6': '6', '4': '4', '4s': '3' } as const satisfies Record
 /** Maximum page size in a request. The provider may return shorter pages. */
 const PAGE_SIZE = 1000;
 
-/** Maximum wait of a read for its rate permit. */
+/** Maximum time that a read waits for its rate permit. */
 const LONGEST_READ_WAIT_MS = 10_000;
 
 /** Number of attempts to read a page, so that a failure does not restart a long listing. */
@@ -188,7 +188,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   /**
-   * Lists the proxies of an order reference. An empty first page proves that there are none: the provider's
+   * Lists the proxies with an order reference. An empty first page proves that there are none: the provider's
    * filter omits no match. Two kinds of rows show that the list may be incomplete: a row with another order
    * reference (the filter is too wide), and a row that appears twice (rows move between pages).
    */

@@ -11,7 +11,7 @@ const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
 
-/** Time for which one proxy's success shows that proxies of its address family can reach the endpoint. */
+/** How long one proxy's success proves that proxies of its address family can reach the endpoint. */
 const REACHED_FOR_MS = 5 * 60_000;
 
 type Family = 4 | 6;

@@ -1,6 +1,6 @@
 import { domainError } from '../../common';
 
-/** Thrown if the operator has configured no echo endpoint. */
+/** Thrown if the operator has not configured an echo endpoint. */
 export class ChecksDisabled extends domainError('not-found', 'Proxy checks are disabled') {}
 
 /** Thrown for requests that belong to no check, as if the route did not exist. */

@@ -163,8 +163,8 @@ async function openSocks(
 }
 
 /**
- * Patterns of error texts, the only place where the packages report a proxy's responses. Tests check the
- * texts.
+ * Patterns of error messages, the only place where the packages report a proxy's responses. Tests check the
+ * messages.
  */
 const FAILURE_PATTERNS: readonly (readonly [RegExp, ProxiedRequestFailure])[] = [
   [/Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],

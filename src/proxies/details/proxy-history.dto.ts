@@ -10,7 +10,7 @@ import {
   StringField,
 } from '../../http';
 
-/** Changes of a proxy after its purchase that `record_proxy_changes()` records. */
+/** Changes to a proxy after its purchase, as `record_proxy_changes()` records them. */
 export const PROXY_CHANGES = [
   'moved',
   'credentials_changed',

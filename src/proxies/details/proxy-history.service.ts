@@ -11,7 +11,7 @@ interface PlacedEvent extends ProxyEvent {
 
 /**
  * Reads a proxy's history. The orders show the purchase and prolongations. A trigger has recorded all other
- * changes, and prolongations' new expiries, since its installation.
+ * changes, and prolongations' new expiries, since it was installed.
  */
 @Injectable()
 export class ProxyHistoryService {

@@ -58,7 +58,7 @@ export class ProxyOut {
 
 /**
  * Returns a formatter of times in UTC with a precision of seconds, like the provider's times. It reuses its
- * last text, because a purchase's proxies share their times.
+ * last result, because a purchase's proxies share their times.
  */
 function secondsWriter(): (date: Date | null) => string | null {
   let last = { ms: NaN, text: '' };

@@ -21,7 +21,7 @@ export class ExpiryReminders {
     private readonly config: AppConfig,
   ) {}
 
-  /** @returns the number of sent reminders by stage, in hours before expiry */
+  /** @returns the number of reminders sent, by stage in hours before expiry */
   async remind(run: LeasedRun): Promise<Record<string, number>> {
     const report: Record<string, number> = {};
     for (const hours of [...this.config.proxies.expiringHours].sort((one, other) => one - other)) {

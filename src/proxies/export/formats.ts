@@ -49,7 +49,7 @@ const NO_PROXY: ProxyOut = {
   descr: null,
 };
 
-/** Returns a format for one file only, because each line depends on the previous ones. */
+/** Returns a format that writes only one file, because each line depends on the previous ones. */
 function curlFormat(): ExportFormat {
   let isChosen = false;
   const line = (proxy: ProxyOut): string => `proxy = "${urlOf(proxy)}"\n`;
@@ -86,8 +86,8 @@ interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
 }
 
 /**
- * Returns a format for one file only. The file ends with a group of the active proxies or, if there are none,
- * of a placeholder that refuses connections.
+ * Returns a format that writes only one file. The file ends with a group of the active proxies or, if there
+ * are none, of a placeholder that refuses connections.
  */
 function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
   const { separator, write } = profile;

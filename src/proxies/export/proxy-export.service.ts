@@ -38,7 +38,7 @@ const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(forma
 
 /** Size of the cache, enough for the lists of 100,000 proxies. */
 const CACHE_BYTES = 26 * 1024 * 1024;
-/** Memory of a cached export without proxies. */
+/** Memory that a cached export takes in addition to its proxies. */
 const ENTRY_BYTES = 512;
 /**
  * Maximum number of proxies in a cached export, about 2 MB as JSON. A larger export would evict many others.
@@ -113,7 +113,7 @@ export class ProxyExportService {
   /**
    * Returns an export's text in UTF-8. With usual filters, it is written once per revision and cached. Very
    * long texts are generated in pieces, so that a client that stops reading occupies little memory.
-   * @param closed aborts when the text was sent, or the client disconnected
+   * @param closed aborts when the text has been sent or the client has disconnected
    * @throws TooManyUnderWay, possibly only when the first piece is read; the abort reason of `closed`
    */
   async get(

@@ -32,7 +32,7 @@ export const PLACEHOLDERS = Object.keys(VALUES) as readonly (keyof typeof VALUES
 
 /** Matches literal characters, an escape, a doubled brace, a placeholder, or any other character. */
 const PARTS = /[^\\{}]+|\\[nt\\]|\{\{|\}\}|\{(?<name>[^{}]*)\}|[^]/g;
-/** Texts of escapes and doubled braces. A map, because an object inherits names such as `constructor`. */
+/** Escapes and doubled braces. A map, because an object inherits names such as `constructor`. */
 const LITERALS: ReadonlyMap<string, string> = new Map([
   ['\\n', '\n'],
   ['\\t', '\t'],

@@ -23,14 +23,14 @@ import {
 } from './links.errors';
 import type { NewLinkRequest } from './new-link.request';
 
-/** Bounds of a link. Null networks allow any address. */
+/** Bounds of a link. If `networks` is null, any address is allowed. */
 type Bounds = Pick<NewLinkRequest, 'expires_at' | 'networks'>;
 
 /** Link that is valid now. */
 export interface OpenLink {
   readonly id: number;
   readonly userId: number;
-  /** List revision, which grows with every visible change of the user's proxies. */
+  /** List revision, which grows with every visible change to the user's proxies. */
   readonly proxiesRevision: number;
   readonly options: ExportOptions;
 }
@@ -76,8 +76,8 @@ export class LinksService {
   ) {}
 
   /**
-   * Creates a link. Only the result contains its secret. The link is never wider than the token that creates
-   * it, whose expiry and networks are the defaults.
+   * Creates a link. Only the result contains its secret. The link can never do more than the token that
+   * creates it, whose expiry and networks are the defaults.
    * @throws FormatBesideTemplate, LinksDisabled, LinkExpiryInPast, LinkWiderThanToken, TooManyLinks,
    * InvalidToken
    */
@@ -208,7 +208,7 @@ export class LinksService {
     return link;
   }
 
-  /** Deletes a link, at once on every replica. @throws LinkNotFound */
+  /** Deletes a link, with immediate effect on every replica. @throws LinkNotFound */
   async delete(userId: number, id: number): Promise<void> {
     const deleted = await queryRows(
       this.dataSource,

@@ -7,9 +7,9 @@ import { ProxyNotFound } from '../proxies.errors';
 import { PING_TIMEOUT_MS, tcpPing } from '../tcp-ping';
 import type { PingedProxy } from './ping-proxies.dto';
 
-/** Maximum number of a replica's concurrent pings. */
+/** Maximum number of concurrent pings per replica. */
 const PINGS_AT_ONCE = 1000;
-/** Maximum number of a user's concurrent pings. A thousand dead proxies take three rounds. */
+/** Maximum number of concurrent pings per user. A thousand dead proxies take three rounds. */
 const PINGS_OF_A_USER = 400;
 
 /** Time after which pings end. A response is promised within ten seconds. */
@@ -33,7 +33,7 @@ export class ProxyPings {
 
   /**
    * Pings a target's proxies. Returns within ten seconds, with the results available by then.
-   * @param hangUp ends the pings at once
+   * @param hangUp ends the pings immediately
    * @throws TooManyTargets, TooManyUnderWay
    */
   ping(userId: number, target: BulkTarget, hangUp: AbortSignal): Promise<PingedProxy[]> {
@@ -69,7 +69,7 @@ export class ProxyPings {
     const ping = () => tcpPing(host, Number(port), timeoutMs, end);
     const result = await this.turns.run(userId, ping, end).catch(() => NOT_CONNECTED);
     if (typeof result === 'number') return { proxy_id: String(id), latency_ms: result, detail: null };
-    // An attempt that the time limit ended shows nothing about the proxy.
+    // An attempt cut short by the time limit proves nothing about the proxy.
     return { proxy_id: String(id), latency_ms: null, detail: end.aborted ? NOT_TRIED : result };
   }
 }

@@ -47,7 +47,7 @@ export class DueRenewals {
     private readonly orders: RenewalOrders,
   ) {}
 
-  /** Decides due renewals, and places orders while the queue has capacity. */
+  /** Decides on due renewals, and places orders while the queue has capacity. */
   async decideSome(capacity: RenewalCapacity): Promise<RenewalCounts> {
     const due = await this.records.findDue(DECIDED_AT_ONCE);
     const superfluous = due.filter((renewal) => !isNeeded(renewal)).map(({ id }) => id);

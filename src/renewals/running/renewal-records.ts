@@ -15,7 +15,7 @@ import {
 import type { RenewalOut } from '../renewal.dto';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
-/** A due renewal with all data for its decision, read at one moment. Amounts are in roubles. */
+/** A due renewal with all data needed to decide on it, read at one moment. Amounts are in roubles. */
 export interface DueRenewal extends RenewalOffer {
   readonly id: number;
   readonly proxyId: number;
@@ -59,7 +59,7 @@ export const IS_IN_TIME_SQL = `now() < renewal.date_end_before - ${LAST_TRY_BEFO
 const lockedSql = (condition: string): string =>
   `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;
 
-/** Returns SQL for an event's data from a row with the columns of `renewals`. @param more further pairs */
+/** Returns SQL for an event's data from a row with the columns of `renewals`. @param more more pairs */
 export const eventDataSql = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
@@ -256,7 +256,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Retries at once those renewals that a credit can now pay for, or whose refund check has ended. */
+  /** Immediately retries renewals that a credit can now pay for, or whose refund check has ended. */
   async retryUnblocked(): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -273,7 +273,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Gives up renewals that were not executed an hour before expiry. @returns their number */
+  /** Gives up renewals that are still not executed an hour before expiry. @returns their number */
   async fail(): Promise<number> {
     const failed = await queryRows(
       this.dataSource,

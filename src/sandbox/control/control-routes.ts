@@ -54,7 +54,7 @@ export interface ControlResponse {
 
 type Response = ControlResponse | void;
 
-/** Handles a request. Without a response from the route, the server responds with `done`. */
+/** Handles a request. If it returns no response, the server responds with `done`. */
 type Route = (request: ControlRequest) => Response | Promise<Response>;
 
 /** Returns the routes, keyed by method and path; `:id` matches a number. */

@@ -43,7 +43,7 @@ export class ControlServer {
   private async handle(request: IncomingMessage, { pathname, searchParams }: URL): Promise<ControlResponse> {
     const endpoint = `${request.method} ${pathname}`;
     refuseForeign(request);
-    // The next process in the directory requests the instance before it can read the secret.
+    // The next process to use the directory requests the instance before it can read the secret.
     if (endpoint === 'GET /') return { status: 200, json: { instance: this.instance } };
     refuseStranger(request, this.secret);
     const id = /\/(\d{1,15})(?=\/|$)/.exec(endpoint)?.[1];

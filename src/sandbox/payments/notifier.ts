@@ -9,7 +9,7 @@ export interface NotificationFaults {
   readonly lost?: boolean;
   readonly times?: number;
   readonly delayMs?: number;
-  /** Whether the customer pays, and the service is notified, before the creation gets its response. */
+  /** Whether the customer pays, and the service is notified, before the creation's response is sent. */
   readonly beforeCreationResponds?: boolean;
 }
 

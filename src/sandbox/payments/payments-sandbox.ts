@@ -18,7 +18,7 @@ export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
 /**
  * Fault of a call. `lost` executes it, then closes the connection. `500-done` executes it, then responds 500.
- * `late` executes it, but never responds. `unread` does neither. The others only respond.
+ * `late` executes it, but never responds. `unread` neither executes it nor responds. The others only respond.
  */
 export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '403' | '401' | '400';
 
@@ -32,7 +32,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 };
 
 export interface PaymentsSandboxOptions {
-  /** Directory of the state. Default: in memory only. */
+  /** Directory for the state. Default: keep it only in memory. */
   readonly directory?: string;
   /** Ports to try in turn. Default: any free port. */
   readonly ports?: readonly number[];

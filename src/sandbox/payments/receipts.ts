@@ -40,7 +40,7 @@ export const isCashRegisterKind = (text: string): text is CashRegisterKind =>
 
 /** Receipts that the provider accepts, limited to the terms of 54-FZ that the service uses. */
 const schema = z.strictObject({
-  // Domain names are ASCII on the wire.
+  // Domain names are sent in ASCII.
   customer: z.strictObject({
     email: z
       .string()

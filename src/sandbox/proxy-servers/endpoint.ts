@@ -6,8 +6,8 @@ export type FindRefusal = (login: string, password: string) => string | null;
 
 /**
  * Faults of a proxy. `hang` never responds. `unreachable` reports that no target is reachable.
- * `forwarded-for` reveals the client to targets (only plain requests of HTTP proxies). `elsewhere` uses
- * another exit address (Linux only).
+ * `forwarded-for` reveals the client to targets (only in plain requests through HTTP proxies). `elsewhere`
+ * uses another exit address (Linux only).
  */
 export const PROXY_FAULTS = ['hang', 'close', 'unreachable', 'forwarded-for', 'elsewhere'] as const;
 export type ProxyFault = (typeof PROXY_FAULTS)[number];

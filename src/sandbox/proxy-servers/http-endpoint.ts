@@ -145,7 +145,7 @@ export function createHttpEndpoint(
         source.pipe(target).pipe(source);
       });
       source.once('close', () => target.destroy());
-      // The socket notices that the client has disconnected only if its data is read.
+      // The socket detects that the client has disconnected only while its data is read.
       target.once('close', () => source.resume());
     } catch (error) {
       fail(error);

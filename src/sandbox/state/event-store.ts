@@ -12,7 +12,7 @@ export class EventStore {
     private readonly journal?: Journal,
   ) {}
 
-  /** Opens the state of a directory; without a directory, a state in memory only. */
+  /** Opens the state in a directory; without a directory, keeps it only in memory. */
   static async openIn(directory: string | undefined): Promise<EventStore> {
     const state = new ProviderState();
     if (directory === undefined) return new EventStore(state);
@@ -22,7 +22,7 @@ export class EventStore {
     return new EventStore(state, await Journal.openAt(path));
   }
 
-  /** Applies an event at once. The event is stored once {@link durable} resolves. */
+  /** Applies an event immediately. The event is stored once {@link durable} resolves. */
   record(event: StateEvent): void {
     this.state.apply(event);
     this.journal?.append(JSON.stringify(event));

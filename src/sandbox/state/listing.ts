@@ -3,9 +3,9 @@ import type { Dialect } from '../dialect';
 import type { SaleRecord, SoldProxy } from './sale-record';
 
 const DAY_S = 86_400;
-/** Time after expiry during which a proxy is still listed and can be prolonged. */
+/** How long after its expiry a proxy is still listed and can be prolonged. */
 const GRACE_S = 7 * DAY_S;
-/** Maximum remaining time of the proxies that `state=expiring` lists. */
+/** `state=expiring` lists active proxies with at most this much time left. */
 const EXPIRING_S = 3 * DAY_S;
 
 export const LISTING_STATES = ['active', 'expired', 'expiring', 'all'] as const;

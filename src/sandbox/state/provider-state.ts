@@ -26,7 +26,7 @@ export class ProviderState {
   readonly prices = new Map(VERSIONS.map((version) => [version, CATALOG.pricesOf(version)]));
   /** Sales in ascending order of proxy ids. */
   private readonly records: SaleRecord[] = [];
-  /** Sales by their proxies' comments. A sale stays in this map even if its proxies lose the comment. */
+  /** Sales, keyed by the comment on their proxies. A sale stays here even if its proxies lose the comment. */
   private readonly recordsByDescr = new Map<string, Set<SaleRecord>>();
   private lastOrderId = FIRST_ORDER_ID - 1;
   private lastProxyId = FIRST_PROXY_ID - 1;

@@ -3,7 +3,7 @@ const MAX_LOGGED_CALLS = 100_000;
 /** Request as `GET /calls` of the control interface shows it, without the API key. */
 export interface Call {
   seq: number;
-  /** Name of the method, even if unknown; `account` for a URL without a method. */
+  /** Name of the method, known or unknown; `account` for a URL without a method. */
   method: string;
   parameters: Record<string, string>;
   /** Milliseconds since 1970, with fractions, on this machine's clock. */

@@ -1,4 +1,4 @@
-/** Provider's documented error numbers and texts. */
+/** Provider's documented error numbers and messages. */
 export const WIRE_ERRORS = {
   30: 'Error unknown',
   100: 'Error key',

@@ -23,7 +23,7 @@ const TARGET = new RegExp(`^(${Object.keys(ID_PARAMETERS).join('|')}):([0-9]+)$`
 /** Matches `user:42`. */
 export const TARGET_PATTERN = TARGET.source;
 
-/** Parses a target, such as `user:42`; null for any other text. */
+/** Parses a target, such as `user:42`; null for any other string. */
 export function parseTarget(text: string): AuditTarget | null {
   const [, type, id] = TARGET.exec(text) ?? [];
   return type === undefined || id === undefined ? null : { type: type as TargetType, id };

@@ -86,8 +86,8 @@ export class AuditLogService {
   }
 
   /**
-   * Finds the record of an idempotency key, once no failover can undo it. @returns the record's id; null if
-   * there is none
+   * Finds the record with an idempotency key, once no failover can undo it.
+   * @returns the record's id; null if there is none
    * @throws IdempotencyKeyReused
    */
   private async findByKey(
@@ -130,8 +130,8 @@ export class AuditLogService {
 
   /**
    * Runs a request and records it, unless it is a change that is already recorded. Reads are recorded before
-   * their response, and refusals with the text of their response. Other errors are not recorded: an invalid
-   * request never reached its target, and an unexpected error's text is not in the response.
+   * their response, and refusals with the message of their response. Other errors are not recorded: an
+   * invalid request never reached its target, and an unexpected error's message is not in the response.
    */
   async recordRequest<Response>(audit: AuditContext, work: () => Promise<Response>): Promise<Response> {
     try {

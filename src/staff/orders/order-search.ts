@@ -12,10 +12,10 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameSql('orders.u
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
   orders.closed_at, orders.batch_id`;
 
-/** Number of a host's proxies that are read for a page, in addition to the last order's remaining proxies. */
+/** Number of a host's proxies to read for a page, in addition to the last order's remaining proxies. */
 const PROXIES_OF_HOST_AT_ONCE = 2000;
 
-/** Batch of a host's orders that is read for a page, if the host has very many proxies. */
+/** Batch of a host's orders to read for a page, if the host has a large number of proxies. */
 export interface HostOrderRange {
   /** Lowest id among the orders that delivered the batch's proxies; `null` for the last batch. */
   readonly lowest: number | null;

@@ -71,7 +71,7 @@ const MAX_CALLS = 200;
 const MAX_PROXIES = 1000;
 const MAX_ENTRIES = 1000;
 const MAX_ACTIONS = 50;
-/** Maximum number of characters of a call's response. A listing can be far longer. */
+/** Maximum number of characters to show of a call's response. A listing can be far longer. */
 const MAX_RESPONSE_LENGTH = 20_000;
 
 @ApiTags('Orders')

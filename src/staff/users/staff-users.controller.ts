@@ -24,7 +24,7 @@ import {
   type FoundUser,
 } from './staff-users.dto';
 
-/** SQL for users who could be mistaken for a user because of a self-chosen name. An index finds each name. */
+/** SQL that finds users whose self-chosen names could be confused with a user's. An index finds each name. */
 const NAMESAKES = `
   SELECT id FROM users AS other WHERE lower(telegram_username)
            IN (lower(users.username), lower(users.web_username), lower(users.telegram_username))
@@ -41,11 +41,9 @@ const COLUMNS = `
   (SELECT held FROM accounts WHERE accounts.user_id = users.id) AS held,
   (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at`;
 
-/**
- * Minimum length of a text that is found anywhere in a name. Shorter ones have trigrams only at word starts.
- */
+/** Minimum length of a string to find anywhere in a name. Shorter ones have trigrams only at word starts. */
 const SHORTEST_PART = 3;
-/** Number of newest users that are searched one by one before the index is used. */
+/** Number of the newest users to search one by one before the index is used. */
 const NEWEST = 5000;
 
 /** User as stored in the audit log. */
@@ -261,8 +259,9 @@ export class StaffUsersController {
     const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
                       OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // Searches the newest users first, where a common text is found quickly; the index finds a rare one. The
-    // planner cannot know which applies: if only old users match, it would read all users.
+    // Searches the newest users first, which finds common strings quickly, and then uses the index, which
+    // finds rare ones. The planner cannot choose: for a string that only old users match, it might scan all
+    // users.
     const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users

@@ -16,7 +16,7 @@ import {
 } from '../sync.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './maintenance.dto';
 
-/** Staff's terms for a forgotten order. Null fields are derived from the found proxies or prolongation. */
+/** Staff's terms for a lost order. Null fields are derived from the found proxies or prolongation. */
 interface ForgottenTerms {
   /** Rental period in days. */
   readonly period: number | null;
@@ -73,9 +73,9 @@ export class ForgottenOrdersService {
   ) {}
 
   /**
-   * Delivers unmatched proxies with one order reference to a user, as one purchase. If the order that the
-   * reference names is forgotten, the purchase gets its id and order reference. Otherwise the purchase joins
-   * that order's batch, because a batch's reference names only its leader.
+   * Delivers unmatched proxies with one order reference to a user, as one purchase. If the restore lost the
+   * order that the reference names, the purchase takes over that order's id and reference. Otherwise it joins
+   * that order's batch, because a reference names only the batch's leader.
    * @param unmatchedProxyId one of the proxies, which the caller has locked
    * @param count number of proxies to deliver; `null` for all undecided ones
    * @returns the id of the order

@@ -13,7 +13,7 @@ export const DEFAULT_SKIPPED_IDS = 1_000_000;
  * Closes the service for maintenance, or restarts maintenance that has not ended. Orders open in the restored
  * database may have been sent since: all count as possibly bought, and only evidence closes them.
  * @param queryable a transaction
- * @param skippedIds number of ids to skip in each table, more than were issued since the restored moment
+ * @param skippedIds number of ids to skip in each table, more than were issued since the restore point
  */
 export async function beginMaintenance(
   queryable: Queryable,
@@ -53,9 +53,9 @@ export async function storeServer(queryable: Queryable): Promise<boolean> {
 type Found = Omit<MaintenanceOut, 'closed' | 'to_be_done'> & { readonly is_swept: boolean };
 
 /**
- * Closes the service for maintenance after its database was restored. Orders sold after the restored moment
- * are forgotten here but known to the provider. Until all are found and decided, no replica places or sends
- * an order: `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure this. See
+ * Closes the service for maintenance after its database was restored. Orders sold after the restore point are
+ * missing here but known to the provider. Until all are found and decided, no replica places or sends an
+ * order: `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure this. See
  * `docs/decisions/0050-maintenance.md`.
  */
 @Injectable()

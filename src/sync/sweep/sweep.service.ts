@@ -8,7 +8,7 @@ import { type ListedProxy, ProxyProvider, type UnreadRow } from '../../provider'
 import { MissingProxiesService } from './missing-proxies.service';
 
 const NOTHING_FOUND = {
-  /** Number of proxies that the provider listed, both ours and foreign ones. */
+  /** Number of proxies that the provider listed, including those that are not ours. */
   listed: 0,
   /**
    * Number of proxies whose host, port, login, password, type or expiry changed, or that are listed again.
@@ -40,7 +40,7 @@ interface TakenOver {
   readonly isExtended: boolean;
 }
 
-/** Number of rented proxies, and of those missing from the listing. */
+/** Number of rented proxies, and how many of them the listing lacks. */
 interface Absences {
   readonly rented: number;
   readonly missing: number;
@@ -320,7 +320,7 @@ export class SweepService {
             WHERE id = ANY (ARRAY(SELECT id FROM locked))
          )
          SELECT count(*) FILTER (WHERE refunded_at IS NULL) AS rented,
-                -- Count proxies withdrawn in the last day, too, because the listing may shrink little by
+                -- Also count proxies withdrawn in the last day, because the listing may shrink little by
                 -- little. Do not count refunded proxies, which are deleted at the provider.
                 count(*) FILTER (
                   WHERE is_missing AND refunded_at IS NULL

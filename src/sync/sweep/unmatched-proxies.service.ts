@@ -86,7 +86,7 @@ export class UnmatchedProxiesService {
     );
     if (!order) throw new OrderNotFound();
     if (!order.takes) throw new OrderNotAssignable();
-    // Lock the account before the proxy gets its id, so that ids become visible in their order.
+    // Lock the account before the proxy gets its id, so that ids become visible in ascending order.
     await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [order.userId]);
     await refusedBy(PROXY_OF_ANOTHER, () =>
       queryRows(

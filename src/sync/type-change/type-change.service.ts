@@ -101,7 +101,7 @@ export class TypeChangeService {
   }
 
   /**
-   * Begins a change. Replaces a change that did not end in time, or that ends later than possible because the
+   * Begins a change. Replaces a change that did not end in time, or whose time limit is too late because the
    * database's clock was set back. The row lock prevents a concurrent refund. @throws TypeChangeInProgress
    */
   private async begin(proxyId: number): Promise<string> {
@@ -170,7 +170,7 @@ export class TypeChangeService {
     throw new ProxyGone();
   }
 
-  /** Stores the change. @throws TypeChangeUncertain if another attempt has begun meanwhile */
+  /** Stores the change. @throws TypeChangeUncertain if another attempt has begun since */
   private async settle(
     proxyId: number,
     attempt: string,
@@ -192,8 +192,8 @@ export class TypeChangeService {
   }
 
   /**
-   * Ends the attempt, so that another change can begin at once. If this fails, another change can begin after
-   * the timeout.
+   * Ends the attempt, so that another change can begin immediately. If this fails, another change can begin
+   * only after the timeout.
    */
   private async endAttempt(proxyId: number, attempt: string): Promise<void> {
     await queryRows(

@@ -1,6 +1,6 @@
 import { domainError } from '../../common';
 
-/** The operator has configured no bot. */
+/** The operator has not configured a bot. */
 export class SignInDisabled extends domainError('not-found', 'Signing in with Telegram is disabled') {}
 
 const CHALLENGE = { headers: { 'WWW-Authenticate': 'Bearer' } };

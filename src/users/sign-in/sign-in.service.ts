@@ -20,7 +20,7 @@ import { NoAccount, SignInDisabled } from './sign-in.errors';
 const MAX_AGE_SECONDS = 3600;
 /** Lifetime of a token, in minutes. The app signs in again whenever it is opened. */
 const TOKEN_MINUTES = 60;
-/** Maximum number of a user's tokens from sign-ins. A further sign-in revokes the oldest token. */
+/** Maximum number of tokens from sign-ins per user. A further sign-in revokes the oldest token. */
 const MOST_SIGN_INS = 10;
 
 /** Signs in customers who open the Mini App of the operator's bot. */

@@ -20,7 +20,7 @@ import type { SendResult } from './webhook-sender';
 const GONE = 410;
 const LONGEST_WEBHOOK_PAUSE_SECONDS = requestedPause(Infinity, USUAL_RETRY_SECONDS);
 
-/** Maximum number of concurrent attempts for one webhook, over all replicas; twice as many for a user. */
+/** Maximum number of concurrent attempts per webhook, over all replicas; twice as many per user. */
 const ATTEMPTS_PER_WEBHOOK = 8;
 
 /** A delivery that this replica may send until its lease ends. */

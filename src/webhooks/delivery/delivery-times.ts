@@ -2,7 +2,7 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY_SECONDS = 24 * HOUR;
 
-/** Time for which an event is retried, in seconds: longer than a weekend. */
+/** How long an event is retried, in seconds: longer than a weekend. */
 export const USUAL_RETRY_SECONDS = 3 * DAY_SECONDS;
 
 /** Pauses between two attempts to send an event, in seconds. Their sum slightly exceeds three days. */
@@ -28,14 +28,14 @@ const LONGEST_REQUESTED_PAUSE_SECONDS = HOUR;
 /** Number of failures in a row after which a webhook receives one event at a time, with pauses. */
 export const FAILURES_UNTIL_PAUSED = 3;
 
-/** Pauses of a webhook after one failure, two in a row, and so on. */
+/** How long a webhook pauses after one failure, two in a row, and so on. */
 const PAUSES_OF_WEBHOOK_SECONDS: readonly number[] = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 5 * MINUTE];
 
 /** Timeout of a whole attempt, including DNS and connecting. */
 export const ATTEMPT_TAKES_MS = 15_000;
 /** Maximum time from a claim to its attempt. Another replica makes any later attempt. */
 export const CLAIM_TAKES_MS = 3000;
-/** Time for which recording an attempt's result is retried. */
+/** How long to keep retrying to record an attempt's result. */
 export const SETTLING_TAKES_MS = 10_000;
 const MARGIN_MS = 2000;
 

@@ -15,11 +15,11 @@ import { type SendResult, WebhookSender } from './webhook-sender';
 
 /** Polling interval. Polling finds retries; notifications announce new events. */
 const LOOK_EVERY_MS = 1000;
-/** Maximum number of a replica's concurrent attempts, which limits the memory for their sockets. */
+/** Maximum number of concurrent attempts per replica, which limits the memory for their sockets. */
 const ATTEMPTS_AT_ONCE = 64;
 const LONGEST_PAUSE_OF_SETTLING_MS = 2000;
 
-/** Reads the backlog of active webhooks, and the oldest due delivery whose receiver does not fail. */
+/** Reads the backlog of active webhooks, and the oldest due delivery whose receiver is not failing. */
 const WAITING = `
   SELECT count(*)::integer AS count,
          min(next_attempt_at) FILTER (WHERE failing_since IS NULL AND next_attempt_at <= now()) AS oldest

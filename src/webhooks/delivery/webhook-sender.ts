@@ -47,7 +47,7 @@ interface ReceiverResponse {
   readonly retryAfter: string | undefined;
 }
 
-/** Posts to allowed addresses. Follows no redirect, uses no proxy, and reads only a response's beginning. */
+/** Posts to allowed addresses. Follows no redirect, uses no proxy, and reads only the start of a response. */
 export class WebhookSender {
   private readonly agents = { 'http:': boundedAgent(http), 'https:': boundedAgent(https) };
   private readonly lookup: LookupFunction;

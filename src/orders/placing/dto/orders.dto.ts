@@ -45,7 +45,7 @@ export class PurchaseRequest {
   })
   readonly version!: IpVersion | '3';
 
-  /** Any text. A later check refuses values other than `http` and `socks`. */
+  /** Any string. A later check refuses values other than `http` and `socks`. */
   @StringField({ description: '`http` or `socks` (SOCKS5)', example: 'http', default: 'http' })
   readonly proxy_type!: string;
 

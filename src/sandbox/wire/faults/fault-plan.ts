@@ -13,7 +13,7 @@ export class FaultPlan {
   private planned: PlannedFault[] = [];
   private lastId = 0;
 
-  /** Adds a fault. @throws ZodError if it is no `FaultSpec` */
+  /** Adds a fault. @throws ZodError if it is not a `FaultSpec` */
   add(spec: unknown): Fault {
     const fault = readFault(this.lastId + 1, spec);
     this.lastId += 1;

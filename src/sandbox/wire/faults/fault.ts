@@ -41,7 +41,7 @@ const ONE_DAY_MS = 86_400_000;
 export const delaySchema = z.int().min(0).max(ONE_DAY_MS);
 export const methodSchema = z.enum([...WIRE_METHOD_NAMES, 'any']);
 
-/** Selects requests. A `*` at the start or end of a value matches any text. */
+/** Selects requests. A `*` at the start or end of a value matches any characters. */
 export const filterSchema = z.strictObject({
   method: methodSchema,
   match: z.record(z.string(), z.string()).default({}),
@@ -139,7 +139,7 @@ export type FaultSpec = z.input<typeof faultSchema>;
 
 export type Fault = Readonly<z.output<typeof faultSchema>> & { readonly id: number; readonly seed: number };
 
-/** Parses a fault. @throws ZodError if it is no {@link FaultSpec} */
+/** Parses a fault. @throws ZodError if it is not a {@link FaultSpec} */
 export function readFault(id: number, spec: unknown): Fault {
   const fault = faultSchema.parse(spec);
   return { ...fault, id, seed: fault.seed ?? id };

@@ -64,7 +64,7 @@ export const check: WireMethod = (provider, query) => {
 };
 
 /**
- * Accepts addresses without effect. Proxies still require a login, since an address does not identify a
+ * Accepts addresses but ignores them. Proxies still require a login, since an address does not identify a
  * proxy.
  */
 export const ipauth: WireMethod = (_provider, query) => {

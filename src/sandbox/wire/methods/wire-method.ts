@@ -19,7 +19,7 @@ export interface EffectOptions {
 
 export const DEFAULT_EFFECT: EffectOptions = { shortBy: 0, hiddenForMs: 0 };
 
-/** Returns the fields inside the envelope. @throws WireError before any effect */
+/** Returns the fields inside the envelope. @throws WireError before it changes anything */
 export type WireMethod = (
   provider: Provider,
   query: Query,
