@@ -59,7 +59,7 @@ export const IS_IN_TIME_SQL = `now() < renewal.date_end_before - ${LAST_TRY_BEFO
 const lockedSql = (condition: string): string =>
   `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;
 
-/** Returns SQL for an event's data from a row with the columns of `renewals`. @param more more pairs */
+/** Returns SQL for an event's data from a row with the columns of `renewals`. @param more extra pairs */
 export const eventDataSql = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
