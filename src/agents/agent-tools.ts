@@ -94,7 +94,7 @@ function describe(tools: readonly Tool[]): ListedTool[] {
     title: name.replace('_', ' ').replace(/^./, (letter) => letter.toUpperCase()),
     description:
       Object.keys(example).length > 0 ? `${description} E.g. ${JSON.stringify(example)}` : description,
-    // Every tool is idempotent: `place_order` and `create_deposit` return what already exists.
+    // Every tool is idempotent: a repeated `place_order` or `create_deposit` returns the existing result.
     annotations: {
       readOnlyHint: effect === undefined,
       destructiveHint: effect === 'final',

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '../http';
 
-/** Members to keep, by name. The value is in turn the shape of that member. */
+/** Names of the members to keep. Each value is the shape of that member. */
 interface Shape {
   readonly [name: string]: Shape;
 }

@@ -51,7 +51,7 @@ interface Served {
   readonly call: ToolCall;
   readonly envelope: unknown;
   readonly method: unknown;
-  /** Calls the tool of the message; null if the message calls no tool. */
+  /** Executes the message's tool call; null if the message calls no tool. */
   readonly run: (() => Promise<CallToolResult>) | null;
   /** Whether the tool was called. The call may have charged an order. */
   hasRun: boolean;

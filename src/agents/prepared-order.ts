@@ -5,7 +5,7 @@ import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './a
 
 /** How long a prepared order can be placed, in seconds. */
 const VALID_SECONDS = 900;
-/** Minimum time that a call before the expiry has for placing the order, on any replica, in seconds. */
+/** Minimum seconds after the expiry during which an earlier call may still be placing the order. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
@@ -61,7 +61,7 @@ export function writeReference(
  * hash of the reference as given, which earlier versions used as the idempotency key.
  *
  * @param longestOrderSeconds the maximum time that a request may wait for its order
- * @returns the order, and the keys to try, in this order; only the canonical spelling places an order
+ * @returns the order, and the keys to try, in sequence; only the canonical spelling places an order
  * @throws PreparationUnknown if the reference contains no order
  */
 export function readReference(

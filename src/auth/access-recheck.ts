@@ -18,7 +18,7 @@ export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefin
   BEARER.exec(headers.authorization ?? '')?.[1];
 
 /**
- * Checks whether a caller may use a scope. Scope `null` checks only the address and the user's block.
+ * Checks whether a caller may use a scope. `null` checks only the address and whether the user is blocked.
  * @throws AddressNotAllowed, UserBlocked, NotEnoughPermissions
  */
 export function assertAllowed(

@@ -19,7 +19,7 @@ const isText = (response: unknown): response is AsyncIterable<string> =>
 /** Drops startup notes: a command writes nothing but refusals to standard error. */
 const ignoreNotes = (): void => undefined;
 
-/** Returns a service's instance. @throws Error if the service accepts no payments */
+/** Returns an instance from the container. @throws Error if it needs payments, but PAYMENTS is off */
 export function getFromPayments<Instance>(app: INestApplicationContext, type: Abstract<Instance>): Instance {
   try {
     return app.get(type, { strict: false });

@@ -1,6 +1,6 @@
 /** Limits concurrent work, per key and in total. When work has to wait, the keys take turns. */
 export class ConcurrencyLimit<Key> {
-  /** Current counts by key. A key without work has no entry. */
+  /** Number of tasks in progress, by key. A key without tasks has no entry. */
   private readonly underWay = new Map<Key, number>();
   private readonly waiting = new Map<Key, Set<(leave: () => void) => void>>();
   private total = 0;

@@ -15,7 +15,7 @@ const source = z.strictObject({
   max_day: roubles,
 });
 
-/** A source of payments other than the provider, such as a bot or a bank import. */
+/** A source of payments other than the payment provider, such as a bot or a bank import. */
 export type PaymentSource = z.output<typeof source>;
 
 /** Names that no source may have, because other routes use them in the same place in the path. */

@@ -18,7 +18,7 @@ const WAIT_MS = 500;
 /** Maximum wait for a table's lock, during which other statements on the table queue up. */
 const LOCK_TIMEOUT_SECONDS = 1;
 const LOCK_RETRY_MS = 3000;
-/** Maximum total time of attempts to lock a table, longer than an export or an audit reads it. */
+/** Maximum total time for attempts to lock a table, longer than an export or an audit reads it. */
 const LOCK_PATIENCE_MS = 10 * 60_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 const INSUFFICIENT_PRIVILEGE = '42501';

@@ -5,7 +5,7 @@ import { messageOf } from '../common';
 import { clientOutsideThePool } from './connection-pool';
 import { queryRows } from './sql';
 
-/** Maximum number of ids in a notification. An id takes up to 17 bytes, and a payload must be below 8000. */
+/** Maximum number of ids in a notification. An id takes up to 17 bytes, and a payload must be below 8 kB. */
 const IDS_PER_PAYLOAD = 400;
 const CHANNEL = 'changed_rows';
 const POLL_INTERVAL_MS = 1000;
@@ -81,13 +81,13 @@ export class Notifier implements OnModuleDestroy {
     return this.state !== 'open';
   }
 
-  /** Prepares to stop: ends all waits of readers, and shortens new ones. */
+  /** Prepares to stop: ends all readers' waits, and shortens new ones. */
   drain(): void {
     if (this.state === 'open') this.state = 'draining';
     for (const end of this.waits) end();
   }
 
-  /** Ends all waits of readers, and refuses new ones. */
+  /** Ends all readers' waits, and refuses new ones. */
   end(): void {
     this.state = 'ended';
     for (const end of this.waits) end();

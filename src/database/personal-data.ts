@@ -2,7 +2,7 @@ import { type Queryable, queryRow } from './sql';
 
 /**
  * Statements that erase the data of the user `$1`, by table: a `DELETE`, or an `UPDATE` that clears columns.
- * A `SELECT` names rows that are kept. The condition follows the first `WHERE`, and a cleared row must no
+ * A `SELECT` finds rows that are kept. The condition follows the first `WHERE`, and a cleared row must no
  * longer match it.
  */
 export type PersonalData = Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ export type PersonalData = Readonly<Record<string, string>>;
 const EFFECTS = { DELETE: 'deleted', UPDATE: 'cleared', SELECT: 'kept' } as const;
 export const ERASURE_EFFECTS = Object.values(EFFECTS);
 
-/** Number of rows of a table that an erasure affects, and how. */
+/** How many rows of a table an erasure affects, and how it affects them. */
 export interface RowsOfUser {
   readonly table: string;
   readonly effect: (typeof ERASURE_EFFECTS)[number];

@@ -59,7 +59,7 @@ class SessionSettingsLost extends Error {
 export class ServiceClient extends Client {
   private readonly responseTimeoutMs: number;
   private isCommitUncertain = false;
-  /** Whether the connection's current user has written events. */
+  /** Whether events have been written since the connection left the pool. */
   hasWrittenEvents = false;
 
   constructor(config: ServiceClientConfig = {}) {

@@ -6,7 +6,7 @@ import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
 /** Members of pg's client that we use directly, because TypeORM does not return the response to COMMIT. */
 interface Client {
-  /** Whether no statement is executed or queued. */
+  /** Whether no statement is running or queued. */
   readonly readyForQuery: boolean;
   query(statement: string): Promise<{ readonly command: string }>;
 }

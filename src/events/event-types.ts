@@ -1,7 +1,7 @@
 import { ID_PATTERN } from '../common';
 
 export interface EventTypeDefinition {
-  /** Description for customers of when the event happens. */
+  /** Describes to customers when the event happens. */
   readonly description: string;
   /** Descriptions of the fields of `data`, for customers. */
   readonly data: Readonly<Record<string, string>>;

@@ -36,7 +36,7 @@ export class LargeBodies {
   }
 }
 
-/** Returns the user's id or, without a user, the client's networks joined into one string and then singly. */
+/** Returns the user's id; without a user, the client's networks as one string, then each network. */
 export function callersOf(request: Request): [number | string, ...string[]] {
   const { user, ip } = request as Request & { readonly user?: { readonly userId: number } };
   const networks = networksOf(plainAddress(ip));

@@ -25,7 +25,7 @@ export interface PageRequest<Cursor = number> {
   readonly limit: number;
 }
 
-/** No response contained this cursor. A client that continues from it would miss items created later. */
+/** No response has contained this cursor. A client that continues from it would miss items created later. */
 export class CursorUnknown extends RequestInvalid {
   constructor(input: string | number, ...loc: string[]) {
     super([

@@ -86,7 +86,7 @@ export class IntegrityService {
     try {
       signal?.throwIfAborted();
       await session.connect();
-      // If the process dies, the server ends the running statement, where the system can detect this.
+      // If the process dies, the server ends the running statement. Not every system supports this.
       await session.query(`SET client_connection_check_interval = '5s'`).catch(() => undefined);
       await session.query(
         `SET statement_timeout = '${invariantSeconds}s'; SET idle_in_transaction_session_timeout = '5min';

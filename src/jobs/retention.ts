@@ -16,7 +16,7 @@ export interface RetentionRule {
   /** Plural noun for the removed rows, for the job's report. */
   readonly name: string;
   readonly table: string;
-  /** An indexed number that increases with time. Defaults to `id`. */
+  /** An indexed numeric column that increases with time. Defaults to `id`. */
   readonly key?: string;
   /** The column of a row's time. */
   readonly time: string;

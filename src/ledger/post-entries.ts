@@ -1,6 +1,6 @@
 /**
- * Returns SQL that posts a statement's entries and writes each account once, in the order of users. The SQL
- * numbers the entries itself, because triggers would run separate queries for each entry.
+ * Returns SQL that posts a statement's entries and writes each account once, in user order. The SQL numbers
+ * the entries itself, because triggers would run separate queries for each entry.
  * @param entries a query for `user_id`, `kind`, `order_id`, `available_delta` and `held_delta`
  * @param users a query for the users' ids
  */

@@ -1,8 +1,8 @@
--- Applies the ledger entries that a statement inserted to their accounts, writing each account once. No other
--- code writes balances. New entries must continue each account's sequence: their numbers have no gaps, and
--- each contains the balances after it. Check constraints on `accounts` refuse an overdraft. The function has
--- the owner's rights, because the service's role may insert entries but not write accounts. Its fixed
--- `search_path` prevents callers from shadowing tables with their own.
+-- Applies a statement's new ledger entries to their accounts, writing each account once. No other code writes
+-- balances. New entries must continue each account's sequence: their numbers have no gaps, and each contains
+-- the balances after it. Check constraints on `accounts` refuse an overdraft. The function has the owner's
+-- rights, because the service's role may insert entries but not write accounts. Its fixed `search_path`
+-- prevents callers from shadowing tables with their own.
 CREATE OR REPLACE FUNCTION apply_ledger_entries() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

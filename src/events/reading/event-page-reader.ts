@@ -66,7 +66,7 @@ const GROUP = { maxItems: 100, maxWaitMs: 20 };
 
 /**
  * Finds pages in one snapshot. Positions become visible in order, so no event up to the newest position is
- * missing. `removed_to` is the position up to which old events were deleted. Test events only go to webhooks.
+ * missing. `removed_to` is the position up to which old events were deleted. Test events go only to webhooks.
  */
 const FIND_PAGES = `
   WITH log AS MATERIALIZED (
@@ -98,7 +98,7 @@ const FIND_PAGES = `
 /** Reads customers' events in the order of their positions. Concurrent requests share a statement. */
 @Injectable()
 export class EventPageReader {
-  /** Users for whose events requests of this process are waiting. */
+  /** Users whose events are awaited by requests to this process. */
   readonly awaited: RowWaiters<NewestEvents>;
 
   constructor(

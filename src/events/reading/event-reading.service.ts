@@ -8,7 +8,7 @@ import { Metrics } from '../../metrics';
 import { type EventBatch, EventPageReader, type EventRequest, type NewestEvents } from './event-page-reader';
 import { writeEventStream } from './event-stream';
 
-/** Interval at which all stream readers' access is checked again, in a few statements. */
+/** Interval at which the access of all stream readers is checked again, using only a few statements. */
 const RECHECK_MS = 5000;
 
 interface OpenStream {

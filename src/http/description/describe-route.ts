@@ -112,7 +112,7 @@ const describeInvalid =
     )(route, handler, descriptor);
   };
 
-/** Describes the headers of the response to a request above a rate limit. */
+/** Describes the headers of the response to a request that exceeds a rate limit. */
 export const rateLimitHeaders = (policies: string, states: string) => ({
   'Retry-After': {
     description: 'Seconds until the next minute begins',

@@ -66,7 +66,7 @@ export class RequestLimits {
   private readonly failures: readonly RequestCounter[];
   private readonly pages: readonly RequestCounter[];
   private readonly registrations = byNetwork('registration', REGISTRATIONS_PER_MINUTE);
-  /** The last minute in which an address reached the limit of failed authentications. */
+  /** The last minute in which an address reached the limit on failed authentications. */
   private barredMinute = 0;
   private cleanedMinute = 0;
 

@@ -3,7 +3,7 @@ import { BooleanField, BoundField, type FieldOptions, IntegerField, StringField 
 /** Pattern of human-readable text. Clients compile it, too, so it uses no lookaheads and no flags. */
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
-/** Declares a human-readable string. For an empty one, the minimum length gives the clearer error message. */
+/** Declares a human-readable string. The minimum length gives empty strings a clearer error message. */
 export const TextField = (options: FieldOptions = {}) =>
   StringField({ minLength: 1, maxLength: 500, pattern: PRINTABLE, ...options });
 

@@ -220,7 +220,7 @@ function readStringList(
 }
 
 /**
- * Declares a field to three libraries: class-transformer converts it to its value or an InputMistake,
+ * Declares a field for three libraries: class-transformer converts it to its value or an InputMistake,
  * class-validator collects the mistakes in the order of declaration, and Swagger describes the field.
  */
 function requestField({ schema, options, read, anyCharacter }: Field): PropertyDecorator {

@@ -19,7 +19,7 @@ const isWithoutControls = (text: string): boolean => new RegExp(NO_CONTROLS, 'u'
 /**
  * Marks a DTO whose fields are accepted only as described. It rejects unknown fields, control characters in
  * strings, words for booleans other than `true` and `false`, and integers written as strings in a body.
- * Without the mark, a DTO is read as leniently as by Pydantic.
+ * Without the mark, a DTO is read as leniently as in Pydantic.
  */
 export const StrictRequest = (): ClassDecorator =>
   applyDecorators(

@@ -24,8 +24,8 @@ export interface ServerAccount {
 }
 
 /**
- * Returns the user that runs PostgreSQL, usually the current one. PostgreSQL refuses to run as root; it then
- * runs as the data's owner, or as the user `postgres`, which is created if missing.
+ * Returns the user that runs PostgreSQL, usually the current one. PostgreSQL refuses to run as root. For
+ * root, returns the data's owner, or the user `postgres`, which is created if missing.
  * @param data the existing data, if any
  * @throws Error if this user cannot use the data
  */

@@ -7,8 +7,8 @@ import { type Cluster, getCluster, SERVICE_ROLE, servicePassword, SUPERUSER } fr
 import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server';
 
 /**
- * Advisory lock that all users of the embedded server share. A service and commands of the command line share
- * one server, in any order: the first starts it, the last stops it.
+ * Advisory lock that all users of the embedded server share. A service and command-line commands share one
+ * server, in any order: the first starts it, the last stops it.
  *
  * | state    | how it is detected                        | who joins              | who leaves       |
  * | -------- | ----------------------------------------- | ---------------------- | ---------------- |
@@ -22,7 +22,7 @@ import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server
  * The lock is PostgreSQL's own, which releases it with the connection, so that no killed process keeps it; a
  * lock file could not do that. A user that loses its connection joins again: a killed backend ends all
  * sessions of a server that continues, and a killed server is started again on its port. If two processes
- * start the server at once, one succeeds, and both join it.
+ * start the server together, one succeeds, and both join it.
  */
 const USE_LOCK = 20_631_004;
 

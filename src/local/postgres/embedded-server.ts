@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const STOP_TIMEOUT_SECONDS = 60;
 const POLL_MS = 20;
 const LOG_LINES_IN_ERROR = 5;
-/** Age from which an unreadable postmaster.pid may be removed: a running server would have ended by then. */
+/** Age at which an unreadable postmaster.pid may be removed: a running server would have ended by then. */
 const UNREADABLE_MS = 60_000;
 /** Time after which to report to the user that PostgreSQL is still replaying its log. */
 const REPLAY_NOTE_MS = 10_000;

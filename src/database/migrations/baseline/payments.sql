@@ -131,7 +131,7 @@ CREATE INDEX deposit_refunds_created_at_idx ON deposit_refunds (created_at);
 CREATE TABLE payment_comparisons (
   provider text PRIMARY KEY,
   compared_to timestamptz NOT NULL,
-  -- When the earliest pending refund was created, from which refunds are listed again; null if none is
-  -- pending.
+  -- Creation time of the earliest pending refund, from which the next comparison starts; null if there is
+  -- none.
   refunds_pending_since timestamptz
 );

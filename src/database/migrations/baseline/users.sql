@@ -1,4 +1,4 @@
--- Users, their tokens, and the audit log of staff.
+-- Users, their tokens, and the audit log of staff actions.
 
 -- Needed to search for parts of names. The extension is trusted: any role that may create objects in the
 -- database may create it. It may already exist for other uses.
