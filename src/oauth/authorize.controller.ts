@@ -5,14 +5,14 @@ import { AccessRecheck, type CustomerScope, isStaffScope, Public } from '../auth
 import { DomainError, Money, plainAddress } from '../common';
 import { AppConfig } from '../config';
 import { receivedBytes, RequestLimits, UnparsedBody } from '../http';
-import { BUY, LOOK, PASSWORDS } from './agent-scopes';
+import { ORDERING_SCOPES, READING_SCOPES, EXPORT_SCOPES } from './agent-scopes';
 import {
   type AuthorizationRequest,
   AuthorizationRequests,
   type Destination,
   PageError,
 } from './authorization-request';
-import { consentPage, DAYS, messagePage, sendPage } from './consent-page';
+import { consentPage, CONSENT_DAYS, messagePage, sendPage } from './consent-page';
 import { type Consent, OAuthGrants } from './grants.service';
 import { OAuthError, readParameters } from './oauth-error';
 import { issuerOf } from './urls';
@@ -124,9 +124,9 @@ export class AuthorizeController {
     }
     const buys = form.get('access') === 'buy';
     const wanted: readonly CustomerScope[] = [
-      ...LOOK,
-      ...(buys ? BUY : []),
-      ...(form.get('passwords') === 'yes' ? PASSWORDS : []),
+      ...READING_SCOPES,
+      ...(buys ? ORDERING_SCOPES : []),
+      ...(form.get('passwords') === 'yes' ? EXPORT_SCOPES : []),
     ];
     const scopes = wanted.filter((scope) => requested.includes(scope) && issuer.scopes.includes(scope));
     for (const scope of ['proxies:write', 'proxies:export'] as const) {
@@ -136,7 +136,7 @@ export class AuthorizeController {
     }
     if (scopes.length === 0) throw new PageError('The token has no scope that an agent can use.', 403);
     const days = Number(form.get('days'));
-    if (!DAYS.includes(days)) throw new PageError('Choose how long the agent keeps access.');
+    if (!CONSENT_DAYS.includes(days)) throw new PageError('Choose how long the agent keeps access.');
     return { issuer, scopes, days, dailyLimit: buys ? readLimit(form.get('daily_limit') ?? '') : null };
   }
 }

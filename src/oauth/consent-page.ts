@@ -5,7 +5,7 @@ import type { AuthorizationRequest } from './authorization-request';
 import { isOnLoopback } from './redirect-uri';
 
 /** Durations of a client's access that the customer can choose, in days. */
-export const DAYS = [1, 7, 30, 90, 365];
+export const CONSENT_DAYS = [1, 7, 30, 90, 365];
 const DEFAULT_DAYS = 30;
 
 const STYLE = `
@@ -61,7 +61,7 @@ ${body}
 /** Returns the page on which a customer gives or refuses consent. Its form is sent to the page's own URL. */
 export function consentPage({ client, redirectUri, scopes }: AuthorizationRequest, mistake = ''): string {
   const place = isOnLoopback(redirectUri) ? 'a program on this computer' : new URL(redirectUri).host;
-  const days = DAYS.map((count) => {
+  const days = CONSENT_DAYS.map((count) => {
     const selected = count === DEFAULT_DAYS ? 'selected' : '';
     return markup`<option value="${count}" ${selected}>${count} ${count === 1 ? 'day' : 'days'}</option>`;
   });
