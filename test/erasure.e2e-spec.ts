@@ -315,7 +315,7 @@ describe('A customer who has left a mark everywhere', () => {
     expect((await erase({ id: rich })).body).toMatchObject({ dry_run: true, open: ['balance'] });
     expect(await erase({ id: rich }, 0)).toMatchObject({
       status: 409,
-      body: { detail: 'The user cannot be erased before this is closed: balance' },
+      body: { detail: 'The user cannot be erased before these are closed: balance' },
     });
     expect((await erase({ id: staff.id }, 0)).body.detail).toMatch('closed: staff');
     expect((await erase({ id: 999_999_999 }, 0)).status).toBe(404);

@@ -406,9 +406,10 @@ describe('A person who is no customer, or has no valid data,', () => {
 
 describe('Signing in', () => {
   it('does not let a service start with scopes that no customer has', async () => {
-    const words = 'TELEGRAM_SCOPES must be scopes of customers, e.g. profile:read';
+    const words = "TELEGRAM_SCOPES must be customers' scopes, e.g. profile:read";
     const others = Array.from({ length: SignInService.length - 1 }, () => undefined);
-    const withoutPayments = 'TELEGRAM_SCOPES must not contain deposits:read: the service accepts no payments';
+    const withoutPayments =
+      'TELEGRAM_SCOPES must not contain deposits:read: the service does not accept payments';
     for (const [scope, refusal] of [
       ['profile:write', words],
       ['deposits:read', withoutPayments],

@@ -76,7 +76,7 @@ async function untilInReview(work: () => Promise<unknown>, fault: FaultSpec): Pr
 const BOUGHT_UNSEEN: FaultSpec = { method: 'buy', kind: 'response-lost' };
 const NOT_BOUGHT: FaultSpec = { method: 'buy', kind: 'http-status', status: 502 };
 
-const OWN_ACCOUNT = { detail: 'Staff cannot do this for themselves: ask a colleague' };
+const OWN_ACCOUNT = { detail: 'Staff cannot do this for their own account: ask a colleague' };
 
 /** Lets a member of staff be a customer, too. */
 async function createBuyingStaff(): Promise<{ colleague: Staff; buyer: TestUser }> {

@@ -11,7 +11,7 @@ type Posted = Json<dto.PostingOut>;
 type Entry = Json<dto.LedgerEntryOut>;
 type LedgerPage = Json<dto.LedgerPage>;
 
-const OWN_ACCOUNT = { detail: 'Staff cannot do this for themselves: ask a colleague' };
+const OWN_ACCOUNT = { detail: 'Staff cannot do this for their own account: ask a colleague' };
 
 const service = forAllTests(sharedTestService);
 const staff = forAllTests(() => createStaff(service));

@@ -185,7 +185,10 @@ describe('A price rule', () => {
 
   it('is neither added nor ended by the member of staff whom it is for', async () => {
     const { id } = staff;
-    const refused = { status: 403, body: { detail: 'Staff cannot do this for themselves: ask a colleague' } };
+    const refused = {
+      status: 403,
+      body: { detail: 'Staff cannot do this for their own account: ask a colleague' },
+    };
     const own = { user_id: id, markup_percent: '1', ...REASON };
     expect(await staff.post('/staff/price-rules', own)).toMatchObject(refused);
     const colleague = await createStaff(service, ['staff:system']);

@@ -77,7 +77,7 @@ describe('Users', () => {
       [{ web_username: 'seven' }, 'web_username'],
     ] as const) {
       const { status, body } = await staff.post('/staff/users', { username: 'twice', ...taken });
-      expect([status, body]).toMatchObject([409, { detail: `A user with this ${field} exists` }]);
+      expect([status, body]).toMatchObject([409, { detail: `A user with this ${field} already exists` }]);
     }
     expect(await countUsers()).toBe(before);
   });

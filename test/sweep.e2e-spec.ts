@@ -423,7 +423,7 @@ describe('The full sweep', () => {
     await service.control.untilGateReached(gate);
     await service.owner.query('TRUNCATE sweep_sightings');
     await service.control.openGate(gate);
-    await expect(swept).rejects.toThrow('the sightings of the sweep are no longer there');
+    await expect(swept).rejects.toThrow('the sightings of the sweep are gone');
     const [{ absences }] = await service.dataSource.query('SELECT absences FROM proxies');
     expect(absences).toBe(0);
     // Only the first one was complete.

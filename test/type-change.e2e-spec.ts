@@ -169,7 +169,7 @@ describe('A change of type whose response says nothing', () => {
     await fault({ kind: 'error', errorId: 30 });
     expect(await change(proxy.id, 'socks')).toMatchObject({
       status: 503,
-      error: { detail: 'Service temporarily unavailable: whether the type has changed is not known yet' },
+      error: { detail: 'Service temporarily unavailable: it is not known yet whether the type has changed' },
       retryAfter: '5',
     });
     expect(await list()).toEqual([proxy]);
@@ -227,16 +227,16 @@ describe('A change of type that the provider refuses', () => {
     const response = await change(proxy.id, 'socks');
     log.stop();
     expect(response).toMatchObject(
-      refusal(503, 'Service temporarily unavailable: types cannot be changed at present'),
+      refusal(503, 'Service temporarily unavailable: types cannot be changed at the moment'),
     );
-    expect(log.lines.join('')).toContain('the provider takes no changes of type');
+    expect(log.lines.join('')).toContain('the provider refuses type changes');
     expect(await list()).toEqual([proxy]);
   });
 
   it('returns 409 when it concerns the proxy', async () => {
     const proxy = await buy();
     await fault({ kind: 'error', errorId: 260 });
-    const refused = refusal(409, 'The provider does not change the type of this proxy');
+    const refused = refusal(409, 'The provider refuses to change the type of this proxy');
     expect(await change(proxy.id, 'socks')).toMatchObject(refused);
   });
 });

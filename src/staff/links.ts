@@ -40,7 +40,7 @@ export const withUserLinks = <Found extends { readonly user_id: number }>(found:
 });
 
 const ApiRefundLink = (example: string): PropertyDecorator =>
-  ApiNullable('string', 'In the page, it opens the form of the refund with this amount', example);
+  ApiNullable('string', 'A link that, on the page, opens the refund form with this amount', example);
 
 /** Returns the link to the refund form; null if nothing can be refunded. */
 export const refundLink = (

@@ -3,16 +3,16 @@ import { domainError } from '../common';
 /** Only a colleague or the command line may change a staff member's money and prices. */
 export class OwnAccount extends domainError(
   'forbidden',
-  'Staff cannot do this for themselves: ask a colleague',
+  'Staff cannot do this for their own account: ask a colleague',
 ) {}
 
 /** The message names what is still open, such as `balance` or `orders`. */
 export class UserNotErasable extends domainError(
   'conflict',
-  (open: readonly string[]) => `The user cannot be erased before this is closed: ${open.join(', ')}`,
+  (open: readonly string[]) => `The user cannot be erased before these are closed: ${open.join(', ')}`,
 ) {}
 
 export class RunningProxiesChanged extends domainError(
   'conflict',
-  'The number of running proxies differs from running_proxies: see the dry run',
+  'running_proxies is not the number of running proxies: see the dry run',
 ) {}

@@ -21,7 +21,7 @@ export class ProviderBalanceOut {
   @ApiRoubles('Roubles', '48210.55')
   amount!: string;
 
-  @ApiMoment('When the provider last reported it')
+  @ApiMoment('When the provider last reported the balance')
   seen_at!: Date;
 
   @ApiBoolean('Whether the balance is below PROVIDER_LOW_BALANCE', false)
@@ -30,7 +30,7 @@ export class ProviderBalanceOut {
 
 export class CatalogStatusOut {
   @ApiText(
-    'Lists of countries, the stock of a country, the table of prices, or prices outside the table',
+    'Lists of countries, the stock of a country, the price table, or prices that are not in the table',
     'prices',
   )
   kind!: string;
@@ -58,7 +58,7 @@ export class JobStatusOut {
 
   @ApiChoice(
     ['done', 'running', 'broken-off'],
-    'The state of the last run. Another replica resumes an interrupted one',
+    'The state of the last run. Another replica resumes an interrupted run',
     'done',
   )
   state!: 'done' | 'running' | 'broken-off';
@@ -69,12 +69,12 @@ export class JobStatusOut {
   @ApiNullableMoment('When the last run ended')
   finished_at!: Date | null;
 
-  @ApiText('The replica that runs or ran it', EXAMPLE_REPLICA)
+  @ApiText('The replica that runs or ran the job', EXAMPLE_REPLICA)
   holder!: string;
 
   @ApiProperty({
     anyOf: [{ type: 'object', additionalProperties: { type: 'integer' } }, { type: 'null' }],
-    description: 'Counts by name: the results of the run, or its progress',
+    description: 'The results of the run, or its progress so far, as counts by name',
     example: { listed: 51234, changed: 2, unmatched: 0, withdrawn: 1, implausible: 0, unread_foreign: 1 },
   })
   report!: Readonly<Record<string, number>> | null;
@@ -84,7 +84,7 @@ export class BrokenInvariantOut {
   @ApiText('Its name', 'balances-equal-sums-of-entries')
   name!: string;
 
-  @ApiCount('The number of rows that break it', 1)
+  @ApiCount('The number of rows that violate the invariant', 1)
   violations!: number;
 }
 
@@ -141,16 +141,16 @@ export class WaitingCallsOut {
   @ApiCount('Searches for the outcome of orders')
   confirmation!: number;
 
-  @ApiCount('Requests for the table of prices')
+  @ApiCount('Requests for the price table')
   price!: number;
 
   @ApiCount('All other calls')
   rest!: number;
 
-  @ApiCount('Requests for exact prices, which are not in the table')
+  @ApiCount('Requests for exact prices that are not in the price table')
   exact!: number;
 
-  @ApiCount('Requests for the stock of countries, for orders that cannot be paid')
+  @ApiCount('Requests for the stock of a country, made for orders that cannot be paid')
   spare!: number;
 }
 
@@ -188,13 +188,16 @@ export class ReplicaOut {
 }
 
 export class StatusOut {
-  @ApiMoment('The time of the database, from which ages are measured')
+  @ApiMoment("The database's time, from which ages are measured")
   at!: Date;
 
   @ApiNullable(ProviderBalanceOut, 'Our balance at the provider. `null` before its first response')
   provider_balance!: ProviderBalanceOut | null;
 
-  @ApiRoubles('Roubles that the provider charged for orders closed in the last 24 hours', '3310.40')
+  @ApiRoubles(
+    'Amount that the provider charged for orders closed in the last 24 hours, in roubles',
+    '3310.40',
+  )
   spent_24_hours!: string;
 
   @ApiNullable(
@@ -207,7 +210,7 @@ export class StatusOut {
   @ApiCount('Orders that have not been sent to the provider', 3)
   orders_waiting!: number;
 
-  @ApiNullableMoment('When the oldest of them was placed')
+  @ApiNullableMoment('When the oldest of these orders was placed')
   oldest_waiting_at!: Date | null;
 
   @ApiCount('Orders that were sent and have no response yet', 1)
@@ -216,22 +219,24 @@ export class StatusOut {
   @ApiCount('Orders that were sent and whose outcome is being checked')
   orders_confirming!: number;
 
-  @ApiCount('Orders for staff to decide', 1)
+  @ApiCount('Orders that staff have to decide', 1)
   orders_in_review!: number;
 
-  @ApiNullableMoment('When the oldest of them was placed')
+  @ApiNullableMoment('When the oldest of these orders was placed')
   oldest_in_review_at!: Date | null;
 
-  @ApiCount('Proxies at the provider that no order accounts for, for staff to decide')
+  @ApiCount('Proxies at the provider that no order accounts for and that staff have to decide')
   open_unmatched_proxies!: number;
 
-  @ApiCount('Renewals whose time has come and that wait for the service or the provider', 2)
+  @ApiCount('Due renewals that wait for the service or the provider', 2)
   renewals_due!: number;
 
-  @ApiNullableMoment('When the oldest of them became due')
+  @ApiNullableMoment('When the oldest of these renewals became due')
   oldest_renewal_due_at!: Date | null;
 
-  @ApiCount('Renewals that became due in the last 24 hours and failed: `GET /staff/renewals` has the reasons')
+  @ApiCount(
+    'Renewals that became due in the last 24 hours and failed: `GET /staff/renewals` shows the reasons',
+  )
   renewals_failed!: number;
 
   @ApiNullableMoment('When all renewals were paused. `null` if they are not', null)
@@ -243,7 +248,7 @@ export class StatusOut {
   @ApiProperty({ type: () => MaintenanceOut, description: 'Whether the service is closed for maintenance' })
   maintenance!: MaintenanceOut;
 
-  @ApiListOf(() => CatalogStatusOut, 'The local copies of the catalog of the provider, by kind')
+  @ApiListOf(() => CatalogStatusOut, "The local copies of the provider's catalog, by kind")
   catalog!: readonly CatalogStatusOut[];
 
   @ApiListOf(() => JobStatusOut, 'The last run of each job that one replica runs for all')
@@ -251,19 +256,19 @@ export class StatusOut {
 
   @ApiListOf(
     () => AuditRunOut,
-    'The last audit of the books of each scope. Empty before the first one has ended',
+    'The last audit of the books for each scope. Empty until the first audit has ended',
   )
   audits!: readonly AuditRunOut[];
 
   @ApiListOf(
     () => ReplicaOut,
-    'The replicas that reported in the last 20 seconds, with their breakers and queues',
+    'The replicas that reported in the last 20 seconds, with their circuit breakers and queues',
   )
   replicas!: readonly ReplicaOut[];
 
   @ApiTexts(
-    "Rights of the service's role in the database that it never needs, such as changing " +
-      'balances. Empty if the service runs with two roles, as recommended',
+    "Rights of the service's database role that it never needs, such as changing balances. Empty if " +
+      'the service runs with two roles, as recommended',
     [],
   )
   excessive_database_rights!: readonly string[];

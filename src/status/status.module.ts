@@ -30,7 +30,7 @@ export class StatusModule {
     const rights = await findExcessiveRights(this.dataSource);
     if (rights.length === 0) return;
     this.logger.warn(
-      `The database's role of the service may do more than it needs: it ${rights.join(', ')}. ` +
+      `The service's database role may do more than it needs: it ${rights.join(', ')}. ` +
         'docs/operations.md (Two roles) describes how to use another.',
     );
   }

@@ -11,7 +11,8 @@ export class NotInMaintenance extends domainError('conflict', 'The service is no
 /** Thrown if staff, who know of the restore, began the maintenance. */
 export class DatabaseWasRestored extends domainError(
   'conflict',
-  'The database was restored: maintenance ends when everything is decided, without nothing_was_lost',
+  'The database was restored: nothing_was_lost is refused, and maintenance ends when everything is ' +
+    'decided',
 ) {}
 
 /** Thrown while some orders sold after the restore point may still be missing or undecided. */
@@ -22,7 +23,7 @@ export class MaintenanceNotOver extends domainError(
 
 export class TooFewUnmatchedProxies extends domainError(
   'conflict',
-  'Fewer unmatched proxies of this order reference are undecided than requested',
+  'This order reference has fewer undecided unmatched proxies than requested',
 ) {}
 
 /** Thrown if the listing lacks the country or the version. */
@@ -34,7 +35,7 @@ export class UnmatchedProxiesIncomplete extends domainError(
 /** Thrown because the order id in a reference is reserved for the user whom the reference names. */
 export class NamedUserFirst extends domainError(
   'conflict',
-  'Deliver to the user of the order reference first',
+  'First deliver to the user whom the order reference names',
 ) {}
 
 export class FoundProlongationNotFound extends domainError('not-found', 'Found prolongation not found') {}
@@ -68,7 +69,7 @@ export class ProxyGone extends domainError('conflict', 'The provider no longer h
 
 export class TypeChangeRefused extends domainError(
   'conflict',
-  'The provider does not change the type of this proxy',
+  'The provider refuses to change the type of this proxy',
 ) {}
 
 /** Thrown because the type changes of a proxy run one after the other. */
@@ -79,12 +80,12 @@ export class TypeChangeInProgress extends domainError('conflict', 'The type of t
 /** Thrown if the provider may have changed the type, or may still change it. A retry shows the outcome. */
 export class TypeChangeUncertain extends domainError(
   'unavailable',
-  'Service temporarily unavailable: whether the type has changed is not known yet',
+  'Service temporarily unavailable: it is not known yet whether the type has changed',
   { retryAfterSeconds: RETRY_AFTER_SECONDS },
 ) {}
 
 /** Thrown if it is certain that nothing was changed. The log contains the reason, for staff. */
 export class TypeChangesUnavailable extends domainError(
   'unavailable',
-  'Service temporarily unavailable: types cannot be changed at present',
+  'Service temporarily unavailable: types cannot be changed at the moment',
 ) {}

@@ -74,8 +74,8 @@ class Losses {
   note(isLost: boolean): void {
     if (isLost === this.isLosing || this.isOver) return;
     this.isLosing = isLost;
-    if (isLost) this.logger.warn('traces are lost: their collector does not take them');
-    else this.logger.log('the collector takes traces again');
+    if (isLost) this.logger.warn('traces are lost: the collector does not accept them');
+    else this.logger.log('the collector accepts traces again');
   }
 }
 

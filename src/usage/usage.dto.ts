@@ -26,34 +26,35 @@ export class SpentOut {
 
   @ApiListOf(
     () => SpentPartOut,
-    'The same by country and version, sorted; only those with orders or refunds this month',
+    'Spending by country and version, sorted; only those with orders or refunds this month',
   )
   by!: readonly SpentPartOut[];
 }
 
 export class TokenUsageOut {
-  @ApiRoubles('The most roubles that orders of the token may take per day (UTC)', '500.00')
+  @ApiRoubles('The most that orders of the token may spend per day (UTC), in roubles', '500.00')
   daily_limit!: string;
 
   @ApiRoubles(
-    'Roubles that its orders of today hold or were charged. Released and refunded amounts do not count',
+    "Amount held or charged for the token's orders today, in roubles. Released and refunded amounts " +
+      'do not count',
     '125.40',
   )
   used_today!: string;
 
   @ApiRoubles(
-    'Roubles that its orders may still take today. Less than the difference if an issuing token ' +
-      'has less left',
+    "The most that the token's orders may still spend today, in roubles. Less than the difference if " +
+      'an issuing token has less left',
     '374.60',
   )
   left_today!: string;
 }
 
 export class EndingOut {
-  @ApiInteger('Rentals that end in this time', 2)
+  @ApiInteger('Number of rentals that end in this time', 2)
   rentals!: number;
 
-  @ApiRoubles('Roubles to renew them', '50.16')
+  @ApiRoubles('Cost of renewing these rentals, in roubles', '50.16')
   renewal_cost!: string;
 }
 
@@ -61,10 +62,10 @@ export class EndingsOut {
   @ApiProperty({ type: () => EndingOut })
   in_24_hours!: EndingOut;
 
-  @ApiProperty({ type: () => EndingOut, description: 'Includes those of the next 24 hours' })
+  @ApiProperty({ type: () => EndingOut, description: 'The next 7 days, including the next 24 hours' })
   in_7_days!: EndingOut;
 
-  @ApiProperty({ type: () => EndingOut, description: 'Includes those of the next 7 days' })
+  @ApiProperty({ type: () => EndingOut, description: 'The next 30 days, including the next 7 days' })
   in_30_days!: EndingOut;
 }
 
@@ -72,12 +73,12 @@ export class RentalsOut {
   @ApiInteger('Rented proxies', 12)
   active!: number;
 
-  @ApiRoubles('Roubles to renew each of them once', '300.96')
+  @ApiRoubles('Cost of renewing each of these rentals once, in roubles', '300.96')
   renewal_cost!: string;
 
   @ApiInteger(
-    'Active proxies without a known price: their last period is no longer sold, or the catalog ' +
-      'has never been read. Costs omit them',
+    'Active proxies without a known price, which the costs omit: their last period is no longer sold, ' +
+      'or the catalog has never been read',
     0,
   )
   unpriced!: number;
@@ -100,10 +101,10 @@ export class UsageOut {
   @ApiMoment('The time of these figures')
   as_of!: Date;
 
-  @ApiRoubles('Roubles that can be spent now', '974.92')
+  @ApiRoubles('Available balance now, in roubles', '974.92')
   available!: string;
 
-  @ApiRoubles('Roubles held now for orders whose outcome is open', '25.08')
+  @ApiRoubles('Amount held now for open orders, in roubles', '25.08')
   held!: string;
 
   @ApiProperty({ type: () => SpentOut })

@@ -51,7 +51,7 @@ export class AddressRules {
       throw new AddressRefused('the URL must begin with https:// or http://');
     }
     if (url.username !== '' || url.password !== '') {
-      throw new AddressRefused('the URL must not hold a login');
+      throw new AddressRefused('the URL must not contain a login');
     }
     const port = portOf(url);
     if (!WEB_PORTS.includes(port) && port < FIRST_FREE_PORT) {

@@ -35,9 +35,9 @@ export const EVENT_WEBHOOKS = {
         content: { 'application/json': { schema: { $ref: getSchemaPath(EventOut) } } },
       },
       responses: {
-        '2XX': { description: 'The event is delivered, if the response comes within 15 seconds' },
+        '2XX': { description: 'The event counts as delivered if the response comes within 15 seconds' },
         '410': { description: 'The webhook is disabled' },
-        default: { description: 'The attempt failed, and the event is retried' },
+        default: { description: 'The attempt failed, and the event will be sent again' },
       },
     },
   },

@@ -88,7 +88,7 @@ export class WebhooksController {
   @Route({
     scope: 'events:read',
     summary: 'List the webhooks',
-    description: 'The webhooks of the user, oldest first, never with their secrets.',
+    description: 'The webhooks of the user, oldest first, without their secrets.',
     response: { description: 'A page of webhooks, oldest first', type: WebhooksPage },
   })
   listWebhooks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<WebhooksPage> {
@@ -157,7 +157,7 @@ export class WebhooksController {
   @Post(':webhook_id/secret')
   @Route({
     scope: 'events:write',
-    summary: 'Rotate the secret of a webhook',
+    summary: "Rotate a webhook's secret",
     description:
       'The previous secret stays valid for `overlap_hours`: until then events are signed with ' +
       'both. At most two are valid: another rotation ends the oldest at once.',
@@ -205,7 +205,7 @@ export class WebhooksController {
       'Sends one event, or the events since a time: by default those that failed, or were never sent ' +
       'because the webhook was disabled, did not exist yet or had other types. Each keeps its ' +
       '`webhook-id`. One request replays 10,000 events at most, in the order of `GET /events`.',
-    response: { description: 'The number of events that are sent', type: ReplayedOut },
+    response: { description: 'The number of events that will be sent', type: ReplayedOut },
     body: {
       type: ReplayRequest,
       examples: {
@@ -224,7 +224,7 @@ export class WebhooksController {
         'Some of the events were removed meanwhile, at the end of their retention period',
         ReplayedEventsGone,
       ],
-      429: ['more than two replays are under way', TooManyUnderWay],
+      429: ['more than two replays are in progress', TooManyUnderWay],
     },
   })
   replayEvents(

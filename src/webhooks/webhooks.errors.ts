@@ -13,7 +13,7 @@ export class ReplayedEventsGone extends domainError(
 
 export class TooManyWebhooks extends domainError(
   'conflict',
-  (most: number) => `There are ${most} webhooks already: delete some first`,
+  (most: number) => `The user already has ${most} webhooks: delete some first`,
 ) {}
 
 export class WebhooksDisabled extends domainError('forbidden', 'Webhooks are disabled') {}

@@ -90,7 +90,8 @@ describe('After the database was restored to an earlier moment', () => {
       `The service stays closed for maintenance: ${left[0]}`,
     );
     expect(await restored.refused(['maintenance', 'end', '--nothing-was-lost', ...REASON])).toBe(
-      'The database was restored: maintenance ends when everything is decided, without nothing_was_lost',
+      'The database was restored: nothing_was_lost is refused, and maintenance ends when everything ' +
+        'is decided',
     );
     const { baseUrl } = await restored.start();
     const client = at(baseUrl, user);
@@ -227,10 +228,10 @@ describe('After the database was restored to an earlier moment', () => {
     };
     // The order reference names the user, whose order gets its number back.
     expect(await deliver(mine?.order_id, other, 1)).toMatchObject({
-      detail: 'Deliver to the user of the order reference first',
+      detail: 'First deliver to the user whom the order reference names',
     });
     expect(await deliver(mine?.order_id, user, 3)).toMatchObject({
-      detail: 'Fewer unmatched proxies of this order reference are undecided than requested',
+      detail: 'This order reference has fewer undecided unmatched proxies than requested',
     });
     expect(await deliver(forgotten?.order_id, user)).toMatchObject({ order_id: forgotten?.order_id });
     expect(await deliver(mine?.order_id, user, 1)).toMatchObject({ order_id: mine?.order_id });

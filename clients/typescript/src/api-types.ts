@@ -712,7 +712,7 @@ export interface paths {
     };
     /**
      * Show spending and costs
-     * @description Spending of today and this month (UTC), money held, the rest of the token's daily limit, ends of rentals, and the cost of their renewal. Spending is captures of delivered orders less refunds, each at the time of its entry in `GET /ledger`; it is negative if more was refunded than captured. A renewal is a prolongation for the period of the proxy's last order, at today's price, as the catalog was last read: the charged price may differ. `balance_lasts_until` looks 365 days ahead, as if every rental were renewed; `GET /renewals/forecast` follows your rules.
+     * @description Spending today and this month (UTC), money held, the rest of the token's daily limit, ends of rentals, and the cost of renewing them. Spending is captures of delivered orders less refunds, each at the time of its entry in `GET /ledger`; it is negative if more was refunded than captured. A renewal is a prolongation for the period of the proxy's last order, at today's price, as the catalog was last read: the charged price may differ. `balance_lasts_until` looks 365 days ahead, as if every rental were renewed; `GET /renewals/forecast` follows your rules.
      */
     get: operations['getUsage'];
     put?: never;
@@ -732,7 +732,7 @@ export interface paths {
     };
     /**
      * List the webhooks
-     * @description The webhooks of the user, oldest first, never with their secrets.
+     * @description The webhooks of the user, oldest first, without their secrets.
      */
     get: operations['listWebhooks'];
     put?: never;
@@ -785,7 +785,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Rotate the secret of a webhook
+     * Rotate a webhook's secret
      * @description The previous secret stays valid for `overlap_hours`: until then events are signed with both. At most two are valid: another rotation ends the oldest at once.
      */
     post: operations['rotateWebhookSecret'];
@@ -1142,7 +1142,7 @@ export interface paths {
     put?: never;
     /**
      * Sign in with Telegram
-     * @description For a Telegram Mini App: issues a token for an hour to the customer who opened it, with the scopes that the operator has set. `initData` is also valid for an hour; another request with it issues another token. A customer has at most 10 such tokens: one more ends the oldest. Staff create the accounts: a Telegram user without one is refused. Signing in also sets `has_app` and the customer's `username` in `GET /me`.
+     * @description For a Telegram Mini App: issues a token for an hour to the customer who opened it, with the scopes that the operator has set. `initData` is also valid for an hour; another request with it issues another token. A customer can have at most 10 such tokens: another one ends the oldest. Staff create the accounts: a Telegram user without an account is refused. Signing in also sets `has_app` and the customer's `username` in `GET /me`.
      */
     post: operations['signInWithTelegram'];
     delete?: never;
@@ -2619,17 +2619,17 @@ export interface components {
     /** TokenUsageOut */
     TokenUsageOut: {
       /**
-       * @description The most roubles that orders of the token may take per day (UTC)
+       * @description The most that orders of the token may spend per day (UTC), in roubles
        * @example 500.00
        */
       daily_limit: string;
       /**
-       * @description Roubles that its orders of today hold or were charged. Released and refunded amounts do not count
+       * @description Amount held or charged for the token's orders today, in roubles. Released and refunded amounts do not count
        * @example 125.40
        */
       used_today: string;
       /**
-       * @description Roubles that its orders may still take today. Less than the difference if an issuing token has less left
+       * @description The most that the token's orders may still spend today, in roubles. Less than the difference if an issuing token has less left
        * @example 374.60
        */
       left_today: string;
@@ -2666,18 +2666,18 @@ export interface components {
        * @example 1254.00
        */
       this_month: string;
-      /** @description The same by country and version, sorted; only those with orders or refunds this month */
+      /** @description Spending by country and version, sorted; only those with orders or refunds this month */
       by: components['schemas']['SpentPartOut'][];
     };
     /** EndingOut */
     EndingOut: {
       /**
-       * @description Rentals that end in this time
+       * @description Number of rentals that end in this time
        * @example 2
        */
       rentals: number;
       /**
-       * @description Roubles to renew them
+       * @description Cost of renewing these rentals, in roubles
        * @example 50.16
        */
       renewal_cost: string;
@@ -2685,9 +2685,9 @@ export interface components {
     /** EndingsOut */
     EndingsOut: {
       in_24_hours: components['schemas']['EndingOut'];
-      /** @description Includes those of the next 24 hours */
+      /** @description The next 7 days, including the next 24 hours */
       in_7_days: components['schemas']['EndingOut'];
-      /** @description Includes those of the next 7 days */
+      /** @description The next 30 days, including the next 7 days */
       in_30_days: components['schemas']['EndingOut'];
     };
     /** RentalsOut */
@@ -2698,12 +2698,12 @@ export interface components {
        */
       active: number;
       /**
-       * @description Roubles to renew each of them once
+       * @description Cost of renewing each of these rentals once, in roubles
        * @example 300.96
        */
       renewal_cost: string;
       /**
-       * @description Active proxies without a known price: their last period is no longer sold, or the catalog has never been read. Costs omit them
+       * @description Active proxies without a known price, which the costs omit: their last period is no longer sold, or the catalog has never been read
        * @example 0
        */
       unpriced: number;
@@ -2723,12 +2723,12 @@ export interface components {
        */
       as_of: string;
       /**
-       * @description Roubles that can be spent now
+       * @description Available balance now, in roubles
        * @example 974.92
        */
       available: string;
       /**
-       * @description Roubles held now for orders whose outcome is open
+       * @description Amount held now for open orders, in roubles
        * @example 25.08
        */
       held: string;
@@ -2741,13 +2741,13 @@ export interface components {
     NewWebhookRequest: {
       /**
        * Url
-       * @description The URL to which events are sent: `https://…`, without credentials and fragment
+       * @description The URL to which events are sent: `https://…`, without credentials or a fragment
        * @example https://example.com/hooks/proxies
        */
       url: string;
       /**
        * Types
-       * @description The types of events to send. All by default, future ones included
+       * @description The types of events to send. All by default, including future types
        * @example [
        *       "order.completed",
        *       "proxy.expiring"
@@ -2860,7 +2860,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description The secret with which you verify deliveries. It is shown once
+       * @description The secret with which you verify deliveries. It is shown only once
        * @example whsec_...
        */
       secret: string;
@@ -2951,7 +2951,7 @@ export interface components {
     ChangedWebhookRequest: {
       /**
        * Url
-       * @description The URL to which events are sent: `https://…`, without credentials and fragment
+       * @description The URL to which events are sent: `https://…`, without credentials or a fragment
        * @example https://example.com/hooks/proxies
        */
       url?: string;
@@ -2998,7 +2998,7 @@ export interface components {
       description?: string | null;
       /**
        * Enabled
-       * @description `false` disables the webhook: nothing is sent, and events of that time are not stored for it. `true` enables it again, also after days of failure
+       * @description `false` disables the webhook: nothing is sent, and events that happen meanwhile are not stored for it. `true` enables it again, even after days of failure
        * @example true
        */
       enabled?: boolean;
@@ -3007,7 +3007,7 @@ export interface components {
     NewSecretRequest: {
       /**
        * Overlap Hours
-       * @description For how many hours the previous secret stays valid; events are signed with both. `0` revokes it at once: use it for a stolen secret
+       * @description For how many hours the previous secret stays valid; events are signed with both. `0` revokes it at once: use `0` if the secret was stolen
        * @default 24
        */
       overlap_hours?: number;
@@ -3015,7 +3015,7 @@ export interface components {
     /** NewSecret */
     NewSecret: {
       /**
-       * @description The new secret, which is shown once
+       * @description The new secret. It is shown only once
        * @example whsec_...
        */
       secret: string;
@@ -3099,13 +3099,13 @@ export interface components {
       since?: string | null;
       /**
        * After
-       * @description With `since`: the last `next_after`; only later events
+       * @description With `since`: the last `next_after`. Only later events are sent
        * @example evt_4711
        */
       after?: string | null;
       /**
        * Include Delivered
-       * @description With `since`: also events that were delivered before
+       * @description With `since`: whether to include events that were already delivered
        * @default false
        */
       include_delivered?: boolean;
@@ -3113,7 +3113,7 @@ export interface components {
     /** ReplayedOut */
     ReplayedOut: {
       /**
-       * @description The number of events that are sent again
+       * @description The number of events that will be sent again
        * @example 12
        */
       replayed: number;
@@ -8277,7 +8277,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The proxy has this type */
+      /** @description The proxy has the requested type */
       200: {
         headers: {
           [name: string]: unknown;
@@ -8316,7 +8316,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The type cannot be changed, or, with `Retry-After`, another change of it is under way */
+      /** @description The type cannot be changed, or, with `Retry-After`, another type change is in progress */
       409: {
         headers: {
           [name: string]: unknown;
@@ -8351,7 +8351,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute, or more than 10 changes of types are under way */
+      /** @description The token or the user has sent too many requests within this minute, or more than 10 type changes are in progress */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9164,7 +9164,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The number of events that are sent */
+      /** @description The number of events that will be sent */
       200: {
         headers: {
           [name: string]: unknown;
@@ -9255,7 +9255,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute, or more than two replays are under way */
+      /** @description The token or the user has sent too many requests within this minute, or more than two replays are in progress */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -11456,14 +11456,14 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description The event is delivered, if the response comes within 15 seconds */
+      /** @description The event counts as delivered if the response comes within 15 seconds */
       '2XX': {
         headers: {
           [name: string]: unknown;
         };
         content?: never;
       };
-      /** @description The attempt failed, and the event is retried */
+      /** @description The attempt failed, and the event will be sent again */
       default: {
         headers: {
           [name: string]: unknown;

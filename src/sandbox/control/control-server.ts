@@ -78,13 +78,14 @@ function refuseForeign({ headers, socket }: IncomingMessage): void {
   if (!names.includes(headers.host?.toLowerCase() ?? '')) {
     throw new ControlError(403, 'Host is not this machine');
   }
-  if (headers.origin !== undefined) throw new ControlError(403, 'Pages may not use the control interface');
+  if (headers.origin !== undefined)
+    throw new ControlError(403, 'Web pages must not use the control interface');
 }
 
 /** Refuses clients without the secret, which is in one of the sandbox's private files. */
 function refuseStranger({ headers }: IncomingMessage, secret: string): void {
   if (timingSafeEqual(digest(headers.authorization ?? ''), digest(`Bearer ${secret}`))) return;
-  throw new ControlError(401, 'Authorization must be "Bearer" and controlSecret of address.json');
+  throw new ControlError(401, 'Authorization must be "Bearer" followed by controlSecret from address.json');
 }
 
 function digest(text: string): Buffer {

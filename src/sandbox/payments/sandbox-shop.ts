@@ -119,7 +119,7 @@ export class SandboxShop {
     const payment = this.payment(wanted.payment_id);
     const after = kopecks(payment.refunded_amount.value) + kopecks(wanted.amount.value);
     if (payment.status !== 'succeeded' || after > kopecks(payment.amount.value)) {
-      throw new PaymentWireError(400, 'invalid_request', 'The payment has less than that to refund');
+      throw new PaymentWireError(400, 'invalid_request', 'The amount exceeds what can still be refunded');
     }
     const refund: SandboxRefund = {
       id: randomUUID(),

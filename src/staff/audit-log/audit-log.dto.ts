@@ -29,7 +29,10 @@ export class ActionsQuery extends PageQuery {
   @ToField()
   to!: Date | null;
 
-  @BooleanField({ description: 'Only changes that were made: no reads, no refused requests', default: false })
+  @BooleanField({
+    description: 'Only changes that were made, without reads and refused requests',
+    default: false,
+  })
   changes_only!: boolean;
 }
 
@@ -56,19 +59,23 @@ export class ActionOut {
   @ApiMoment()
   at!: Date;
 
-  @ApiChoice(['api', 'cli'], 'Over HTTP or on the command line', 'api')
+  @ApiChoice(['api', 'cli'], 'Whether staff acted over HTTP or on the command line', 'api')
   via!: 'api' | 'cli';
 
   @ApiNullable('integer', 'The member of staff. `null` for the command line', 7)
   user_id!: number | null;
 
-  @ApiNullable('string', 'The username of the member of staff', 'olga')
+  @ApiNullable('string', "The staff member's username", 'olga')
   username!: string | null;
 
   @ApiNullable('integer', 'The token that was used', 12)
   token_id!: number | null;
 
-  @ApiNullable(TokenIssuer, 'The issuer of that token, and its token. `null` if the command line issued it')
+  @ApiNullable(
+    TokenIssuer,
+    'The issuer of that token, and the token that the issuer used. `null` if it was issued on the ' +
+      'command line',
+  )
   issuer!: TokenIssuer | null;
 
   @ApiProperty({ type: 'string', example: 'users.block' })
@@ -88,10 +95,13 @@ export class ActionOut {
   })
   request!: object;
 
-  @ApiNullable('object', 'The changed values before. `null` for reads', { id: 42, blocked_at: null })
+  @ApiNullable('object', 'The changed values before the change. `null` for reads', {
+    id: 42,
+    blocked_at: null,
+  })
   before!: object | null;
 
-  @ApiNullable('object', 'The changed values afterwards. `null` for reads', {
+  @ApiNullable('object', 'The changed values after the change. `null` for reads', {
     id: 42,
     blocked_at: '2026-11-21T12:00:00.000Z',
   })
@@ -100,7 +110,7 @@ export class ActionOut {
   @ApiNullable('string', 'The error of a refused request. `null` if the request succeeded', null)
   refusal!: string | null;
 
-  @ApiNullable('string', 'The address that the request came from', '203.0.113.7')
+  @ApiNullable('string', 'The IP address from which the request came', '203.0.113.7')
   ip!: string | null;
 
   @ApiNullable('string', '`X-Request-Id` of the request', '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e')

@@ -84,8 +84,9 @@ export class StaffBalancesController {
     on: 'user',
     summary: 'Credit a balance',
     description:
-      'For accounting, when a payment has come in or a customer is compensated. `amount` is in roubles, ' +
-      'e.g. `"100.00"`. `reference` names the document behind it: an invoice or a ticket.',
+      'For accounting, when a payment has come in or a customer is compensated. `amount` is in ' +
+      'roubles, e.g. `"100.00"`. `reference` names the document that justifies the credit: an invoice ' +
+      'or a ticket.',
     ...POSTING,
     errors: { ...POSTING.errors, 409: ['Nothing was changed', BalanceTooLarge] },
   })

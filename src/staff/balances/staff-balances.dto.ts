@@ -22,7 +22,7 @@ export class PostingRequest extends ReasonRequest {
   @AmountField({ description: 'Roubles' })
   amount!: Money;
 
-  @TextField({ description: 'The document behind it: an invoice or a ticket', absent: 'null' })
+  @TextField({ description: 'The document that justifies the entry: an invoice or a ticket', absent: 'null' })
   reference!: string | null;
 }
 
@@ -59,7 +59,7 @@ export class CausingOrder {
 }
 
 export class CausingAction {
-  @ApiInteger('The id of its record in the audit log', 1001)
+  @ApiInteger("The id of the entry's record in the audit log", 1001)
   id!: number;
 
   @ApiProperty({ type: 'string', enum: ['api', 'cli'], example: 'api' })
@@ -68,7 +68,7 @@ export class CausingAction {
   @ApiNullable('integer', 'The member of staff. `null` for the command line', 7)
   user_id!: number | null;
 
-  @ApiNullable('string', 'The username of the member of staff', 'olga')
+  @ApiNullable('string', "The staff member's username", 'olga')
   username!: string | null;
 }
 
@@ -76,22 +76,22 @@ export class LedgerEntryOut {
   @ApiProperty({ type: 'integer', example: 1234 })
   id!: number;
 
-  @ApiInteger('Counts the entries of a user, from 1', 3)
+  @ApiInteger('The number of the entry, counted per user from 1', 3)
   seq!: number;
 
   @ApiProperty({ type: 'string', enum: LEDGER_ENTRY_KINDS, example: 'hold' })
   kind!: LedgerEntryKind;
 
-  @ApiRoubles('Roubles by which the spendable balance changed', '-25.08')
+  @ApiRoubles('Change of the available balance, in roubles', '-25.08')
   available_delta!: string;
 
-  @ApiRoubles('Roubles by which the held money changed', '25.08')
+  @ApiRoubles('Change of the held amount, in roubles', '25.08')
   held_delta!: string;
 
-  @ApiRoubles('Roubles that can be spent after the entry', '974.92')
+  @ApiRoubles('Available balance after the entry, in roubles', '974.92')
   available_after!: string;
 
-  @ApiRoubles('Roubles held after the entry', '25.08')
+  @ApiRoubles('Amount held after the entry, in roubles', '25.08')
   held_after!: string;
 
   @ApiNullable(CausingOrder)

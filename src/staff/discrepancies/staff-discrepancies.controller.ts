@@ -97,10 +97,11 @@ export class StaffDiscrepanciesController {
     on: 'unmatched-proxy',
     summary: 'Deliver unmatched proxies and charge for them',
     description:
-      'For support, after the database was restored to an earlier moment: turns the proxies that ' +
-      'were bought under an order reference since then into a purchase of the user, at `price` for each. ' +
-      'If the order that the reference names is lost, the purchase gets its number. It names only the ' +
-      'first order of a batch: deliver the shares of the other users with `count`.',
+      'For support, after the database was restored to an earlier moment: turns the proxies that were ' +
+      'bought under an order reference since then into a purchase of the user, at `price` for each. ' +
+      "If the order that the reference names is lost, the purchase gets that order's number. The " +
+      'reference names only the first order of a batch: deliver the shares of the other users with ' +
+      '`count`.',
     response: { description: 'The unmatched proxy as it is now', type: UnmatchedProxyOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
@@ -203,7 +204,7 @@ export class StaffDiscrepanciesController {
     action: 'found-prolongations.write-off',
     on: 'found-prolongation',
     summary: 'Write off a found prolongation',
-    description: 'For accounting: the user keeps the prolongation, and it stays our cost.',
+    description: 'For accounting: the user keeps the prolongation, and we bear its cost.',
     response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,

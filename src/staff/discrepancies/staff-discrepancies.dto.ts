@@ -17,7 +17,7 @@ export class UnmatchedProxiesQuery extends PageQuery {
   @ChoiceField(UNMATCHED_PROXY_STATES, { description: 'The decision', absent: 'null' })
   state!: UnmatchedProxyState | null;
 
-  @SearchField({ description: 'The whole order reference under which the provider lists them' })
+  @SearchField({ description: 'The whole order reference under which the provider lists the proxies' })
   order_reference!: string | null;
 }
 
@@ -29,26 +29,27 @@ export class AssignmentRequest extends ReasonRequest {
 }
 
 export class DeliveryRequest extends ReasonRequest {
-  @IdField({ description: 'The user to whom they are delivered' })
+  @IdField({ description: 'The user to whom the proxies are delivered' })
   user_id!: number;
 
   @IdField({
-    description: 'The number of unmatched proxies of this order reference, this one first. If omitted, all',
+    description:
+      'How many unmatched proxies of this order reference to deliver, this one first. If omitted, all',
     absent: 'null',
   })
   count!: number | null;
 
   @IdField({
-    description: 'The period in days. If omitted, from their start to their end',
+    description: 'The period in days. If omitted, the time from the start to the end of the rental',
     absent: 'null',
   })
   period!: number | null;
 
-  @AmountField({ description: 'Roubles that the user pays for each' })
+  @AmountField({ description: 'The price that the user pays for each proxy, in roubles' })
   price!: Money;
 
   @AmountField({
-    description: "The provider's charge for each, in roubles. If omitted, the price",
+    description: "The provider's charge for each proxy, in roubles. If omitted, the same as `price`",
     absent: 'null',
   })
   cost!: Money | null;
@@ -70,14 +71,19 @@ export class FoundProlongationsPage extends PageOf(FoundProlongationOut) {}
 
 export class ChargeProlongationRequest extends ReasonRequest {
   @IdField({
-    description: 'Days. If omitted, all that were found. If fewer, the rest stays open as another one',
+    description:
+      'The days to charge. If omitted, all that were found. If fewer, the remaining days stay open as ' +
+      'another found prolongation',
     absent: 'null',
   })
   period!: number | null;
 
-  @AmountField({ description: 'Roubles that the user pays' })
+  @AmountField({ description: 'The price that the user pays, in roubles' })
   price!: Money;
 
-  @AmountField({ description: "The provider's charge, in roubles. If omitted, the price", absent: 'null' })
+  @AmountField({
+    description: "The provider's charge, in roubles. If omitted, the same as `price`",
+    absent: 'null',
+  })
   cost!: Money | null;
 }

@@ -10,9 +10,9 @@ function reviewGuidance({ id, kind, state, failure }: OrderRecord) {
   return {
     review_reason: `It is unknown whether the provider executed the order: ${failure}`,
     next_steps: [
-      `Open GET /staff/orders/${id}, and look for ${evidence} in the account at the provider`,
-      `If the provider shows one, ${decide} "deliver": the customer pays for it`,
-      `If the provider certainly shows none, ${decide} "cancel": the money is released`,
+      `Open GET /staff/orders/${id}, and look for ${evidence} in our account at the provider`,
+      `If you find it, ${decide} "deliver": the customer pays for the order`,
+      `If it is certainly not there, ${decide} "cancel": the money is released`,
     ],
   };
 }

@@ -95,11 +95,10 @@ export class StaffOrdersController {
       'For support and decisions in review: the orders that match all given parameters, newest first. ' +
       '`order_reference` is that of an order, or the one under which it was sent in a batch. ' +
       '`provider_proxy_id` and `host` are those of a proxy that the order delivered or prolonged. ' +
-      "`request_id` is the `X-Request-Id` of the customer's response." +
-      ' For a host with more than 2,000 proxies, orders are sorted by the delivery of the ' +
-      "proxy, newest first: the prolongations of an order's proxies, and then that order. A page " +
-      'contains the matches among some 2,000 of its proxies, so it may be short, or empty, and still ' +
-      'have a next one.',
+      "`request_id` is the `X-Request-Id` of the customer's response. For a host with more than 2,000 " +
+      'proxies, orders are sorted by the delivery of the proxy, newest first: the prolongations of an ' +
+      "order's proxies, and then that order. Each page covers about 2,000 of the host's proxies, so a " +
+      'page may be short or empty although more pages follow.',
     response: { description: 'A page of orders, newest first', type: StaffOrdersPage },
     errors: { 400: INVALID_PERIOD },
   })
@@ -160,10 +159,11 @@ export class StaffOrdersController {
     on: 'order',
     summary: 'Decide an order in review',
     description:
-      'For support, when the outcome of an order is unknown. `deliver` queries the provider once more, ' +
-      'delivers the proxies that it lists for the order, charges for them, and releases the rest of ' +
-      'the money. `cancel` releases all of the money; proxies that the provider has nevertheless become ' +
-      'unmatched proxies at the next sweep. The orders of a batch are decided one by one.',
+      'For support, when the outcome of an order is unknown. `deliver` queries the provider once ' +
+      'more, delivers the proxies that it lists for the order, charges for them, and releases the ' +
+      'rest of the money. `cancel` releases all of the money; if the provider has proxies of the ' +
+      'order after all, they become unmatched proxies at the next sweep. The orders of a batch are ' +
+      'decided one by one.',
     response: { description: 'The order as it is now', type: StaffOrderOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,

@@ -52,10 +52,10 @@ export class StaffOrdersQuery extends PageQuery {
   @SearchField({ description: 'The id of the order at the provider' })
   provider_order_id!: string | null;
 
-  @SearchField({ description: 'The id, at the provider, of a proxy that the order delivered or prolonged' })
+  @SearchField({ description: "The provider's id of a proxy that the order delivered or prolonged" })
   provider_proxy_id!: string | null;
 
-  @SearchField({ description: 'The address of a proxy that the order delivered or prolonged' })
+  @SearchField({ description: 'The host of a proxy that the order delivered or prolonged' })
   host!: string | null;
 
   @SearchField({ description: "`X-Request-Id` of the customer's response" })
@@ -70,18 +70,24 @@ export class DecisionRequest extends ReasonRequest {
 }
 
 export class OrderRefundRequest extends ReasonRequest {
-  @AmountField({ description: 'Roubles. If omitted, the rest of the price paid', absent: 'null' })
+  @AmountField({
+    description: 'The amount in roubles. If omitted, the rest of the price paid',
+    absent: 'null',
+  })
   amount!: Money | null;
 
-  @TextField({ description: 'The document behind it: an invoice or a ticket', absent: 'null' })
+  @TextField({
+    description: 'The document that justifies the refund: an invoice or a ticket',
+    absent: 'null',
+  })
   reference!: string | null;
 }
 
 export class ReviewGuidance {
-  @ApiNullable('string', 'Why the order waits for a decision of staff. `null` if it is not in review', null)
+  @ApiNullable('string', 'Why the order waits for a decision by staff. `null` if it is not in review', null)
   review_reason!: string | null;
 
-  @ApiTexts('The next steps of staff, with their operations. Empty if the order is not in review', [])
+  @ApiTexts('The next steps for staff, with the operations to use. Empty if the order is not in review', [])
   next_steps!: readonly string[];
 }
 
@@ -106,7 +112,7 @@ export class StaffOrderOut extends IntersectionType(
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiNullable('string', 'The username of the user, or else the web_username', 'boris')
+  @ApiNullable('string', 'The username of the user, or the web_username if there is none', 'boris')
   username!: string | null;
 
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'completed' })
@@ -118,19 +124,19 @@ export class StaffOrderOut extends IntersectionType(
   @ApiNullable('integer', 'The proxy that a prolongation prolongs', null)
   proxy_id!: number | null;
 
-  @ApiRoubles('Roubles held when the order was placed', '25.08')
+  @ApiRoubles('Amount held when the order was placed, in roubles', '25.08')
   hold_amount!: string;
 
   @ApiRoubles('Roubles paid', '25.08')
   captured!: string;
 
-  @ApiRoubles('Roubles paid that can still be refunded', '25.08')
+  @ApiRoubles('Amount paid that can still be refunded, in roubles', '25.08')
   refundable!: string;
 
   @ApiNullable('string', { example: '100500' })
   provider_order_id!: string | null;
 
-  @ApiNullable('string', 'Why it was canceled or went to review', null)
+  @ApiNullable('string', 'Why the order was canceled or went to review', null)
   failure!: string | null;
 
   @ApiNullableMoment('When the order was sent to the provider', '2026-11-21T12:00:00.200Z')
@@ -251,7 +257,7 @@ export class StaffOrderDetails extends StaffOrderOut {
 
   @ApiNullable(
     'string',
-    'Percent added to the price of the provider. `null` for orders that were put back after a restore',
+    "Percentage added to the provider's price. `null` for orders that were put back after a restore",
     '20.0000',
   )
   markup_percent!: string | null;
@@ -262,16 +268,19 @@ export class StaffOrderDetails extends StaffOrderOut {
   @ApiProperty({ type: 'string', example: 'px6' })
   provider!: string;
 
-  @ApiRoubles('Roubles that the provider quoted for the whole order', '20.9000')
+  @ApiRoubles("The provider's quote for the whole order, in roubles", '20.9000')
   provider_price!: string;
 
-  @ApiNullable('string', 'Roubles that the provider charged', '20.9000')
+  @ApiNullable('string', 'Amount charged by the provider, in roubles', '20.9000')
   provider_charge!: string | null;
 
-  @ApiNullableMoment('The end of the rental without the prolongation', null)
+  @ApiNullableMoment('The end of the rental before the prolongation', null)
   date_end_before!: Date | null;
 
-  @ApiNullableMoment('The time at which the order is canceled. `null` if it is not reserved', null)
+  @ApiNullableMoment(
+    'When the order is canceled if it has not been sent by then. `null` unless it is `reserved`',
+    null,
+  )
   queued_until!: Date | null;
 
   @ApiNullableMoment(
@@ -280,7 +289,10 @@ export class StaffOrderDetails extends StaffOrderOut {
   )
   sent_before!: Date | null;
 
-  @ApiMoment('The next search at the provider, while the order is open', '2026-11-21T12:00:30.000Z')
+  @ApiMoment(
+    'When the next search at the provider is due, while the order is open',
+    '2026-11-21T12:00:30.000Z',
+  )
   next_search_at!: Date;
 
   @ApiInteger('The number of searches for the order at the provider', 0)
@@ -297,7 +309,7 @@ export class StaffOrderDetails extends StaffOrderOut {
 
   @ApiProperty({
     type: [OrderStepOut],
-    description: 'The states of the order; long after it is closed, only the last one (HISTORY_DAYS)',
+    description: 'The states of the order. HISTORY_DAYS after it was closed, only the last one is kept',
   })
   history!: readonly OrderStepOut[];
 
@@ -312,7 +324,7 @@ export class StaffOrderDetails extends StaffOrderOut {
 
   @ApiProperty({
     type: [ProviderCallOut],
-    description: 'The calls for the whole batch, oldest first; none long after it (PROVIDER_CALL_DAYS)',
+    description: 'The calls for the whole batch, oldest first. They are kept for PROVIDER_CALL_DAYS',
   })
   provider_calls!: readonly ProviderCallOut[];
 

@@ -134,7 +134,7 @@ export class StaffPaymentsController {
     action: 'deposit-refunds.list',
     summary: 'List refunds of deposits',
     description:
-      'For accounting: refunds of deposits, newest first. Those that are `found` were made at the ' +
+      'For accounting: refunds of deposits, newest first. Refunds in state `found` were made at the ' +
       'provider, not here, and wait for a decision.',
     response: { description: 'A page of refunds, newest first', type: DepositRefundsPage },
   })
@@ -178,9 +178,10 @@ export class StaffPaymentsController {
     action: 'deposit-refunds.end',
     summary: 'End a held refund',
     description:
-      'For accounting, when the provider refuses a refund: it is no longer sent. 24 hours after the last ' +
-      'call it fails, and its money is released, if the complete list of the provider lacks it. It ' +
-      'succeeds if the list contains it. While the provider refuses the list, it stays held.',
+      'For accounting, when the provider refuses a refund: the refund is no longer sent. It succeeds ' +
+      "if the provider's complete list contains it. Otherwise it fails 24 hours after the last call, " +
+      'and its money is released. While the provider refuses to return the list, the refund stays ' +
+      'held.',
     response: { description: 'The refund as it is now', type: DepositRefundOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,
@@ -220,13 +221,13 @@ export class StaffPaymentsController {
   @StaffRoute({
     scope: 'staff:balance',
     action: 'payments.take',
-    summary: 'Record a payment of the provider',
+    summary: 'Record a payment made at the provider',
     description:
-      'For accounting, when only the audit knows a payment, or a refund of it: reads it from the provider. ' +
-      'It is credited to its deposit, or waits for a decision.',
+      'For accounting, when only the audit shows a payment, or a refund of it: reads the payment from ' +
+      'the provider. The payment is then credited to its deposit, or waits for a decision.',
     response: { description: 'The payment', type: StaffPaymentOut },
     errors: {
-      404: ['The provider shows no such payment, or not as paid', PaymentNotFound],
+      404: ['The provider shows no such payment, or shows it as not paid', PaymentNotFound],
       503: ['The provider did not respond', ServiceUnavailable],
     },
   })

@@ -39,7 +39,7 @@ export class DepositsQuery extends PageQuery {
   @SearchField({ description: 'The id of the payment at the provider' })
   payment_id!: string | null;
 
-  @ChoiceField(RECEIPT_STATES, { description: 'The state of its receipt', absent: 'null' })
+  @ChoiceField(RECEIPT_STATES, { description: "The state of the deposit's receipt", absent: 'null' })
   receipt!: ReceiptState;
 
   @FromField()
@@ -57,11 +57,14 @@ export class LinkedDepositOut extends StaffDepositOut {
 export class StaffDepositsPage extends PageOf(LinkedDepositOut) {}
 
 export class DepositRefundRequest extends ReasonRequest {
-  @AmountField({ description: 'Roubles to be returned. If omitted, the rest of the deposit', absent: 'null' })
+  @AmountField({
+    description: 'The amount to be returned, in roubles. If omitted, the rest of the deposit',
+    absent: 'null',
+  })
   amount!: Money | null;
 
   @BooleanField({
-    description: 'Refunds a deposit although a chargeback of it was debited',
+    description: 'Whether to refund the deposit although a chargeback of it was debited',
     default: false,
   })
   despite_chargeback!: boolean;
@@ -110,7 +113,9 @@ export class MatchPaymentRequest extends ReasonRequest {
   user_id!: number;
 
   @AmountField({
-    description: 'Roubles to credit: required for a payment in another currency, refused for one in roubles',
+    description:
+      'The amount to credit, in roubles: required for a payment in another currency, refused for a ' +
+      'payment in roubles',
     absent: 'null',
   })
   amount!: Money | null;

@@ -77,8 +77,8 @@ export class StaffPricesController {
     action: 'prices.list',
     summary: 'List price rules',
     description:
-      'For pricing: current and future price rules, of all users or of one, newest first. With ' +
-      '`history`, also ended ones.',
+      'For pricing: current and future price rules, of all users or of one, newest first. `history` ' +
+      'includes ended rules.',
     response: { description: 'A page of rules, newest first', type: PriceRulesPage },
   })
   list(@Query() query: PriceRulesQuery): Promise<PriceRulesPage> {
@@ -192,7 +192,7 @@ export class StaffPricesController {
   @StaffRoute({
     scope: 'staff:system',
     action: 'prices.preview',
-    summary: 'Preview a change of the price rules',
+    summary: 'Preview a change to the price rules',
     description:
       'For pricing, before a change: the price of one proxy before and after, for every version and ' +
       'period on sale that is affected by a rule to `add`, a rule to `end`, or both. Changes nothing.',
@@ -209,7 +209,7 @@ export class StaffPricesController {
       400: ['The change is invalid', invalidTimes(), invalidPeriods(), noPriceChange()],
       404: notFound(PriceRuleNotFound, UserNotFound),
       409: ['There is nothing to compare', PriceRuleEnded],
-      503: ['The prices of the provider are not known yet', PricesUnknown],
+      503: ["The provider's prices are not known yet", PricesUnknown],
     },
   })
   async preview(@Body() body: PreviewRequest): Promise<PricePreviewOut> {

@@ -30,16 +30,17 @@ const PeriodField = (description: string) =>
 /** The offers to which a price rule applies, and its markup. An omitted field matches all offers. */
 @StrictRequest()
 export class PriceRuleFields {
-  @IdField({ description: 'The user to whom the rule applies. If omitted, all', absent: 'null' })
+  @IdField({ description: 'The user to whom the rule applies. If omitted, all users', absent: 'null' })
   user_id!: number | null;
 
   @CountryField({
-    description: 'The country in which the rule applies, where it is cheaper than the quote. If omitted, all',
+    description:
+      'The country in which the rule applies if it is cheaper than the quote. If omitted, all countries',
   })
   country!: string | null;
 
   @ChoiceField(IP_VERSIONS, {
-    description: 'The IP version to which the rule applies. If omitted, all',
+    description: 'The IP version to which the rule applies. If omitted, all versions',
     absent: 'null',
   })
   version!: IpVersion | null;
@@ -53,10 +54,13 @@ export class PriceRuleFields {
   @StringField({ description: 'Percent, e.g. 12.5', pattern: String.raw`^\d{1,4}(\.\d{1,4})?$` })
   markup_percent!: string;
 
-  @DateTimeField({ description: 'The start. If omitted, in one or two seconds', absent: 'null' })
+  @DateTimeField({ description: 'When the rule begins. If omitted, in one or two seconds', absent: 'null' })
   valid_from!: Date | null;
 
-  @DateTimeField({ description: 'The end, exclusive. If omitted, none', absent: 'null' })
+  @DateTimeField({
+    description: 'When the rule ends, exclusive. If omitted, it does not end',
+    absent: 'null',
+  })
   valid_to!: Date | null;
 }
 
@@ -72,7 +76,7 @@ export const toNewPriceRule = (fields: PriceRuleFields): NewPriceRule => ({
 });
 
 export class NewPriceRuleRequest extends PriceRuleFields {
-  @IdField({ description: 'The rule that ends when this one begins', absent: 'null' })
+  @IdField({ description: 'An earlier rule, which ends when this one begins', absent: 'null' })
   replaces!: number | null;
 
   @TextField({ description: 'The reason, which is stored with the rule' })
@@ -80,7 +84,7 @@ export class NewPriceRuleRequest extends PriceRuleFields {
 }
 
 export class EndPriceRuleRequest extends ReasonRequest {
-  @DateTimeField({ description: 'The end. If omitted, in one or two seconds', absent: 'null' })
+  @DateTimeField({ description: 'When the rule ends. If omitted, in one or two seconds', absent: 'null' })
   at!: Date | null;
 }
 
@@ -94,7 +98,7 @@ export class PreviewRequest {
 }
 
 export class PriceRulesQuery extends PageQuery {
-  @BooleanField({ description: 'Whether to list ended rules, too', default: false })
+  @BooleanField({ description: 'Whether to include ended rules', default: false })
   history!: boolean;
 
   @IdField({ description: 'Only the rules for this user', absent: 'null' })
@@ -109,7 +113,7 @@ export class ApplyingRuleQuery {
   })
   user_id!: number | null;
 
-  @CountryField({ description: 'The country of an order. A quote has none' })
+  @CountryField({ description: 'The country of an order. Omit it for a quote, which has no country' })
   country!: string | null;
 
   @ChoiceField(IP_VERSIONS, { description: '6, 4 or 4s (IPv4 shared)', default: '6' })
@@ -125,13 +129,13 @@ export class ApplyingRuleQuery {
   at!: Date | null;
 }
 
-const ApiPercent = () => ApiText('Percent added to the price of the provider', '12.5000');
+const ApiPercent = () => ApiText("Percentage added to the provider's price", '12.5000');
 
 export class PriceRuleOut {
   @ApiProperty({ type: 'integer', example: 5 })
   id!: number;
 
-  @ApiNullable('integer', 'The user to which the rule applies. `null` for all users', 42)
+  @ApiNullable('integer', 'The user to whom the rule applies. `null` for all users', 42)
   user_id!: number | null;
 
   @ApiNullable('string', 'The username of that user', 'boris')
@@ -139,8 +143,7 @@ export class PriceRuleOut {
 
   @ApiNullable(
     'string',
-    'The country to which the rule applies, where it is cheaper than the quote. `null` for all ' +
-      'countries',
+    'The country in which the rule applies if it is cheaper than the quote. `null` for all countries',
     null,
   )
   country!: string | null;
@@ -166,7 +169,7 @@ export class PriceRuleOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiText('The name and id of the member of staff who added it', 'boris (7)')
+  @ApiText('The name and id of the staff member who added the rule', 'boris (7)')
   created_by!: string;
 
   @ApiProperty({ type: 'string', example: 'Contract 815' })
@@ -185,8 +188,8 @@ export class PriceRuleOut {
 export class AddedPriceRuleOut extends PriceRuleOut {
   @ApiNullable(
     PricePreviewOut,
-    'The offers that the rule matches, before and after, with the rule that sets each price. `null` if ' +
-      'the prices of the provider are unknown',
+    'The offers that the rule matches, before and after, with the rule that sets each price. `null` ' +
+      "if the provider's prices are unknown",
   )
   preview!: PricePreviewOut | null;
 }
@@ -194,7 +197,7 @@ export class AddedPriceRuleOut extends PriceRuleOut {
 export class PriceRulesPage extends PageOf(PriceRuleOut) {}
 
 export class HeldMarkupOut {
-  @ApiMoment('The time for which the markup is given')
+  @ApiMoment('The time at which the markup applies')
   at!: Date;
 
   @ApiPercent()
@@ -203,6 +206,6 @@ export class HeldMarkupOut {
   @ApiNullable(PriceRuleOut, 'The rule that sets the markup. `null` for the setting MARKUP_PERCENT')
   rule!: PriceRuleOut | null;
 
-  @ApiNullable(PriceRuleOut, 'The rule for the country that does not apply, because the quote is cheaper')
+  @ApiNullable(PriceRuleOut, 'The rule for the country, if it does not apply because the quote is cheaper')
   dearer_rule!: PriceRuleOut | null;
 }

@@ -66,7 +66,7 @@ export class StaffRefundsController {
     scope: 'staff:system',
     action: 'refund-rule.read',
     summary: 'Show the refund rule',
-    description: 'For operators: the conditions on which proxies that do not work are refunded.',
+    description: 'For operators: the conditions under which proxies that do not work are refunded.',
     response: { description: 'The rule', type: StaffRefundRuleOut },
   })
   readRule(): Promise<StaffRefundRuleOut> {
@@ -79,9 +79,9 @@ export class StaffRefundsController {
     action: 'refund-rule.set',
     summary: 'Set the refund rule',
     description:
-      'For operators: replaces the conditions on which proxies that do not work are refunded. Refunds ' +
-      'that are being checked follow the new rule; when it is disabled, they are left to staff. A customer ' +
-      'who saturates a proxy can make it fail: the quota and its sum bound that.',
+      'For operators: replaces the conditions under which proxies that do not work are refunded. ' +
+      'Refunds that are being checked follow the new rule; when it is disabled, they are left to ' +
+      'staff. A customer can make a proxy fail by saturating it: `quota` and `quota_sum` limit this.',
     response: { description: 'The rule', type: StaffRefundRuleOut },
   })
   setRule(@CurrentAudit() audit: AuditContext, @Body() body: RefundRuleRequest): Promise<StaffRefundRuleOut> {
@@ -113,11 +113,11 @@ export class StaffRefundsController {
   @StaffRoute({
     scope: 'staff:orders',
     action: 'refunds.shares',
-    summary: 'Show what the refund rule refunds',
+    summary: 'Show what the refund rule refunded',
     description:
-      'For operators, to set the limits of the refund rule and to notice customers who make proxies fail: ' +
-      'the roubles that the rule refunded in 30 days, and their share of what was paid, over all and by ' +
-      'customer.',
+      'For operators, to set the limits of the refund rule and to notice customers who make proxies ' +
+      'fail: the roubles that the rule refunded in 30 days, and their share of what was paid, overall ' +
+      'and by customer.',
     response: { description: 'The shares', type: RefundSharesOut },
   })
   async shares(@Query() { user_id: userId }: RefundSharesQuery): Promise<RefundSharesOut> {

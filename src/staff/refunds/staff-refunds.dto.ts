@@ -65,18 +65,18 @@ export class RefundRuleRequest extends ReasonRequest {
   enabled!: boolean;
 
   @IntegerField({
-    description: 'Hours after the delivery in which a refund can be requested',
+    description: 'Hours after the delivery within which a refund can be requested',
     example: 72,
     atLeast: 1,
     atMost: 720,
   })
   hours!: number;
 
-  @IntegerField({ description: 'Checks in a row that must fail', example: 3, atLeast: 1, atMost: 20 })
+  @IntegerField({ description: 'How many checks in a row must fail', example: 3, atLeast: 1, atMost: 20 })
   failed_checks!: number;
 
   @IntegerField({
-    description: 'Minutes between checks at least; a random part is added, up to as much again',
+    description: 'The least number of minutes between checks; a random time, up to the same length, is added',
     example: 10,
     atLeast: 1,
     atMost: 60,
@@ -84,7 +84,8 @@ export class RefundRuleRequest extends ReasonRequest {
   minutes_between!: number;
 
   @IntegerField({
-    description: 'Proxies of a customer in 30 days, unless the share is more',
+    description:
+      'How many proxies to refund to a customer within 30 days at most, unless `quota_percent` allows more',
     example: 3,
     atLeast: 0,
     atMost: 10_000,
@@ -92,7 +93,8 @@ export class RefundRuleRequest extends ReasonRequest {
   quota!: number;
 
   @IntegerField({
-    description: 'Percent of the proxies that a customer bought in 30 days',
+    description:
+      'The highest share to refund, in percent of the proxies that a customer bought within 30 days',
     example: 5,
     atLeast: 0,
     atMost: 100,
@@ -101,8 +103,8 @@ export class RefundRuleRequest extends ReasonRequest {
 
   @AmountField({
     description:
-      'Roubles of a customer in 30 days; `0`: no such limit. All customers share `daily_sum`. If ' +
-      'omitted, it stays',
+      'The most to refund to a customer within 30 days, in roubles; `0`: no such limit. All customers ' +
+      'share `daily_sum`. If omitted, it stays as it is',
     example: '500.00',
     orZero: true,
     absent: 'null',
@@ -110,7 +112,7 @@ export class RefundRuleRequest extends ReasonRequest {
   quota_sum!: Money | null;
 
   @StringListField({
-    description: 'The versions whose proxies are refunded',
+    description: 'The IP versions whose proxies are refunded',
     example: [...IP_VERSIONS],
     atMost: IP_VERSIONS.length,
     of: { isValid: isVersion, type: 'version', msg: 'Not a version', choices: IP_VERSIONS },
@@ -119,8 +121,8 @@ export class RefundRuleRequest extends ReasonRequest {
 
   @AmountField({
     description:
-      'Roubles of all customers in a day (UTC), in addition to the limit of each (`quota_sum`); above it, ' +
-      'refunds are left to staff',
+      'The most to refund to all customers together per day (UTC), in roubles; `quota_sum` still ' +
+      'limits each customer. Above this amount, refunds are left to staff',
     example: '1000.00',
   })
   daily_sum!: Money;

@@ -39,8 +39,8 @@ export class StaffRenewalsController {
     summary: 'List renewals',
     description:
       'For support and operators: renewals and failures with their reason, newest first. `due=true` ' +
-      'selects those whose time has come and that wait for the service or the provider. A `skipped` ' +
-      'renewal is retried until an hour before the rental ends.',
+      'selects due renewals that wait for the service or the provider. A `skipped` renewal is retried ' +
+      'until an hour before the rental ends.',
     response: { description: 'A page of renewals, newest first', type: StaffRenewalsPage },
   })
   list(@Query() query: RenewalsQuery): Promise<StaffRenewalsPage> {
@@ -71,9 +71,10 @@ export class StaffRenewalsController {
     summary: 'Pause or resume all renewals',
     description:
       'For operators, when renewals cause harm: while `paused` is `true`, no renewal is ordered. Due ' +
-      'renewals are skipped with the reason `paused`, which customers see, and are ordered once it is ' +
-      '`false`, unless the rental then ends within an hour. Orders that were placed before are executed.',
-    response: { description: 'Whether they are paused', type: AllRenewalsOut },
+      'renewals are skipped with the reason `paused`, which customers see, and are ordered once ' +
+      '`paused` is `false`, unless the rental then ends within an hour. Orders that were already ' +
+      'placed are still executed.',
+    response: { description: 'Whether renewals are paused', type: AllRenewalsOut },
   })
   pauseAll(
     @CurrentAudit() audit: AuditContext,

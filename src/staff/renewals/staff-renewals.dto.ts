@@ -29,11 +29,11 @@ export class RenewalsQuery extends PageQuery {
   @ChoiceField(RENEWAL_STATES, { description: 'The state of the renewal', absent: 'null' })
   state!: RenewalState | null;
 
-  @ChoiceField(RENEWAL_OBSTACLES, { description: 'Why it was skipped or failed', absent: 'null' })
+  @ChoiceField(RENEWAL_OBSTACLES, { description: 'Why the renewal was skipped or failed', absent: 'null' })
   reason!: RenewalObstacle | null;
 
   @BooleanField({
-    description: 'Only those whose time has come and that wait for the service or the provider',
+    description: 'Only due renewals that wait for the service or the provider',
     default: false,
   })
   due!: boolean;
@@ -48,7 +48,7 @@ export class StaffRenewalOut extends OmitType(RenewalOut, ['proxy_id', 'charged_
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiNullable('string', 'The username of the user, or else the web_username', 'boris')
+  @ApiNullable('string', 'The username of the user, or the web_username if there is none', 'boris')
   username!: string | null;
 
   @ApiProperty({ type: 'integer', example: 17 })
@@ -77,7 +77,7 @@ export class RenewalRuleOfUserOut extends OmitType(RenewalRuleOut, [
   'filter',
   'renews',
 ]) {
-  @ApiNullable('integer', 'The proxy of a rule for one proxy', null)
+  @ApiNullable('integer', 'The proxy, if the rule is for one proxy', null)
   proxy_id!: number | null;
 
   @ApiNullable('string', 'Only proxies of this country', 'ru')
@@ -114,14 +114,14 @@ export class RenewalsOfUserOut {
   monthly_budget!: string | null;
 
   @ApiRoubles(
-    'Roubles that the renewals of this month (UTC) were charged, or their open orders hold',
+    'Amount charged for renewals in this month (UTC), or held for their open orders, in roubles',
     '75.24',
   )
   spent_this_month!: string;
 
   @ApiListOf(
     () => RenewalRuleOfUserOut,
-    'The enabled rules, newest first, at most a thousand. The narrowest rule applies',
+    'The enabled rules, newest first, at most 1,000. The narrowest rule applies',
   )
   rules!: readonly RenewalRuleOfUserOut[];
 

@@ -84,9 +84,9 @@ export class StaffSystemController {
     action: 'missing.read',
     summary: 'Show how many proxies are missing',
     description:
-      'For operators: rented proxies that were missing from two listings in a row, but too many ' +
-      'at once to be plausible. They stay active until they are withdrawn here, or are few ' +
-      'enough. A proxy that the provider lists again is no longer missing.',
+      'For operators: rented proxies that were missing from two listings in a row, but too many at ' +
+      'once to be plausible. They stay active until they are withdrawn here, or until few enough are ' +
+      'missing. A proxy that the provider lists again is no longer missing.',
     response: { description: 'The effect of a withdrawal', type: MissingProxiesOut },
   })
   readMissing(): Promise<MissingProxiesOut> {
@@ -97,11 +97,11 @@ export class StaffSystemController {
   @StaffRoute({
     scope: 'staff:system',
     action: 'missing.withdraw',
-    summary: 'Withdraw the proxies that are missing',
+    summary: 'Withdraw the missing proxies',
     description:
-      'For operators, when the provider no longer has these proxies: marks them as inactive until it ' +
-      'lists them again. Nothing is refunded. `proxies` is the number that was shown; if the number of ' +
-      'missing proxies has changed, nothing is changed.',
+      'For operators, when the provider no longer has these proxies: marks them as inactive until the ' +
+      'provider lists them again. Nothing is refunded. `proxies` is the number that was shown; if the ' +
+      'number of missing proxies has changed, nothing is changed.',
     response: { description: 'The withdrawn proxies', type: MissingProxiesOut },
     errors: { 409: ['Nothing was changed', MissingProxiesChanged] },
   })
@@ -122,7 +122,7 @@ export class StaffSystemController {
       'for maintenance, so that no order is accepted, and the remaining work until it can be opened. ' +
       '`cli maintenance begin` closes it, and so does a start on another PostgreSQL server or timeline ' +
       'than the last one.',
-    response: { description: 'The maintenance, or that there is none', type: MaintenanceOut },
+    response: { description: 'The maintenance, or none', type: MaintenanceOut },
   })
   readMaintenance(): Promise<MaintenanceOut> {
     return this.system.showMaintenance();

@@ -16,7 +16,7 @@ import { ReasonRequest } from '../fields';
 
 export class WithdrawMissingProxiesRequest extends ReasonRequest {
   @IntegerField({
-    description: 'The number of missing proxies that was shown',
+    description: 'The number of missing proxies, as it was shown',
     greaterThan: 0,
     atMost: Number.MAX_SAFE_INTEGER,
   })
@@ -26,8 +26,8 @@ export class WithdrawMissingProxiesRequest extends ReasonRequest {
 export class EndMaintenanceRequest extends ReasonRequest {
   @BooleanField({
     description:
-      'Ends maintenance that a start began although not everything is decided: the database was not ' +
-      'restored to an earlier moment, but moved to another server, or failed over',
+      'Ends maintenance that a start began, although not everything is decided. Only for a database ' +
+      'that was not restored to an earlier moment, but moved to another server, or failed over',
     default: false,
   })
   nothing_was_lost!: boolean;
@@ -44,7 +44,10 @@ export class SalesQuery implements PageRequest<string> {
   })
   from!: string | null;
 
-  @DateField({ description: 'The last day, inclusive; at most 366 days. If omitted, today', absent: 'null' })
+  @DateField({
+    description: 'The last day, inclusive; the period has at most 366 days. If omitted, today',
+    absent: 'null',
+  })
   to!: string | null;
 
   @StringField({
@@ -63,7 +66,10 @@ export class SalesQuery implements PageRequest<string> {
 }
 
 export class SalesPage {
-  @ApiProperty({ type: () => SalesFiguresOut, description: 'The sums of the whole period, on every page' })
+  @ApiProperty({
+    type: () => SalesFiguresOut,
+    description: 'The sums of the whole period, the same on every page',
+  })
   total!: SalesFiguresOut;
 
   @ApiProperty({ type: () => SalesRowOut, isArray: true })

@@ -57,16 +57,15 @@ export class StaffTokensController {
     description:
       'For support, when a customer or a colleague needs access. The scope `read` only reads, as does ' +
       '`staff:read` for colleagues. The token is shown once, in this response. It can be limited to ' +
-      'networks, to an amount of roubles a day (UTC), and to a time. ' +
-      'It is never wider than your token: it has at most its scopes, and inherits omitted ' +
-      '`expires_at`, `allowed_ips` and `daily_limit`. Its orders count against your daily limit, too. ' +
-      "To issue tokens for customers, yours needs customers' scopes; to give staff scopes to somebody " +
-      'else, it needs `staff:grant`.',
+      'networks, an amount in roubles per day (UTC), and a period. It can never do more than your ' +
+      'token: it has at most the same scopes, and inherits omitted `expires_at`, `allowed_ips` and ' +
+      '`daily_limit`. Its orders also count against your daily limit. To issue tokens for customers, ' +
+      "yours needs customers' scopes; to give staff scopes to somebody else, it needs `staff:grant`.",
     status: 201,
-    response: { description: 'The token, whose text is shown only once', type: IssuedToken },
+    response: { description: 'The token. Its text is shown only once', type: IssuedToken },
     errors: {
       403: [
-        'the new token would be wider than it',
+        'the new token could do more than your token',
         new ScopeNotGrantable(['proxies:write']),
         new TokenWiderThanIssuer(['expires_at', 'allowed_ips', 'daily_limit']),
         StaffScopesForAnother,
@@ -112,7 +111,7 @@ export class StaffTokensController {
     scope: 'staff:tokens',
     action: 'tokens.descendants',
     on: 'token',
-    summary: 'List the tokens that came from a token',
+    summary: 'List the descendants of a token',
     description:
       'For investigations, before a token is revoked with its `descendants`: the working tokens ' +
       'that came from it. Oldest first.',
@@ -136,7 +135,7 @@ export class StaffTokensController {
       'For support, when a token was lost, stolen or is no longer needed. The next request with it returns ' +
       '401, on every replica. Revoking a revoked token keeps the first time. With `descendants`, all ' +
       'tokens that came from it are revoked as well; list them first.',
-    response: { description: 'The token, and which others were revoked with it', type: RevokedToken },
+    response: { description: 'The token, and the others that were revoked with it', type: RevokedToken },
     errors: { 403: STAFF_USER_ERRORS, 404: notFound(TokenNotFound) },
   })
   revoke(

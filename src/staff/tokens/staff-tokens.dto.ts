@@ -56,7 +56,10 @@ export class NewTokenRequest {
   @NetworksField({ description: 'The networks from which the token works, in CIDR notation' })
   allowed_ips!: readonly string[] | null;
 
-  @AmountField({ description: 'Roubles that its orders may take a day (UTC) at most', absent: 'null' })
+  @AmountField({
+    description: 'The most that its orders may spend per day (UTC), in roubles',
+    absent: 'null',
+  })
   daily_limit!: Money | null;
 }
 
@@ -64,7 +67,7 @@ export class TokenOut extends OmitType(Token, ['state', 'is_current', 'issued_by
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiNullable('integer', 'The token that issued it. `null` for the command line or a sign-in', 3)
+  @ApiNullable('integer', 'The token that issued this one. `null` for the command line or a sign-in', 3)
   issued_by!: number | null;
 
   @ApiChoice(
@@ -77,7 +80,10 @@ export class TokenOut extends OmitType(Token, ['state', 'is_current', 'issued_by
 }
 
 export class RevokeRequest extends ReasonRequest {
-  @BooleanField({ description: 'Whether to revoke all tokens that came from it, too', default: false })
+  @BooleanField({
+    description: 'Whether to also revoke all tokens that came from this token',
+    default: false,
+  })
   descendants!: boolean;
 }
 
@@ -85,7 +91,7 @@ export class RevokedToken extends TokenOut {
   @ApiProperty({
     type: 'array',
     items: { type: 'integer' },
-    description: 'The other tokens that were revoked with it',
+    description: 'The other tokens that were revoked with this one',
     example: [18, 21],
   })
   revoked_descendants!: readonly number[];
@@ -94,6 +100,6 @@ export class RevokedToken extends TokenOut {
 export class TokensPage extends PageOf(TokenOut) {}
 
 export class IssuedToken extends TokenOut {
-  @ApiText('The text of the token, which is shown only once', 'prx_…')
+  @ApiText('The text of the token. It is shown only once', 'prx_…')
   token!: string;
 }

@@ -225,9 +225,10 @@ export class StaffUsersController {
       '`running_proxies`, it is a dry run, which shows the rows of each table that would be deleted, ' +
       'cleared or kept, and what is still `open`. With the number that the dry run showed, the data ' +
       'is erased, and nothing brings it back: all tokens are revoked, and webhooks, links, labels, ' +
-      'names and addresses are gone. The books, with orders and deposits, stay under the id of the ' +
-      'user, whose `deleted_at` is set. The same person can become a customer again, as a new user.',
-    response: { description: 'The rows of the user, as they were before', type: ErasureOut },
+      'names and addresses are gone. The books, with orders and deposits, are kept under the id of ' +
+      'the user, whose `deleted_at` is set. The same person can become a customer again, as a new ' +
+      'user.',
+    response: { description: 'The rows of the user before the erasure', type: ErasureOut },
     errors: {
       404: notFound(UserNotFound),
       409: ['Nothing was changed', new UserNotErasable(['balance', 'orders']), RunningProxiesChanged],

@@ -86,7 +86,7 @@ export class UserOut {
 
 export class ErasureRequest extends ReasonRequest {
   @IntegerField({
-    description: 'The number that the dry run showed. If omitted, this is a dry run',
+    description: 'The number of running proxies that the dry run showed. If omitted, this is a dry run',
     absent: 'null',
     atLeast: 0,
     atMost: Number.MAX_SAFE_INTEGER,
@@ -98,7 +98,11 @@ export class ErasedRowsOut implements RowsOfUser {
   @ApiText('The table', 'webhooks')
   table!: string;
 
-  @ApiChoice(ERASURE_EFFECTS, 'The effect on the rows: `cleared` ones stay without personal data', 'cleared')
+  @ApiChoice(
+    ERASURE_EFFECTS,
+    'The effect on the rows. `cleared` rows are kept without personal data',
+    'cleared',
+  )
   effect!: RowsOfUser['effect'];
 
   @ApiInteger('The number of rows', 2)
@@ -109,7 +113,7 @@ export class ErasureOut {
   @ApiBoolean('Whether nothing was changed', true)
   dry_run!: boolean;
 
-  @ApiInteger('Proxies whose rentals run. They end unused and are not refunded', 0)
+  @ApiInteger('Proxies with running rentals, which end unused and are not refunded', 0)
   running_proxies!: number;
 
   @ApiTexts(
@@ -128,16 +132,16 @@ export class FoundUser extends UserOut {
     type: 'array',
     items: { type: 'string', format: 'uri-reference' },
     description:
-      'A warning: other users, ten at most, with a name that could be confused with one of this user. ' +
+      'A warning: up to ten other users with a name that could be confused with a name of this user. ' +
       'Letter case is ignored',
     example: [],
   })
   same_name_as!: string[];
 
-  @ApiRoubles('Roubles that can be spent', '9924.76')
+  @ApiRoubles('Available balance, in roubles', '9924.76')
   balance!: string;
 
-  @ApiRoubles('Roubles held for open orders', '0.00')
+  @ApiRoubles('Amount held for open orders, in roubles', '0.00')
   held!: string;
 
   @ApiNullableMoment('When the last order was placed')
@@ -147,10 +151,10 @@ export class FoundUser extends UserOut {
 export class UsersPage extends PageOf(FoundUser) {}
 
 export class UserProfile extends FoundUser {
-  @ApiRoubles('Roubles spent since midnight UTC, less the refunds since then', '25.08')
+  @ApiRoubles('Roubles spent since midnight UTC, less refunds since then', '25.08')
   spent_today!: string;
 
-  @ApiRoubles('Roubles spent in the last 30 days, less the refunds in them', '75.24')
+  @ApiRoubles('Roubles spent in the last 30 days, less refunds in that time', '75.24')
   spent_30_days!: string;
 
   @ApiRoubles('Total roubles spent, net of refunds', '75.24')

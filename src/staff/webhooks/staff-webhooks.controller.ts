@@ -61,11 +61,11 @@ export class StaffWebhooksController {
     on: 'webhook',
     summary: 'Disable a webhook',
     description:
-      'For operators, when a receiver (host and port) must get no more events. Disables every ' +
-      'webhook of the customer there, also those that the customer creates there or moves to it ' +
-      'later, even after this webhook is deleted. The customer gets an event, and cannot enable ' +
-      'them. Unsent events wait. If the webhook is already disabled, only the reason is set: from ' +
-      'then on only staff can enable it.',
+      'For operators, when a receiver (host and port) must get no more events. Disables every webhook ' +
+      'of the customer at this receiver, including those that the customer later creates or moves ' +
+      'there, even after this webhook is deleted. The customer gets an event, and cannot enable them. ' +
+      'Unsent events wait. If the webhook is already disabled, only the reason is set: from then on ' +
+      'only staff can enable it.',
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
   })
@@ -84,8 +84,8 @@ export class StaffWebhooksController {
     on: 'webhook',
     summary: 'Enable a webhook',
     description:
-      'For operators, when the matter is resolved. Waiting and future events are sent to it. ' +
-      'Other webhooks that staff disabled at its receiver for this customer are enabled as well.',
+      'For operators, when the matter is resolved. Waiting and future events are sent to the webhook. ' +
+      'Other webhooks of the customer that staff disabled at the same receiver are enabled as well.',
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
   })

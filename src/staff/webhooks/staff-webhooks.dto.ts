@@ -33,7 +33,7 @@ export class StaffWebhookOut {
   username!: string | null;
 
   @ApiText(
-    'Host and port of the URL. The rest may hold a secret of the customer and is not shown',
+    'Host and port of the URL. The rest is not shown, because it may contain a secret of the customer',
     'example.com',
   )
   host!: string;

@@ -14,7 +14,8 @@ export class MaintenanceOut {
     MAINTENANCE_REASONS,
     '`restored`: staff began it, because the database was restored to an earlier moment. It ends when ' +
       'everything is decided. `server-changed`: a start began it, because the PostgreSQL server or its ' +
-      'timeline had changed. It ends likewise, or at once with `nothing_was_lost`. `null` when open',
+      'timeline had changed. It ends when everything is decided, or at once with `nothing_was_lost`. ' +
+      '`null` when open',
     null,
   )
   reason!: MaintenanceReason | null;
@@ -28,19 +29,22 @@ export class MaintenanceOut {
   @ApiNullableMoment('The earliest start of a sweep that counts as complete evidence', null)
   sweep_counts_from!: Date | null;
 
-  @ApiInteger('Orders that the restored database left open and that are not settled yet', 0)
+  @ApiInteger('Orders that were open in the restored database and are not settled yet', 0)
   open_orders!: number;
 
-  @ApiInteger('Proxies that were bought after the restored moment, for staff to decide', 0)
+  @ApiInteger('Proxies bought after the restored moment that staff have to decide', 0)
   undecided_unmatched_proxies!: number;
 
-  @ApiInteger('Prolongations executed after the restored moment, for staff to decide', 0)
+  @ApiInteger('Prolongations executed after the restored moment that staff have to decide', 0)
   undecided_prolongations!: number;
 
-  @ApiInteger('Missing proxies that may have been refunded after the restored moment, for staff to decide', 0)
+  @ApiInteger(
+    'Missing proxies that may have been refunded after the restored moment and that staff have to decide',
+    0,
+  )
   undecided_refunds!: number;
 
-  @ApiTexts('The remaining work. Empty without maintenance, or when it can be ended', [])
+  @ApiTexts('The remaining work. Empty without maintenance, or when the maintenance can be ended', [])
   to_be_done!: string[];
 }
 
@@ -57,24 +61,24 @@ export class FoundProlongationOut {
   @ApiInteger('The proxy that was prolonged', 5001)
   proxy_id!: number;
 
-  @ApiInteger('The user who rents it', 42)
+  @ApiInteger('The user who rents the proxy', 42)
   user_id!: number;
 
-  @ApiMoment('The end of the rental that the restored database had')
+  @ApiMoment('The end of the rental in the restored database')
   date_end_before!: Date;
 
-  @ApiMoment('The end that the provider shows')
+  @ApiMoment('The end of the rental reported by the provider')
   date_end!: Date;
 
-  @ApiInteger('The days between them', 30)
+  @ApiInteger('The days between the two ends', 30)
   days!: number;
 
-  @ApiMoment('When a sweep found it')
+  @ApiMoment('When a sweep found the prolongation')
   found_at!: Date;
 
-  @ApiNullableMoment('When staff decided about it', null)
+  @ApiNullableMoment('When staff decided the prolongation', null)
   resolved_at!: Date | null;
 
-  @ApiNullable('integer', 'The order by which it was charged', null)
+  @ApiNullable('integer', 'The order by which the prolongation was charged', null)
   order_id!: number | null;
 }

@@ -41,8 +41,9 @@ export class ServerChange {
       if (!(await storeServer(manager))) return;
       await beginMaintenance(manager, 'server-changed');
       this.logger.error(
-        'Closed for maintenance: this is another PostgreSQL server, or timeline, than at the last start. ' +
-          'The database may have been restored to an earlier moment. See docs/operations.md (Restoring).',
+        'Closed for maintenance: the PostgreSQL server or its timeline has changed since the last ' +
+          'start. The database may have been restored to an earlier moment. See docs/operations.md ' +
+          '(Restoring).',
       );
     });
   }

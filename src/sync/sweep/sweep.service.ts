@@ -338,7 +338,7 @@ export class SweepService {
           soFar.unread_unknown === 0,
         ],
       );
-      if (!compared.comparable) throw new Error('the sightings of the sweep are no longer there');
+      if (!compared.comparable) throw new Error('the sightings of the sweep are gone');
       absences.rented += compared.rented;
       absences.missing += compared.missing;
     }

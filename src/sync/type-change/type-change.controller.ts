@@ -29,7 +29,7 @@ export class TypeChangeController {
       'Changes a running proxy between HTTP and SOCKS5, free of charge, and returns it, possibly with ' +
       'another port or host. A retry is safe: after 409 with `Retry-After`, 503 and lost connections, ' +
       'retry until the response is 200 or another 4xx.',
-    response: { description: 'The proxy has this type', type: ProxyOut },
+    response: { description: 'The proxy has the requested type', type: ProxyOut },
     body: {
       type: TypeChangeRequest,
       examples: { socks: { summary: 'SOCKS5', value: { proxy_type: 'socks' } } },
@@ -37,7 +37,7 @@ export class TypeChangeController {
     errors: {
       404: NO_SUCH_PROXY,
       409: [
-        'The type cannot be changed, or, with `Retry-After`, another change of it is under way',
+        'The type cannot be changed, or, with `Retry-After`, another type change is in progress',
         TypeChangeInProgress,
         ProxyEnded,
         ProxyRefunded,
@@ -45,7 +45,7 @@ export class TypeChangeController {
         ProxyGone,
         TypeChangeRefused,
       ],
-      429: ['more than 10 changes of types are under way', TooManyUnderWay],
+      429: ['more than 10 type changes are in progress', TooManyUnderWay],
       503: [
         'The provider is unavailable and nothing was changed, or the outcome is not known yet',
         ServiceUnavailable,

@@ -129,7 +129,9 @@ export class TypeChangeService {
       await this.provider.setType({ proxyId, proxyType }, { priority: PRIORITY, deadline });
     } catch (error) {
       if (error instanceof ProviderOutcomeUnknown) {
-        this.logger.warn(`a change of type: ${error.message}; the listing decides`);
+        this.logger.warn(
+          `a type change has an unknown outcome, which the listing will show: ${error.message}`,
+        );
         return;
       }
       throw this.toRefusal(error);
@@ -139,9 +141,7 @@ export class TypeChangeService {
   private toRefusal(error: unknown): unknown {
     if (error instanceof ProviderRefused) {
       if (error.reason === 'misconfigured') {
-        this.logger.error(
-          'the provider takes no changes of type: its key, our address or the method is refused',
-        );
+        this.logger.error('the provider refuses type changes, because of its key, our address or the method');
         return new TypeChangesUnavailable();
       }
       return error.reason === 'not-found' ? new ProxyGone() : new TypeChangeRefused();
@@ -164,7 +164,7 @@ export class TypeChangeService {
       const proxy = listed.find(isIt);
       if (proxy) return proxy;
     } catch (error) {
-      this.logger.warn(`the outcome of a change of type is not known: ${messageOf(error)}`);
+      this.logger.warn(`the outcome of a type change is not known: ${messageOf(error)}`);
       throw new TypeChangeUncertain();
     }
     throw new ProxyGone();
@@ -201,6 +201,6 @@ export class TypeChangeService {
       `UPDATE proxy_type_changes SET attempt_until = clock_timestamp()
         WHERE proxy_id = $1 AND attempt = $2 AND settled_at IS NULL`,
       [proxyId, attempt],
-    ).catch((error: unknown) => this.logger.warn(`a change of type could not be ended: ${messageOf(error)}`));
+    ).catch((error: unknown) => this.logger.warn(`a type change could not be ended: ${messageOf(error)}`));
   }
 }

@@ -29,10 +29,10 @@ export class SignInController {
   @Route({
     summary: 'Sign in with Telegram',
     description:
-      'For a Telegram Mini App: issues a token for an hour to the customer who opened it, with ' +
-      'the scopes that the operator has set. `initData` is also valid for an hour; another ' +
-      'request with it issues another token. A customer has at most 10 such tokens: one more ends ' +
-      'the oldest. Staff create the accounts: a Telegram user without one is refused. Signing in ' +
+      'For a Telegram Mini App: issues a token for an hour to the customer who opened it, with the ' +
+      'scopes that the operator has set. `initData` is also valid for an hour; another request with ' +
+      'it issues another token. A customer can have at most 10 such tokens: another one ends the ' +
+      'oldest. Staff create the accounts: a Telegram user without an account is refused. Signing in ' +
       "also sets `has_app` and the customer's `username` in `GET /me`.",
     status: 201,
     response: { description: 'The token, with its text', type: CreatedToken },

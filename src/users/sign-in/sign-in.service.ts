@@ -42,12 +42,12 @@ export class SignInService {
     const { scopes } = config.telegram;
     this.scopes = scopes.filter(isCustomerScope);
     if (this.scopes.length < scopes.length) {
-      throw new EnvironmentError(['TELEGRAM_SCOPES must be scopes of customers, e.g. profile:read']);
+      throw new EnvironmentError(["TELEGRAM_SCOPES must be customers' scopes, e.g. profile:read"]);
     }
     const ofPayments = scopes.filter(isPaymentScope);
     if (config.payments.provider === 'off' && ofPayments.length > 0) {
       throw new EnvironmentError([
-        `TELEGRAM_SCOPES must not contain ${ofPayments.join(', ')}: the service accepts no payments`,
+        `TELEGRAM_SCOPES must not contain ${ofPayments.join(', ')}: the service does not accept payments`,
       ]);
     }
   }

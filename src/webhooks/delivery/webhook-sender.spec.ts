@@ -150,11 +150,15 @@ describe('A webhook is not sent', () => {
   });
 
   it.each([
-    ['a login', (port: number) => `http://user:secret@127.0.0.1:${port}/`, 'the URL must not hold a login'],
+    [
+      'a login',
+      (port: number) => `http://user:secret@127.0.0.1:${port}/`,
+      'the URL must not contain a login',
+    ],
     [
       'a login that looks like a host',
       (port: number) => `http://example.com@127.0.0.1:${port}/`,
-      'the URL must not hold a login',
+      'the URL must not contain a login',
     ],
     ['the port of mail', () => 'http://127.0.0.1:25/', 'the port must be 80, 443, or 1024 and above'],
     ['another scheme', () => 'ftp://127.0.0.1/', 'the URL must begin with https:// or http://'],

@@ -13,7 +13,7 @@ function refuseUrl(text: string): InputMistake | undefined {
     return new InputMistake('url_parsing', 'Input should be an absolute URL that begins with https://', text);
   }
   if (url.username || url.password || url.hash) {
-    return new InputMistake('url_parsing', 'Input should be a URL without credentials and fragment', text);
+    return new InputMistake('url_parsing', 'Input should be a URL without credentials or a fragment', text);
   }
   return undefined;
 }
@@ -21,7 +21,7 @@ function refuseUrl(text: string): InputMistake | undefined {
 const TYPE = {
   isValid: isEventType,
   type: 'enum',
-  msg: 'Input should be a type of event',
+  msg: 'Input should be an event type',
   choices: ALL_EVENT_TYPES,
 };
 

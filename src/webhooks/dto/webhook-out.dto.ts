@@ -60,12 +60,12 @@ export class WebhookOut {
 }
 
 export class CreatedWebhook extends WebhookOut {
-  @ApiText('The secret with which you verify deliveries. It is shown once', EXAMPLE_SECRET)
+  @ApiText('The secret with which you verify deliveries. It is shown only once', EXAMPLE_SECRET)
   secret!: string;
 }
 
 export class NewSecret {
-  @ApiText('The new secret, which is shown once', EXAMPLE_SECRET)
+  @ApiText('The new secret. It is shown only once', EXAMPLE_SECRET)
   secret!: string;
 
   @ApiNullableMoment(
@@ -116,7 +116,7 @@ export class AttemptOut {
 export class AttemptsPage extends PageOf(AttemptOut) {}
 
 export class ReplayedOut {
-  @ApiInteger('The number of events that are sent again', 12)
+  @ApiInteger('The number of events that will be sent again', 12)
   replayed!: number;
 
   @ApiNullable(

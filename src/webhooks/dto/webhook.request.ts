@@ -5,7 +5,7 @@ import { TypesField, WebhookUrlField } from './webhook-fields';
 const DAY_HOURS = 24;
 const MAX_OVERLAP_HOURS = 7 * DAY_HOURS;
 
-const URL = 'The URL to which events are sent: `https://…`, without credentials and fragment';
+const URL = 'The URL to which events are sent: `https://…`, without credentials or a fragment';
 
 @StrictRequest()
 export class NewWebhookRequest {
@@ -13,7 +13,7 @@ export class NewWebhookRequest {
   url!: string;
 
   @TypesField({
-    description: 'The types of events to send. All by default, future ones included',
+    description: 'The types of events to send. All by default, including future types',
     example: ['order.completed', 'proxy.expiring'],
     absent: 'null',
   })
@@ -50,8 +50,8 @@ export class ChangedWebhookRequest {
 
   @BooleanField({
     description:
-      '`false` disables the webhook: nothing is sent, and events of that time are not stored for it. ' +
-      '`true` enables it again, also after days of failure',
+      '`false` disables the webhook: nothing is sent, and events that happen meanwhile are not stored ' +
+      'for it. `true` enables it again, even after days of failure',
     example: true,
     absent: 'omitted',
   })
@@ -62,8 +62,8 @@ export class ChangedWebhookRequest {
 export class NewSecretRequest {
   @IntegerField({
     description:
-      'For how many hours the previous secret stays valid; events are signed with both. `0` revokes it at ' +
-      'once: use it for a stolen secret',
+      'For how many hours the previous secret stays valid; events are signed with both. `0` revokes ' +
+      'it at once: use `0` if the secret was stolen',
     atLeast: 0,
     atMost: MAX_OVERLAP_HOURS,
     default: DAY_HOURS,
@@ -89,13 +89,16 @@ export class ReplayRequest {
   since!: Date | null;
 
   @StringField({
-    description: 'With `since`: the last `next_after`; only later events',
+    description: 'With `since`: the last `next_after`. Only later events are sent',
     example: 'evt_4711',
     absent: 'null',
     pattern: EVENT_ID_PATTERN,
   })
   after!: string | null;
 
-  @BooleanField({ description: 'With `since`: also events that were delivered before', default: false })
+  @BooleanField({
+    description: 'With `since`: whether to include events that were already delivered',
+    default: false,
+  })
   include_delivered!: boolean;
 }
