@@ -26,7 +26,7 @@ export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 /** The request came from an address outside the token's networks. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-/** Refuses payment scopes while the service accepts no payments, so that a token never gains rights later. */
+/** Refuses payment scopes while the service accepts no payments, so that no token gains rights later. */
 export class NoPaymentsAccepted extends RequestInvalid {
   constructor(scopes: readonly Scope[]) {
     const msg = 'The service does not accept payments';

@@ -335,7 +335,7 @@ const DESCENDANTS = `
 
 const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
 
-/** SQL condition: an OAuth token's issuer is valid. The token becomes invalid when its issuer does. */
+/** SQL condition that an OAuth token's issuer is valid. The token becomes invalid when its issuer does. */
 const ISSUER_STILL_WORKS = `EXISTS (
   SELECT FROM api_tokens issuer WHERE issuer.id = token.issued_by AND issuer.revoked_at IS NULL
      AND (issuer.expires_at IS NULL OR issuer.expires_at > $2))`;

@@ -53,8 +53,8 @@ const timeOf = (parameter: string): string =>
   `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
 /**
- * Returns an SQL condition: whether a lease has ended. A lease that ends later than possible was taken before
- * the database's clock was set back; it counts as ended.
+ * Returns an SQL condition that is true if a lease has ended. A lease that ends later than possible was taken
+ * before the database's clock was set back; it counts as ended.
  */
 const hasLapsed = (until: string): string =>
   `${until} NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${LEASE_MS} ms'`;
@@ -77,7 +77,7 @@ export class CatalogStore {
     );
   }
 
-  /** Returns an SQL condition: whether `changedSince` may find new entries, including late commits. */
+  /** Returns an SQL condition that is true if `changedSince` may find new entries, even late commits. */
   mayHaveChangedSince(changedAt: number): string {
     const time = timeOf(String(changedAt));
     return `${time} > clock_timestamp() - interval '${2 * COMMIT_ORDER_SECONDS} seconds'

@@ -363,7 +363,7 @@ export class CatalogService implements OnModuleDestroy {
     }
   }
 
-  /** Returns an SQL condition: whether there are sales to write, or other replicas' changes to apply. */
+  /** Returns an SQL condition that is true if there are sales to write or changes to apply. */
   isToFollow(): string {
     return this.unwrittenSales.size > 0 ? 'true' : this.store.mayHaveChangedSince(this.followedUntil);
   }

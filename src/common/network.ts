@@ -24,7 +24,7 @@ function parseNetwork(text: string): Network | null {
 /** Whether a string is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** Returns the length of the equivalent IPv6 prefix, because all IPv4 addresses form an IPv6 /96. */
+/** Returns the length of the equivalent IPv6 prefix. The IPv4 addresses form an IPv6 /96. */
 const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);
 
 /** Whether one of the outer networks contains the whole inner network. */

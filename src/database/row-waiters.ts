@@ -29,7 +29,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     return [...this.waits.values()].reduce((count, { size }) => count + size, 0);
   }
 
-  /** Begins to wait for changes to a row. The caller must close the wait. `see` gets the row at each read. */
+  /** Waits for changes to a row until the caller closes the wait. `see` gets the row whenever it is read. */
   open(id: number, see?: (row: Row) => void): RowWait<Row> {
     if (!this.isListening) this.listen();
     const wait = new RowWait<Row>(this.notifier, see, () => {

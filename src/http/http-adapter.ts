@@ -11,7 +11,7 @@ interface Prototypes {
 
 /** Interval, in milliseconds, at which a closing server closes its idle connections. */
 const CLOSE_IDLE_MS = 50;
-/** Interval at which Node checks incomplete requests for timeouts. Node's default is 30 s. */
+/** Interval at which Node checks for requests that timed out. Its default of 30 s would delay timeouts. */
 const CHECK_ARRIVAL_MS = 500;
 
 /** Nest's Express adapter, with limits on connections, on pipelined requests, and on the time to close. */

@@ -197,7 +197,7 @@ export const INVARIANTS: readonly Invariant[] = [
        GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    // At most one order with an idempotency key is not canceled.
+    // For each idempotency key, at most one order is not canceled.
     name: 'one-order-per-key',
     violations: `
       SELECT user_id, idempotency_key, count(*) AS orders FROM orders

@@ -5,7 +5,7 @@ const LOOK_AFTER_MS = 25;
 export type BacklogSql = string;
 
 /**
- * Returns an SQL condition: whether there may be work. Evaluated at each interval of the job, in one
+ * Returns an SQL condition that is true if there may be work. Evaluated at each interval of the job, in one
  * statement with other jobs' conditions, so it needs an index.
  */
 export type DueConditionSql = () => string;

@@ -99,7 +99,7 @@ export class LeasedRun {
     return begun ? new LeasedRun(dataSource, run, begun.id, isStopping, progressEveryMs) : null;
   }
 
-  /** Returns an SQL condition: whether a run is due by its interval. */
+  /** Returns an SQL condition that is true if a run is due by its interval. */
   static isDue({ name, everySeconds }: LeasedJob): string {
     return `NOT EXISTS (SELECT FROM job_runs
                          WHERE name = '${name}' AND started_at <= now() + interval '1 minute'

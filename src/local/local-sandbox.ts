@@ -12,7 +12,7 @@ const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main');
 /** The sandbox's exit code if another process already serves the directory. */
 const EXIT_ALREADY_RUNNING = 3;
 
-/** Maximum wait for a sandbox to end whose service was killed a moment ago. */
+/** Maximum wait for a sandbox to end after its service was killed. */
 const IN_USE_TIMEOUT_MS = 5000;
 const END_TIMEOUT_MS = 2000;
 const POLL_MS = 50;

@@ -3,7 +3,7 @@ import type { Response } from 'express';
 
 /** An error as defined by RFC 6749, 7591 or 8707. */
 export class OAuthError extends Error {
-  /** @param message message for the client's developer, in printable ASCII without quotes and backslashes */
+  /** @param message for the client's developer, in printable ASCII without quotes and backslashes */
   constructor(
     readonly code: string,
     message: string,

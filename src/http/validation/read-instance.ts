@@ -27,7 +27,7 @@ export const declaredFields = (target: object): Fields =>
   (Reflect.getMetadata(DECLARED, target) as Fields | undefined) ?? new Map();
 
 /**
- * Returns an instance of a DTO with its declared fields, coerced; otherwise all mistakes, in the order of
+ * Returns an instance of a DTO with its declared fields, coerced, or else all mistakes, in the order of
  * declaration. In a strict DTO, unknown fields are also mistakes.
  */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {

@@ -91,7 +91,7 @@ const selectDimension = (name: SalesDimension, keys: readonly SalesDimension[]):
 const isCursor = (values: readonly string[], keys: readonly SalesDimension[]): boolean =>
   values.length === keys.length && (keys[0] !== 'day' || /^\d{4}-\d\d-\d\d$/.test(values[0] ?? ''));
 
-/** Returns an SQL condition: whether a row comes after the row whose keys are the parameters from $4 on. */
+/** Returns an SQL condition for rows after the row whose keys are the parameters from $4 on. */
 const isAfter = (keys: readonly SalesDimension[]): string => {
   const alternatives = keys.map((key, n) => {
     const equal = keys.slice(0, n).map((earlier, index) => `${earlier} = $${4 + index}`);

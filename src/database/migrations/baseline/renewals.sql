@@ -87,7 +87,7 @@ CREATE TABLE renewals (
 CREATE INDEX renewals_user_id_idx ON renewals (user_id, id);
 -- For the month's budget.
 CREATE INDEX renewals_spent_idx ON renewals (user_id, charged_at, price) WHERE state IN ('placed', 'done');
--- For the renewal job: due renewals in their documented order, open renewals by expiry, and placed renewals.
+-- For the renewal job: due renewals in processing order, open renewals by expiry, and placed renewals.
 CREATE INDEX renewals_due_idx ON renewals (next_try_at, date_end_before, proxy_id)
   WHERE state IN ('planned', 'skipped');
 CREATE INDEX renewals_open_idx ON renewals (date_end_before, id) WHERE state IN ('planned', 'skipped');
