@@ -9,7 +9,7 @@ const BUSY_RETRY_AFTER_SECONDS = 5;
 const unavailable = (): DomainError => new ServiceUnavailable();
 
 /**
- * Caller's error, by the reason why the order was canceled. Nothing was bought or charged. The database
+ * Error for the caller, by the reason why the order was canceled. Nothing was bought or charged. The database
  * function `public_failure` groups the reasons in the same way, for events and renewals.
  */
 const ERROR_OF_FAILURE: Readonly<Record<OrderFailure, (kind: OrderKind) => DomainError>> = {

@@ -13,8 +13,8 @@ const DAYS_TO_CLOSE = 2;
 const FORGOTTEN_AT_ONCE = 200;
 
 /**
- * Removes old order data that is not accounting data. Copies of credentials outside the customer's list are
- * removed after the rentals' expiry.
+ * Removes old order data that is not accounting data. Copies of credentials, except those in the customer's
+ * list, are removed after the rentals' expiry.
  */
 @Injectable()
 export class OrderRetention {

@@ -42,7 +42,7 @@ export class ProviderCallLog {
     }
   }
 
-  /** Finds out whether the first record was stored although its statement's reply was lost. */
+  /** Finds out whether the first record was stored even though its statement's reply was lost. */
   private async isFirstStored({ orderId, records: [first], lost }: OrderCallRecorder): Promise<boolean> {
     if (!lost || !first) return false;
     return resolveCommitOutcome(this.dataSource, lost, async () => {

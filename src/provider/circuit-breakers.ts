@@ -22,7 +22,7 @@ import type { BreakerStatus } from './proxy-provider';
 
 /** Number of consecutive failures that opens a breaker: fewer may be caused by the calls themselves. */
 const FAILURES_IN_A_ROW = 5;
-/** Time before an open breaker's first probe. Most failures are over by then. */
+/** Delay of an open breaker's first probe. Most failures are over by then. */
 const PROBE_MS = 5000;
 const LONGEST_PROBE_INTERVAL_MS = 60_000;
 
@@ -129,7 +129,7 @@ export class CircuitBreakers {
     this.probeMs = tuning.breakerProbeMs ?? PROBE_MS;
     this.money = new CircuitBreaker('money', failures, clock, () => this.probeFirstIn(this.probeMs));
     this.reads = new CircuitBreaker('reads', failures, clock, () => this.probeFirstIn(this.probeMs));
-    // The refusal contains no balance, so a probe fetches the balance at once.
+    // The refusal contains no balance, so a probe fetches the balance immediately.
     this.funds = new CircuitBreaker('funds', 1, clock, () => this.probeFirstIn(0));
   }
 
@@ -167,7 +167,7 @@ export class CircuitBreakers {
     return this.count(this.reads, call);
   }
 
-  /** If a breaker is open, probes at once. Called after a change that may close the breaker. */
+  /** If a breaker is open, probes immediately. Called after a change that may close the breaker. */
   probeNow(): void {
     if (!this.areClosed()) this.probeFirstIn(0);
   }

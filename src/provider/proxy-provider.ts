@@ -103,7 +103,7 @@ export abstract class ProxyProvider {
 }
 
 /**
- * Priorities of waiting calls, highest first. `confirmation`: reads that decide about orders (outcome, stock,
+ * Priorities of waiting calls, highest first. `confirmation`: reads on which orders depend (outcome, stock,
  * balance). `exact`: exact prices and type changes, which customers can request without limit. `spare`: calls
  * for orders that cannot be paid, which leave one permit of each window free.
  */

@@ -19,7 +19,7 @@ import { OwnAccount } from './staff.errors';
 
 interface StaffRouteOptions extends RouteOptions, AuditedRoute {
   readonly scope: StaffScope;
-  /** Description. It begins with who uses the route, and for what. */
+  /** Description, which begins with who uses the route and for what. */
   readonly description: string;
 }
 

@@ -7,7 +7,7 @@ import { ProxyProvider } from '../provider';
 import type { ReplicaOut } from './status.dto';
 
 export const REPORT_INTERVAL_MS = 5000;
-/** Age of the last report, in seconds, above which a replica is not shown. */
+/** A replica whose last report is older than this many seconds is not shown. */
 export const FRESH_SECONDS = 20;
 
 export type ReplicaReport = Omit<ReplicaOut, 'holder' | 'reported_at'>;

@@ -28,7 +28,7 @@ interface Overview {
   readonly at: Date;
   readonly openUnmatchedProxies: number;
   readonly isClosed: boolean;
-  /** Time since which all renewals are paused. */
+  /** When all renewals were paused; null if they are not. */
   readonly renewalsPausedAt: Date | null;
   /** Number of users whose renewals staff paused. */
   readonly usersWithPausedRenewals: number;

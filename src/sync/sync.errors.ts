@@ -58,7 +58,7 @@ export class OrderNotAssignable extends domainError(
   'Unmatched proxies can be assigned only to closed purchases',
 ) {}
 
-/** Retry time in seconds. A change of type usually ends soon. */
+/** `Retry-After` in seconds. A change of type is usually over soon. */
 const RETRY_AFTER_SECONDS = 5;
 
 export class ProxyEnded extends domainError('conflict', 'The rental of this proxy has ended') {}

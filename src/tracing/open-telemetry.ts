@@ -8,7 +8,7 @@ import type { Tracing } from './spans';
 const EXPORT_TIMEOUT_MS = 2000;
 const EXPORT_EVERY_MS = 1000;
 const IDLE_MS = 5000;
-/** Maximum wait for the last spans when the service ends, in milliseconds. Unsent spans are lost. */
+/** How long to wait for the last spans when the service stops, in milliseconds. Unsent spans are lost. */
 const END_TIMEOUT_MS = 3000;
 /** Maximum number of waiting spans. Further spans are dropped. */
 const MAX_WAITING = 2048;

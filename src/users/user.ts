@@ -11,7 +11,7 @@ export interface User {
   /** Whether the user has ever opened the companion application. */
   readonly hasApp: boolean;
   readonly createdAt: Date;
-  /** Time of blocking. While it is set, all tokens of the user are refused. */
+  /** When the user was blocked. While this is set, all tokens of the user are refused. */
   readonly blockedAt: Date | null;
   readonly blockedReason: string | null;
   /** Time when staff erased the user's data. */

@@ -225,7 +225,7 @@ export class BulkProlongations {
     );
   }
 
-  /** Returns each proxy's prepared order, or the error why it cannot be ordered. */
+  /** Returns each proxy's prepared order, or the error that prevents the order. */
   private async prepare(
     caller: Caller,
     period: number,

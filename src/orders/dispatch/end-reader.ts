@@ -19,13 +19,13 @@ import { OrderWaiters } from './order-waiters';
 
 /** Maximum page size that the provider allows. */
 const PAGE_SIZE = 1000;
-/** From this many purchases on, one full listing may take fewer calls than a listing of each purchase. */
+/** From this many purchases on, one full listing may take fewer calls than listing each purchase. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
   /**
-   * How to treat proxies that the listing lacks: list them separately, or cancel their orders for this
+   * How to treat proxies missing from the listing: list them separately, or cancel their orders with this
    * reason.
    */
   readonly missing: 'listed-alone' | OrderFailure;

@@ -125,7 +125,7 @@ export class OrderWaiters {
   }
 
   /**
-   * Notifies the requests that wait for changed orders. Each order has one waiting request, on one replica.
+   * Notifies the requests that are waiting for these orders. Each order has one such request, on one replica.
    */
   private recordChanged(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
     const elsewhere = orderIds.filter((id) => !this.requests.has(id));

@@ -34,7 +34,7 @@ export interface PreparedOrder {
   readonly available: Money | null;
 }
 
-/** Error to return to the caller, by the reason for not placing the order. */
+/** Error for the caller, by the reason for not placing the order. */
 export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) => DomainError>> = {
   'closed-for-maintenance': closedForMaintenance,
   'key-in-use': () => new IdempotencyKeyInProgress(),
@@ -45,7 +45,7 @@ export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) =
   'daily-limit': () => new DailyLimitExceeded(),
 };
 
-/** Returns the caller's error for a failed placement: `OrderBeingConfirmed` if the order may exist. */
+/** Returns the caller's error after a failed placement: `OrderBeingConfirmed` if the order may exist. */
 export const placementFailure = (error: unknown, { requestId: id }: NewOrder): unknown =>
   error instanceof StatementOutcomeUnknown ? new OrderBeingConfirmed({ requestId: id }) : error;
 

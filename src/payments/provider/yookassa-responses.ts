@@ -4,7 +4,7 @@ import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-pro
 
 /*
  * Fields of YooKassa's API v3 that this service uses. Unknown fields are ignored: the provider adds fields
- * without a new version. A row is unusable if a field that decides about money (id, status, paid, amount,
+ * without a new version. A row is unusable if a field that affects money (id, status, paid, amount,
  * test, created_at, metadata) is unreadable or contradicts another. The other fields are only shown, and
  * count as absent if unreadable.
  */

@@ -65,7 +65,7 @@ export const MAX_PENDING_DEPOSITS = 20;
 /** Usual lifetime of a card payment's page. Only the provider's state is decisive. */
 const PAYABLE_MINUTES = 60;
 /**
- * Time until a new deposit's first reading. Short, because a notification may arrive before the payment is
+ * How long until a new deposit is first read. Short, because a notification may arrive before the payment is
  * known.
  */
 const FIRST_CHECK_SECONDS = 3;

@@ -33,7 +33,7 @@ export interface DueDepositRefund extends NewRefund {
  */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
-/** Time after which a call is over, unless the process was frozen. */
+/** Maximum duration of a call, unless the process was frozen. */
 const CALL_SECONDS = 20;
 /**
  * Condition for sending a refund. The provider forgets a key after a time; a later retry would refund
@@ -194,7 +194,7 @@ export class DepositRefundRecords {
 
   /**
    * Stores, once, a refund made at the provider without this service. Only staff may reduce a balance, so
-   * they decide about the refund. In another currency, or with a fraction of a kopeck, the stored amount is
+   * they decide on the refund. In another currency, or with a fraction of a kopeck, the stored amount is
    * the same share of the deposit as the refund is of the payment. @returns whether the refund is new
    */
   async find(provider: string, { id, paymentId, amount }: ProviderRefund): Promise<boolean> {

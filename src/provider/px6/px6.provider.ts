@@ -360,7 +360,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       const permit = await this.waitForPermit('confirmation', this.readWaitMs);
       return (await this.client.call('account', {}, { permit, priority: 'confirmation', key })).user_id;
     });
-    // Breakers that the previous key opened may close at once.
+    // Breakers that the previous key opened may close immediately.
     if (isNew) this.breakers.probeNow();
   }
 

@@ -38,7 +38,7 @@ export function readBulkTarget({ proxy_ids: ids, filter }: BulkTargetRequest): B
 export class BulkTargetsService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Finds a target's proxies: ids in the given order, or a filter's matches by id. @throws TooManyTargets */
+  /** Finds a target's proxies, in the given order or, for a filter, by id. @throws TooManyTargets */
   async find(userId: number, target: BulkTarget): Promise<Target[]> {
     if ('filter' in target) {
       const matching = await this.match(userId, target.filter);

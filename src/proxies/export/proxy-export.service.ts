@@ -30,7 +30,7 @@ export const variantOf = ({ format, template, socks, filter }: ExportOptions): s
 const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>
   isUnfiltered(others);
 
-/** Whether PostgreSQL writes a format. The thread that serves all requests writes other formats. */
+/** Whether PostgreSQL writes a format. Other formats are written by the thread that serves all requests. */
 const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
 
 /** Whether the fixed contract includes an export. Such exports are never refused. */

@@ -12,7 +12,7 @@ export interface ProxyFilter {
   readonly label: string | null;
   /** One of the customer's own tags, as `normalTag()` returns it. */
   readonly tag: string | null;
-  /** Time before which the rental expires. Rentals without an expiry do not match. */
+  /** Selects rentals that expire before this time. Rentals without an expiry do not match. */
   readonly endsBefore: Date | null;
   /** Purchase that delivered the proxy. */
   readonly orderId: number | null;

@@ -65,9 +65,9 @@ export const eventDataSql = (row: string, more: string): string =>
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
 /**
- * Returns SQL for the next attempt of a skipped renewal. The delay grows with the attempts for the same
- * reason. Retry times coincide, so that renewals waiting for money are decided together, ordered by expiry.
- * @param tries SQL for the number of skips for this reason
+ * Returns SQL for the next attempt of a skipped renewal. The delay grows with the number of skips. Retry
+ * times coincide, so that renewals waiting for money are decided together, ordered by expiry.
+ * @param tries SQL for the number of skips for the same reason
  */
 const nextTry = (tries: string): string => `
   (SELECT date_bin(pause, now(), 'epoch') + pause

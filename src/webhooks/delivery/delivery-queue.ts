@@ -31,7 +31,7 @@ export interface ClaimedDelivery extends SigningSecrets {
   readonly url: string;
   /** Number of failed attempts. */
   readonly attempts: number;
-  /** End of the lease in the database's text form. Its microseconds identify the lease. */
+  /** End of the lease, as the database writes it. Its microseconds identify the lease. */
   readonly lease: string;
   /** Whether the webhook is failing, or another delivery to it is in progress. */
   readonly isFurther: boolean;

@@ -7,7 +7,7 @@ import type { EffectOptions, Provider, WireMethod } from './wire-method';
 
 const DAY_S = 86_400;
 
-/** Sells proxies. Every call is a new purchase, even a retry. `auto_prolong` is accepted without effect. */
+/** Sells proxies. Every call is a new purchase, even a retry. `auto_prolong` is accepted but ignored. */
 export const buy: WireMethod = (provider, query, effect) => {
   const { store } = provider;
   const { state } = store;
