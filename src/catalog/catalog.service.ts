@@ -148,7 +148,7 @@ export class CatalogService implements OnModuleDestroy {
     await this.writeSales();
   }
 
-  /** Lists the country codes on sale, in lower case, sorted. @throws ServiceUnavailable */
+  /** Lists the codes of the countries on sale, in lower case, sorted. @throws ServiceUnavailable */
   countries(version: IpVersion, priority: CallPriority = 'rest'): Promise<readonly string[]> {
     return this.countryLists
       .get(countriesKey(version), {

@@ -15,7 +15,7 @@ export const PERIODS_TEXT =
   'that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders ' +
   'refuse other periods with 400.';
 
-/** Converts the provider's name of a version: `3` means `4s`. */
+/** Converts the provider's name for a version: `3` means `4s`. */
 export const toIpVersion = (version: string): IpVersion => (version === '3' ? '4s' : (version as IpVersion));
 
 /** Checks the bounds of a period. @throws PeriodTooShort, UnsupportedPeriod */

@@ -59,7 +59,7 @@ export const emptyCli = (): Command =>
     .configureOutput({ outputError: (text) => printError(text.trim().replaceAll('\n', ' ')) })
     .exitOverride();
 
-/** Adds the commands of an outline. @param run called instead of each command if its options are valid */
+/** Adds an outline's commands. @param run called instead of each command if its options are valid */
 export function addOutlined(parent: Command, { commands }: Outline, run: () => void): Command {
   for (const outline of commands) {
     const command = parent.command(outline.name).summary(outline.summary).description(outline.description);

@@ -13,7 +13,7 @@ type Created = (error: Error | null, socket: Duplex) => void;
  * retransmission, after a second. Node's default of 250 ms would skip slow addresses.
  */
 const ADDRESS_TIMEOUT_MS = 1500;
-// Applies to the whole process, including the database and customers' proxies.
+// Applies to the whole process, including connections to the database and to customers' proxies.
 net.setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_TIMEOUT_MS);
 
 const MAX_CONNECTIONS = 64;

@@ -20,7 +20,7 @@ export class TimeLimit {
       this.isOver = true;
       this.abort();
     }, ms);
-    // Prevents Node's warning about many listeners of one signal.
+    // Prevents Node's warning about many listeners on one signal.
     setMaxListeners(0, this.signal, ...(end ? [end] : []));
     end?.addEventListener('abort', this.abort);
     if (end?.aborted === true) this.abort();

@@ -57,7 +57,9 @@ export class Notifier implements OnModuleDestroy {
     ]).catch((error: unknown) => this.logger.debug(`a notification was not sent: ${messageOf(error)}`));
   }
 
-  /** Resolves when `end` is called, time runs out, the client leaves, or the replica stops. Never rejects. */
+  /**
+   * Resolves when `end` is called, time is up, the client disconnects or the replica stops. Never rejects.
+   */
   async untilEnded(timeoutMs: number, hungUp: AbortSignal, begin: (end: () => void) => void): Promise<void> {
     if (this.state === 'ended' || this.state === 'closed') return;
     const longestMs = this.state === 'draining' ? LONGEST_WAIT_DRAINING_MS : Infinity;

@@ -120,7 +120,7 @@ export function sendPage(response: Response, status: number, text: string, redir
     .send(text);
 }
 
-/** Returns the source in a content security policy that allows a URI. IPv6 addresses cannot be sources. */
+/** Returns the content security policy source that allows a URI. IPv6 addresses cannot be sources. */
 function sourceOf(redirectUri: string): string {
   const { origin, protocol, hostname } = new URL(redirectUri);
   return hostname.startsWith('[') ? protocol : origin;

@@ -18,8 +18,8 @@ export function isOnLoopback(text: string): boolean {
 }
 
 /**
- * Whether a client registered a URI. The two must be equal, except for the port of a loopback address, which
- * programs choose at startup (RFC 8252, 7.3).
+ * Whether a client registered a URI. It must equal a registered one, except for the port of a loopback
+ * address, which programs choose at startup (RFC 8252, 7.3).
  */
 export const isRegistered = (registered: readonly string[], given: string): boolean =>
   isRedirectUri(given) &&

@@ -16,7 +16,7 @@ const MAX_NETWORKS = 10_000;
 const TIMES_FOR_WIDE_NETWORK = 4;
 /** Maximum number of requests through a link, so that a leaked link cannot keep a replica busy. */
 const LINK_REQUESTS_PER_MINUTE = 1200;
-/** Maximum number of a user's sign-ins. Opening the app is a sign-in, and each sign-in writes an event. */
+/** Maximum number of a user's sign-ins. Opening the app counts as a sign-in, and each writes an event. */
 const SIGN_INS_PER_MINUTE = 20;
 /** Maximum number of OAuth clients that an address may register, because each adds a row to the database. */
 const REGISTRATIONS_PER_MINUTE = 20;

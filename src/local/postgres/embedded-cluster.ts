@@ -49,7 +49,7 @@ export interface Cluster {
 
 export const SERVICE_ROLE = 'proxy_rental_service';
 
-/** Derives the service role's password from the superuser's, in one direction only. */
+/** Derives the service role's password from the superuser's, by a one-way function. */
 export const servicePassword = ({ password }: Cluster): string =>
   createHmac('sha256', password).update(SERVICE_ROLE).digest('base64url');
 

@@ -120,7 +120,7 @@ CREATE TABLE orders (
 
   -- The call to the provider.
   provider text NOT NULL,
-  -- Names the environment, user and order. The provider stores it with a purchase, which can be found by it.
+  -- Names the environment, user and order. The provider stores it with a purchase, to identify the purchase.
   order_reference text NOT NULL UNIQUE,
   -- The leader of the batch in which the order was sent (the order itself if it was sent alone); null before
   -- that. The provider lists a purchase under the leader's order reference.
