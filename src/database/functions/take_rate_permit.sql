@@ -60,7 +60,7 @@ BEGIN
   END IF;
   free_at := permits.granted[cardinality(permits.granted) - calls + 2] + make_interval(secs => window_ms / 1000);
   IF best = 6 AND calls > 1 AND free_at > moment AND coalesce(permits.passed_over[best], 0) < 8 THEN
-    -- Only the window's last permit is left, which spare calls leave to other calls.
+    -- Only the window's last permit is left, which the lowest priority leaves to the others.
     RETURN QUERY SELECT NULL::smallint, 100::double precision, NULL::text;
     RETURN;
   END IF;

@@ -28,7 +28,7 @@ CREATE TABLE webhooks (
   user_id bigint NOT NULL REFERENCES users,
   -- The URL's path or query may contain a customer's secret, so logs show at most the host.
   url text NOT NULL,
-  -- The event types that the webhook receives; null for all.
+  -- The event types that the webhook receives; null for all types.
   types text[],
   description text,
   -- The customer's secret in plain text, because signing needs it; null once the webhook is deleted.
@@ -132,7 +132,7 @@ CREATE TABLE export_links (
   template text,
   -- The filter of the export, without null fields.
   filter jsonb NOT NULL,
-  -- Networks from which the link may be fetched; null for all.
+  -- Networks from which the link may be fetched; null for any address.
   networks cidr[],
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz,

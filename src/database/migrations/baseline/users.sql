@@ -44,7 +44,7 @@ CREATE TABLE api_tokens (
   origin text NOT NULL DEFAULT 'staff' CHECK (origin IN ('staff', 'customer', 'sign-in', 'oauth')),
   -- The token that issued this token; null if the command line or a sign-in issued it.
   issued_by bigint REFERENCES api_tokens,
-  -- Networks from which the token may be used; null for all.
+  -- Networks from which the token may be used; null for any address.
   allowed_ips cidr[],
   -- Maximum roubles that the token's orders may spend in a UTC day; null for no limit.
   daily_limit numeric(14,2) CHECK (daily_limit > 0),
