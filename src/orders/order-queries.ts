@@ -166,7 +166,7 @@ export class OrderQueries {
     return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
   }
 
-  /** Counts the proxies that queued and running purchases will take from a stock. */
+  /** Counts the proxies that queued and running purchases will take from the stock. */
   async countQueuedProxies(country: string, version: IpVersion): Promise<number> {
     const { count } = await preparedRow<{ count: number }>(
       this.dataSource,

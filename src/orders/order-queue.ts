@@ -4,8 +4,8 @@ import { CLOSED_FOR_MAINTENANCE } from './maintenance';
 import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
 
 /*
- * The queue is the table of orders. These expressions over a row of `orders` determine which orders wait, and
- * what for.
+ * The queue is the table of orders. These expressions over a row of `orders` determine which orders are
+ * waiting, and for what.
  */
 
 /**

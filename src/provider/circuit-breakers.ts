@@ -206,7 +206,7 @@ export class CircuitBreakers {
   }
 
   private probeIn(delayMs: number): void {
-    // A running probe schedules its successor.
+    // A running probe schedules the next one.
     if (this.isShutDown || this.isProbing) return;
     clearTimeout(this.timer);
     this.nextProbe = Deadline.after(delayMs);

@@ -56,7 +56,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     return this.known === null || compareDecimals(this.known, cost) >= 0;
   }
 
-  /** Records that the provider refused a cost for lack of funds. */
+  /** Records that the provider refused an order with this cost for lack of funds. */
   recordRefusal(cost: string): void {
     if (!this.covers(cost)) return;
     this.refusedCost = cost;

@@ -12,7 +12,7 @@ const BATCH_SIZE = 10_000;
  */
 const WRONG = {
   ended: 'active AND date_end <= now()',
-  /** The clock went back, or the row was edited. */
+  /** The clock was set back, or the row was edited. */
   restored: 'NOT active AND withdrawn_at IS NULL AND date_end > now()',
 } as const;
 

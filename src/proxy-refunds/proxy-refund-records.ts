@@ -44,7 +44,7 @@ export interface DueProxyRefund extends ProxyToCheck {
   readonly providerProxyId: string;
   readonly failures: number;
   readonly isWithdrawn: boolean;
-  /** Whether no checks have decided the refund in a day, or the rental has ended. */
+  /** Whether checks have not decided the refund within a day, or the rental has ended. */
   readonly isLate: boolean;
   /** Whether a listing has confirmed host, port, login and type, and nothing is changing them. */
   readonly isConfirmed: boolean;

@@ -140,7 +140,7 @@ export class ProxyRefundsJob {
     return this.turns.run('check', () => this.checks.probe(proxy));
   }
 
-  /** Decides a refund. The provider's own check must confirm that the proxy does not work. */
+  /** Decides on a refund. The provider's own check must confirm that the proxy does not work. */
   private async decide(refund: DueProxyRefund): Promise<void> {
     const { id } = refund;
     let works: boolean;

@@ -10,7 +10,7 @@ export type NewRefundRule = Omit<RefundRule, 'quota_sum'> & { readonly quota_sum
 const SHOWN = 'enabled, hours, failed_checks, minutes_between, quota, quota_percent, quota_sum, versions';
 const ALL = `${SHOWN}, daily_sum`;
 
-/** Reads and sets the shop's conditions, which staff decide. */
+/** Reads and sets the shop's conditions for refunds, which staff choose. */
 @Injectable()
 export class RefundRules {
   constructor(private readonly dataSource: DataSource) {}

@@ -31,7 +31,7 @@ interface NewRule extends RuleFilter {
   readonly hoursBefore: number;
 }
 
-/** Maximum number of rules with a filter per user. Each proxy is compared with all of them. */
+/** Maximum number of filter rules per user. Each proxy is compared with all of them. */
 const MAX_FILTERS = 100;
 
 const EXCLUSION = { country: null, label: null, tag: null, period: null, maxPrice: null, hoursBefore: 24 };

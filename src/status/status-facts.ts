@@ -146,7 +146,7 @@ export class StatusFacts {
     return replicas.map(({ report, ...replica }) => ({ ...replica, ...report }));
   }
 
-  /** Counts the webhooks that were disabled because their receivers fail or are gone. */
+  /** Counts the webhooks that were disabled because their receivers are failing or gone. */
   async failedWebhooks(): Promise<number> {
     const webhooks = await this.row<{ count: number }>(
       `SELECT count(*)::integer AS count FROM webhooks WHERE disabled_reason IN ('failing', 'gone')`,

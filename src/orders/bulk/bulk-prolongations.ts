@@ -44,7 +44,7 @@ interface BulkRequest {
   readonly idempotency: Idempotency;
 }
 
-/** One proxy's order, with a function that waits for its result; or the error that refused it. */
+/** Order of one proxy, and a function that waits for its result; or the error that refused the order. */
 type Outcome = { readonly orderId: number; readonly result: () => Promise<OrderResult> } | DomainError;
 
 /**

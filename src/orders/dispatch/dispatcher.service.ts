@@ -30,8 +30,8 @@ const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
 /**
  * Sends queued orders to the provider. All replicas share the queue: whichever replica gets a rate permit
  * sends the next batch, wherever its orders were placed. Orders placed here are sent immediately; orders that
- * another replica has not sent are found within a second. A claimed order counts as possibly bought. Unlike a
- * lease, a claim therefore never expires, and a replica makes one only with a permit.
+ * another replica has not sent are found within a second. A claimed order counts as possibly bought. A claim
+ * therefore never expires, unlike a lease, and requires a permit.
  */
 @Injectable()
 export class DispatcherService {

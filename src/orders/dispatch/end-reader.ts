@@ -44,10 +44,10 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
 
 /**
  * Reads the expiries of rentals before their prolongation, unless a sweep has confirmed them. The stored
- * expiry shows afterwards whether the prolongation succeeded. The replica with a rate permit reads the next
- * expiries from one listing: of one purchase, or of all proxies if that takes fewer calls. The listing must
- * start after the orders were claimed, because an older one may miss an earlier prolongation. If an expiry
- * cannot be read, the order is canceled: no call that costs money has been sent yet.
+ * expiry shows afterwards whether the prolongation succeeded. The replica with a rate permit makes one
+ * listing: of one purchase, or of all proxies if that takes fewer calls. The listing must start after the
+ * orders were claimed, because an older one may miss an earlier prolongation. If an expiry cannot be read,
+ * the order is canceled: no call that costs money has been sent yet.
  */
 @Injectable()
 export class EndReader {

@@ -55,8 +55,8 @@ export class OrderWaiters {
 
   /**
    * Waits until a reserved order has an outcome, or none can be expected soon. The order leaves the queue at
-   * its `queued_until`, which allows PURCHASE_WAIT_MS until the call and, if a listing has to come first, as
-   * much again for that. Never rejects. @returns undefined if the outcome must be read from the order
+   * its `queued_until`, which allows PURCHASE_WAIT_MS for the wait for the call, and as much again if a
+   * listing has to come first. Never rejects. @returns undefined if the outcome must be read from the order
    */
   untilOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     return new Promise((resolve) => {

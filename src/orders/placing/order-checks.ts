@@ -187,7 +187,7 @@ export class OrderChecks {
     }
   }
 
-  /** Returns why the provider accepts no orders now, or not this one; `null` if it accepts this order. */
+  /** Returns why the provider would not accept an order now; `null` if it would. */
   providerRefusal(quoted?: string): ServiceUnavailable | null {
     try {
       this.provider.assertTakesOrders(quoted);

@@ -179,7 +179,7 @@ export class OrderPlacement {
     GROUP,
   );
 
-  /** Places orders with one statement. @param patienceMs per account; null for the session's timeout */
+  /** Places orders with one statement. @param patienceMs maximum wait per account; null for the default */
   private async insert(attempts: readonly Attempt[], patienceMs: number | null): Promise<Placement[]> {
     const rows = await preparedRows<PlacedRow>(
       this.dataSource,

@@ -22,7 +22,7 @@ const GREATEST_ID = '9223372036854775807';
 /**
  * Returns the statement for a page of a user's orders. A user's orders become visible in id order, so pages
  * neither skip nor duplicate orders while others are placed. Each state and kind is read separately, up to
- * the page's size, so with any filter, a page costs only a few index look-ups and its own orders.
+ * the page's size, so that with any filter, a page needs only a few index look-ups and its own orders.
  */
 export function toListStatement(
   userId: number,

@@ -61,12 +61,12 @@ export class OrderClaims {
   }
 
   /**
-   * Claims the next orders of the shared queue as one batch; from this commit on they count as possibly
-   * bought. Returns `null` if the queue is empty, or another replica is claiming from it.
-   * The oldest order of the user who was served longest ago comes first; renewals come last. Orders of the
-   * same kind join the batch, one of each user before the second of any user. Resent members of a refused
-   * batch are not mixed with other orders. A prolongation goes alone if the provider refused its proxy within
-   * the hour, because it would cause the refusal of the whole call.
+   * Claims the next orders of the shared queue as one batch; once committed, they count as possibly bought.
+   * Returns `null` if the queue is empty, or another replica is claiming from it. The oldest order of the
+   * user who was served longest ago comes first; renewals come last. Orders of the same kind join the batch,
+   * one of each user before the second of any user. Resent members of a refused batch are not mixed with
+   * other orders. A prolongation goes alone if the provider refused its proxy within the hour, because it
+   * would cause the refusal of the whole call.
    * @param claim client-generated id, which finds the batch if the reply is lost
    * @param affordable roubles that the batch may cost together with the running calls, except that the first
    * order is always sent; null if unknown

@@ -72,7 +72,7 @@ export class PaymentNotifications {
       this.count('unknown', ids.length - known.length);
       if (pending.length > 0) this.pendingDeposits.wake();
     } catch {
-      // Notifications are dropped during database failures. Pending deposits are read regularly anyway.
+      // Notifications are dropped while the database fails. Pending deposits are read regularly anyway.
       this.count('ignored', ids.length);
     }
   }

@@ -110,7 +110,7 @@ export class PaymentsForbidden extends PaymentsUnavailable {
 /** The provider may have executed the call. Only its list shows the outcome. */
 export class PaymentOutcomeUnknown extends PaymentError {}
 
-/** How long the provider remembers a key, and a call may be sent again. */
+/** How long the provider remembers a key, and thus how long a call may be resent. */
 export const KEY_MEMORY_SQL = "interval '24 hours'";
 export const RETRY_WITHIN_SQL = "interval '23 hours'";
 
@@ -124,7 +124,7 @@ export abstract class PaymentProvider {
   /** Whether test payments are credited like others. */
   abstract readonly isForTests: boolean;
 
-  /** Returns the provider's time in its last response; null if unknown or older than a minute. */
+  /** Returns the time in the provider's last response; null if unknown or older than a minute. */
   abstract time(): Date | null;
 
   /**

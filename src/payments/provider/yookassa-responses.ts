@@ -37,7 +37,7 @@ const shown = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().cat
 
 const MOST_OF_REASON = 300;
 
-/** Returns the reason in one line, with any customer address masked. */
+/** Returns the reason as one line, with email addresses masked. */
 const toReason = (given: string): string =>
   given
     .replace(/[^\s@]*@[^\s@]*/g, '[address]')
@@ -142,7 +142,7 @@ export const errorResponse = z.object({
   description: z.string().optional(),
 });
 
-/** Returns a refusal's reason in one line. */
+/** Returns a refusal's reason as one line. */
 export const reasonOf = ({ code, parameter, description }: z.output<typeof errorResponse> = {}): string =>
   toReason([code, parameter, description].filter((part) => part !== undefined).join(', '));
 

@@ -72,7 +72,7 @@ export class YooKassaProvider extends PaymentProvider {
   private readonly warn = atMostEachMinute((message) => this.logger.error(message));
   private pausedUntilMs = -Infinity;
   private readonly clock = new SystemClock();
-  /** `Date` header of the last response, and the local moment of its arrival. */
+  /** `Date` header of the last response, and the local time of its arrival. */
   private dated: { readonly date: Date; readonly arrived: Moment } | undefined;
 
   constructor(

@@ -194,8 +194,8 @@ export class DepositRefundRecords {
 
   /**
    * Stores, once, a refund made at the provider without this service. Only staff may reduce a balance, so
-   * they decide on the refund. In another currency, or with a fraction of a kopeck, the stored amount is
-   * the same share of the deposit as the refund is of the payment. @returns whether the refund is new
+   * they decide on the refund. If it is in another currency, or has a fraction of a kopeck, the stored amount
+   * is the same share of the deposit as the refund is of the payment. @returns whether the refund is new
    */
   async find(provider: string, { id, paymentId, amount }: ProviderRefund): Promise<boolean> {
     const found = await queryRows(

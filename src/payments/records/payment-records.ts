@@ -31,8 +31,8 @@ const NONE: SettledPayment = { outcome: 'none' };
 
 /**
  * Returns SQL that posts the credit of a payment stored by the CTE `credited (id, user_id, amount)`. The
- * entry's foreign key ensures the payment's user and amount; the index of `payment_id` ensures one entry per
- * payment. This SQL is not in the ledger, because one statement stores a payment and its entry.
+ * entry's foreign key ensures that its user and amount are the payment's; the index of `payment_id` allows
+ * one entry per payment. This SQL is not in the ledger, because one statement stores a payment and its entry.
  * @param origin SQL for the reason, the reference and the id of the staff action
  */
 export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `

@@ -206,7 +206,7 @@ export class DepositRefunds {
     return this.get(id, manager);
   }
 
-  /** Debits the balance for a refund made elsewhere, or lets the shop pay it. @throws InsufficientBalance */
+  /** Debits the balance for a refund made elsewhere, or lets the shop bear it. @throws InsufficientBalance */
   async decideFound(
     { id }: DepositRefundOut,
     isDebit: boolean,

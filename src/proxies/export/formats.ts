@@ -9,7 +9,7 @@ import { clashObject, proxyName, playwrightObject, singBoxObject, toYaml } from 
 export interface ExportFormat {
   readonly contentType: string;
   readonly fileName: string;
-  /** Text before the first proxy; `separator` is between two proxies, `end` after the last. */
+  /** Text before the first proxy; `separator` goes between proxies, `end` after the last. */
   readonly start: string;
   readonly separator: string;
   readonly end: string;
@@ -116,8 +116,8 @@ const clashFormat = (): ExportFormat =>
     write: (proxy) => `  - ${clashObject(proxy)}\n`,
     endWith: (proxies) =>
       `proxy-groups:\n  - ${toYaml({ name: GROUP, type: 'select', proxies })}\n` +
-      // The first rule skips UDP that its proxy cannot carry. Without the second rule, such UDP would go out
-      // directly.
+      // The first rule skips UDP traffic that its proxy cannot carry. Without the second rule, that traffic
+      // would go out directly.
       `rules:\n  - MATCH,${GROUP}\n  - MATCH,REJECT\n`,
   });
 

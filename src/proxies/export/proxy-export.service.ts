@@ -36,7 +36,7 @@ const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'str
 /** Whether the fixed contract includes an export. Such exports are never refused. */
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
-/** Size of the cache, enough for the lists of 100,000 proxies. */
+/** Size of the cache, enough for lists with 100,000 proxies in total. */
 const CACHE_BYTES = 26 * 1024 * 1024;
 /** Memory that a cached export takes in addition to its proxies. */
 const ENTRY_BYTES = 512;

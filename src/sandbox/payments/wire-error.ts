@@ -4,7 +4,7 @@ export class PaymentWireError extends Error {
     readonly status: number,
     readonly code: string,
     description: string,
-    /** Refused parameter of the request. */
+    /** Request parameter that was refused. */
     readonly parameter?: string,
   ) {
     super(description);

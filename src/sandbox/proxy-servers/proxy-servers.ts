@@ -13,7 +13,7 @@ const PROXY_HOST = '127.0.0.1';
 /** Runs the sold proxies on one port per protocol. The login selects the proxy. */
 export class ProxyServers {
   private readonly endpoints: Record<ProxyType, Endpoint>;
-  /** Faults by proxy id, not stored. */
+  /** Faults by proxy id. They are not stored. */
   readonly faults = new Map<number, ProxyFault>();
 
   constructor(

@@ -148,7 +148,7 @@ export class SweepService {
       `WITH forgotten AS (
          DELETE FROM completed_sweeps
           WHERE began_at < now() - make_interval(days => $3)
-                -- Sweeps in the future exist if the database's clock was set back.
+                -- Sweeps are dated in the future if the database's clock was set back.
                 OR began_at > $1
        )
        INSERT INTO completed_sweeps (began_at, listed) VALUES ($1, $2)`,
@@ -188,8 +188,8 @@ export class SweepService {
 
   /**
    * Applies the listing's changes to our proxies, except refunded ones. A listed proxy is no longer
-   * withdrawn. Skips a proxy with an open prolongation, one closed after the page was requested, or a running
-   * change of type. For a day after a prolongation, an earlier expiry is ignored, because listings lag
+   * withdrawn. Skips a proxy whose prolongation is open or was closed after the page was requested, or whose
+   * type is being changed. For a day after a prolongation, an earlier expiry is ignored, because listings lag
    * behind. A proxy listed for both protocols, or with an unknown type, keeps its rented type. During
    * maintenance, later expiries become found prolongations.
    */
