@@ -43,8 +43,8 @@ export const QUEUE_LEFT_MS_SQL = `CASE state WHEN 'reserved' THEN
 export const YIELDS_TO_OTHERS_SQL = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
 /**
- * Query for the number of reserved orders and the time of the oldest. The time ignores renewals, because they
- * let other orders go first.
+ * Query for the number of reserved orders, and the time of the oldest one that is not a renewal: renewals let
+ * other orders go first.
  */
 export const WAITING_ORDERS = `
   SELECT count(*)::integer AS count, min(created_at) FILTER (WHERE NOT ${IS_RENEWAL_SQL}) AS oldest

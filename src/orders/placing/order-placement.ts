@@ -82,9 +82,9 @@ export class OrderPlacement {
   ) {}
 
   /**
-   * Places one user's orders in the given sequence and holds their money, so that a low balance covers the
-   * first ones. An order that is not claimed in time is canceled. Placed orders remain placed if others fail.
-   * Never rejects.
+   * Places one user's orders in the given sequence and holds their money, so that a low balance still covers
+   * the first ones. An order that is not claimed in time is canceled. Placed orders remain placed if others
+   * fail. Never rejects.
    */
   async place(orders: readonly NewOrder[]): Promise<Placement[]> {
     const [first] = orders;
@@ -219,7 +219,7 @@ export class OrderPlacement {
   }
 }
 
-/** Sorts the rows that an SQL function returned by the positions of their orders. */
+/** Sorts an SQL function's rows by the positions of their orders. */
 function inPlace<Row extends { readonly position: number }>(
   orders: readonly unknown[],
   rows: readonly Row[],

@@ -49,7 +49,7 @@ const CALLS_QUEUED = 3;
  */
 const PURCHASES_TO_LIST = 10;
 
-/** Remaining capacity for renewals in the queue, in addition to those that are queued or in progress. */
+/** Capacity of the queue for further renewals, beyond those that are queued or in progress. */
 export class RenewalCapacity {
   constructor(
     /** Number of renewals that are queued or in progress. */

@@ -33,7 +33,7 @@ export function toListStatement(
   const given = (value: unknown): string => values.given(value);
   const user = given(userId);
   const direction = sort === 'newest' ? 'DESC' : 'ASC';
-  // Exclusive bounds of the wanted ids.
+  // Exclusive bounds of the ids to list.
   const lowerBounds = [sort === 'oldest' && cursor !== null ? `${given(cursor)}::bigint` : '0'];
   const upperBounds = [sort === 'newest' && cursor !== null ? `${given(cursor)}::bigint` : GREATEST_ID];
   const placed: string[] = [];

@@ -32,7 +32,7 @@ export interface ForgottenOrder {
   readonly provider: string;
 }
 
-/** Known fields of a forgotten order that staff have written off. */
+/** Known fields of a lost order that staff have written off. */
 export interface WrittenOffRequest {
   readonly userId: number;
   /** Longest possible rental period, in days. */

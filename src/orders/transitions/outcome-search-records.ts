@@ -11,7 +11,7 @@ import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
 /**
  * Times of the searches for an order's outcome, in seconds after the latest moment at which its call can have
- * been sent. A different settlement delay scales them.
+ * been sent. They are scaled unless the settlement delay is 600 seconds.
  */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
