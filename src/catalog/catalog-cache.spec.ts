@@ -57,7 +57,7 @@ describe('CatalogCache', () => {
     await expect(cache.getFresh('k', fails)).rejects.toThrow('no provider');
   });
 
-  it('takes no price for fresh after the wall clock was set back, or the machine was suspended', async () => {
+  it('treats no price as fresh after the wall clock was set back, or the machine was suspended', async () => {
     await cache.getFresh('k', returning(1));
     clock.wallMs = -60 * MINUTE_MS;
     clock.atMs = MINUTE_MS;
@@ -67,7 +67,7 @@ describe('CatalogCache', () => {
     expect(await cache.getFresh('k', returning(3))).toBe(3);
   });
 
-  it('takes no entry from the future for fresh, and what is stored after it for newer', async () => {
+  it('treats no entry from the future as fresh, and what is stored after it as newer', async () => {
     const future = store.stored('k', 1, -60 * MINUTE_MS);
     cache.apply({ ...future, fetchedAt: future.fetchedAt + 1e9, changedAt: future.changedAt + 1e9 });
     expect(await cache.get('k', fails)).toBe(1);
@@ -80,7 +80,7 @@ describe('CatalogCache', () => {
     await expect(cache.getFresh('k', returning(2))).rejects.toThrow('not fresh');
   });
 
-  it('lets one customer wait for a refresh that fails, then none for a minute', async () => {
+  it('makes one customer wait for a refresh that fails, then none for a minute', async () => {
     await cache.get('k', returning(1));
     clock.atMs = MINUTE_MS;
     await cache.get('k', fails);
@@ -158,7 +158,7 @@ describe('CatalogCache', () => {
       expect(cache.nextDue()?.key).toBe('b');
     });
 
-    it('nothing is due that is being refreshed, has just failed, or only other replicas want', async () => {
+    it('no value is due that is being refreshed, has just failed, or only other replicas want', async () => {
       cache.apply(store.stored('others', 1, 45_000));
       expect(cache.nextDue()).toBeUndefined();
       let respond: (value: number) => void = () => undefined;

@@ -522,7 +522,7 @@ describe('An address', () => {
     return { socket, response };
   }
 
-  it('has a part of all connections, of which the one idle for longest makes room for another', async () => {
+  it('has a share of all connections: a new one replaces the one idle for longest', async () => {
     const used = await open();
     const { socket: silent } = await open();
     used.socket.write(get('/pages/1'));
@@ -537,7 +537,7 @@ describe('An address', () => {
     ]);
   });
 
-  it('opens no more when all are in use, and keeps no other address out', async () => {
+  it('opens no more connections when its share is in use, and other addresses still connect', async () => {
     const busy = [await open(get('/held')), await open(get('/held')), await open(get('/held'))];
     await once((await open()).socket, 'close');
     expect(closedConnections.at(-1)).toBe('of-fullest');
@@ -605,7 +605,7 @@ describe('Connections that are all taken', () => {
 describe('A body that arrives slowly', () => {
   const start = `${postHead('Content-Length: 500\r\n')}{`;
 
-  it('is one of few at the same time, and others are refused unless they arrive at once', async () => {
+  it('is one of a few at a time: others are refused unless they arrive at once', async () => {
     const held = [exchange(start), exchange(start)];
     await delay(400);
     expect(await exchange(start)).toMatch(/^HTTP\/1.1 429 .*Retry-After: 5/s);

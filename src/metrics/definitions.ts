@@ -71,10 +71,13 @@ export const METRICS = {
     { method: METHOD, route: ROUTE },
   ),
   event_readers: gauge('Requests at this replica that wait for events.', { kind: '`poll`, `stream`' }),
-  orders_total: counter('Orders by outcome; an order in review is counted again once staff decide it.', {
-    kind: '`purchase`, `prolongation`',
-    outcome: '`completed`, `partial`, `canceled`, `review`; `refused`: not placed',
-  }),
+  orders_total: counter(
+    'Orders by outcome; an order in review is counted again after the decision of staff.',
+    {
+      kind: '`purchase`, `prolongation`',
+      outcome: '`completed`, `partial`, `canceled`, `review`; `refused`: not placed',
+    },
+  ),
   queue_wait_seconds: histogram('Time from placing an order until it is sent to the provider.', WAIT_BUCKETS),
   agent_calls_total: counter('Tool calls by agents (MCP).', {
     tool: 'as in `docs/agents.md`',
@@ -88,8 +91,8 @@ export const METRICS = {
     'Age of the oldest pending deposit; 0 if none, absent if payments are off.',
   ),
   payments_undecided: sharedGauge(
-    'Payments, and refunds made at the payment provider, that staff must decide; absent if payments are ' +
-      'off.',
+    'Payments, and refunds made at the payment provider, that await a decision; absent if payments ' +
+      'are off.',
     {
       reason: PAYMENT_REASON,
     },
@@ -141,7 +144,7 @@ export const METRICS = {
   provider_rows_unread: sharedGauge('Rows unreadable in the last sweep; absent before the first sweep.', {
     owner: '`own`: under our order references; `foreign`; `unknown`: then no proxy counts as missing',
   }),
-  unmatched_proxies_open: sharedGauge('Unmatched proxies that staff must decide.'),
+  unmatched_proxies_open: sharedGauge('Unmatched proxies that await a decision by staff.'),
   renewals: sharedGauge('Renewals that became due in the last 24 hours.', {
     state: '`planned`, `placed`, `done`, `skipped`, `failed`',
     reason: RENEWAL_REASON,

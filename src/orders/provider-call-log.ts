@@ -38,7 +38,9 @@ export class ProviderCallLog {
         ]);
       }
     } catch (error) {
-      this.logger.error(`order ${orderId}: a record of a provider call was not kept: ${messageOf(error)}`);
+      this.logger.error(
+        `order ${orderId}: the record of a provider call was not stored: ${messageOf(error)}`,
+      );
     }
   }
 

@@ -28,7 +28,7 @@ export class ProxyRefundsController {
       'it refunds the whole days that were left at the request, and withdraws the proxy for good. A ' +
       'retry returns the same refund. A refused refund can be requested again an hour later.',
     status: 202,
-    response: { description: 'The refund as it is now', type: ProxyRefundOut },
+    response: { description: 'The current state of the refund', type: ProxyRefundOut },
     errors: {
       404: NO_SUCH_PROXY,
       409: ['An order or a type change of the proxy is in progress: retry after `Retry-After`', RefundWaits],

@@ -12,4 +12,7 @@ export class RefundWaits extends domainError(
 export class ProxyRefundNotFound extends domainError('not-found', 'Refund not found') {}
 
 /** Thrown if the rule does not leave the refund to staff, or a colleague has already decided. */
-export class RefundNotForStaff extends domainError('conflict', 'The refund is not one that staff decide') {}
+export class RefundNotForStaff extends domainError(
+  'conflict',
+  'The refund does not await a decision by staff',
+) {}

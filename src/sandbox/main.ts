@@ -67,7 +67,7 @@ function readApiKey(text: string): string {
 }
 
 function readCashRegister(kind: string | undefined): CashRegisterKind | null {
-  if (kind !== undefined && !isCashRegisterKind(kind)) throw new UsageError('--cash-register is not known');
+  if (kind !== undefined && !isCashRegisterKind(kind)) throw new UsageError('--cash-register is unknown');
   return kind ?? null;
 }
 

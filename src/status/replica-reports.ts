@@ -49,7 +49,7 @@ export class ReplicaReports {
     const { unknown } = await readSchemaDifference(this.dataSource);
     if (unknown.length > 0 && !this.knowsOfLaterVersion) {
       const names = unknown.join(', ');
-      this.logger.warn(`a later version has migrated the database (${names}): this replica goes on`);
+      this.logger.warn(`a later version has migrated the database (${names}): this replica keeps running`);
     }
     this.knowsOfLaterVersion = unknown.length > 0;
     return unknown;

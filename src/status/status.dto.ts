@@ -219,13 +219,13 @@ export class StatusOut {
   @ApiCount('Orders that were sent and whose outcome is being checked')
   orders_confirming!: number;
 
-  @ApiCount('Orders that staff have to decide', 1)
+  @ApiCount('Orders that await a decision by staff', 1)
   orders_in_review!: number;
 
   @ApiNullableMoment('When the oldest of these orders was placed')
   oldest_in_review_at!: Date | null;
 
-  @ApiCount('Proxies at the provider that no order accounts for and that staff have to decide')
+  @ApiCount('Proxies at the provider that no order accounts for and that await a decision by staff')
   open_unmatched_proxies!: number;
 
   @ApiCount('Due renewals that wait for the service or the provider', 2)

@@ -42,7 +42,7 @@ export class FoundProlongationNotFound extends domainError('not-found', 'Found p
 
 export class FoundProlongationDecided extends domainError(
   'conflict',
-  'The found prolongation is already decided',
+  'Staff have already decided about the found prolongation',
 ) {}
 
 export class UnmatchedProxyNotFound extends domainError('not-found', 'Unmatched proxy not found') {}

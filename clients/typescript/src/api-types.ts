@@ -2319,7 +2319,7 @@ export interface components {
        */
       status: 'prolonged' | 'being_confirmed' | 'refused' | 'unavailable' | 'not_found';
       /**
-       * @description The order that prolongs this proxy
+       * @description The order that prolongs the proxy
        * @example 43
        */
       order_id: number | null;
@@ -2840,7 +2840,7 @@ export interface components {
        */
       disabled_at: string | null;
       /**
-       * @description The cause: you, days of failure, a response 410 Gone, or the operator. `null` if it is enabled
+       * @description The cause: you, days of failure, a response 410 Gone, or the operator. `null` if the webhook is enabled
        * @example null
        */
       disabled_reason: ('customer' | 'failing' | 'gone' | 'operator') | null;
@@ -2918,7 +2918,7 @@ export interface components {
        */
       disabled_at: string | null;
       /**
-       * @description The cause: you, days of failure, a response 410 Gone, or the operator. `null` if it is enabled
+       * @description The cause: you, days of failure, a response 410 Gone, or the operator. `null` if the webhook is enabled
        * @example null
        */
       disabled_reason: ('customer' | 'failing' | 'gone' | 'operator') | null;
@@ -10279,7 +10279,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The refund as it is now */
+      /** @description The current state of the refund */
       202: {
         headers: {
           [name: string]: unknown;
@@ -10483,7 +10483,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The settings as they are now */
+      /** @description The updated settings */
       200: {
         headers: {
           [name: string]: unknown;

@@ -27,7 +27,7 @@ export class EventSettingsController {
     description:
       'Replaces all settings. `balance.low` is sent when the available balance falls below the ' +
       'threshold, and not again until it has been above it.',
-    response: { description: 'The settings as they are now', type: EventSettingsOut },
+    response: { description: 'The updated settings', type: EventSettingsOut },
     body: {
       type: EventSettingsRequest,
       examples: {

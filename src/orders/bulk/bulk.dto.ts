@@ -45,7 +45,7 @@ export class BulkProxyOut {
   )
   status!: BulkStatus;
 
-  @ApiNullable('integer', 'The order that prolongs this proxy', 43)
+  @ApiNullable('integer', 'The order that prolongs the proxy', 43)
   order_id!: number | null;
 
   @ApiNullable('string', 'The amount charged, in roubles, if the proxy was prolonged', '25.08')

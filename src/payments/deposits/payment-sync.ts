@@ -60,7 +60,7 @@ export class PaymentSync {
     const { outcome, depositId, reason } = settled;
     if (depositId !== undefined) void this.deposits.awaited.changed([depositId]);
     if (outcome === 'unmatched') {
-      this.logger.warn(`a payment was not credited (${reason}): staff decide`);
+      this.logger.warn(`a payment was not credited (${reason}): staff have to decide`);
     }
     if (outcome === 'ended') {
       this.logger.log(`deposit ${depositId} ended: ${payment.reason ?? payment.state}`);

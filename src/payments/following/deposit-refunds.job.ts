@@ -64,7 +64,7 @@ export class DepositRefundsJob {
     if (refund.state !== 'succeeded') return false;
     const isNew = await this.records.find(this.paymentProvider.name, refund);
     await this.payments.recordReceipt('refund', this.paymentProvider.name, refund);
-    if (isNew) this.logger.warn('a refund was made at the provider: staff decide');
+    if (isNew) this.logger.warn('a refund was made at the provider: staff have to decide');
     return isNew;
   }
 

@@ -176,7 +176,7 @@ export class IntakeService {
       [provider, paymentId, request.amount, request.paid_at, reason, detailsOf(request), hash],
     );
     if (stored.length > 0) {
-      this.logger.warn(`a payment of ${provider} was not credited (${reason}): staff decide`);
+      this.logger.warn(`a payment from ${provider} was not credited (${reason}): staff have to decide`);
     }
     return stored.length > 0;
   }

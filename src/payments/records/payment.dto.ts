@@ -60,6 +60,6 @@ export class StaffPaymentOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiNullableMoment('When the payment was decided', null)
+  @ApiNullableMoment('When the payment was credited or rejected', null)
   closed_at!: Date | null;
 }

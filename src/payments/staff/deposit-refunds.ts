@@ -19,7 +19,10 @@ export class DepositNotPaid extends domainError('conflict', 'The deposit was not
 
 export class DepositRefundNotFound extends domainError('not-found', 'Refund not found') {}
 
-export class DepositRefundDecided extends domainError('conflict', 'The refund has already been decided') {}
+export class DepositRefundDecided extends domainError(
+  'conflict',
+  'Staff have already decided about the refund',
+) {}
 
 export class DepositRefundTooLarge extends domainError(
   'conflict',

@@ -69,7 +69,7 @@ export class StaffDiscrepanciesController {
     description:
       'For support, when the owner of the proxy is known: the user of the named purchase gets it free ' +
       'of charge. To charge for it, debit the balance as well. An assignment cannot be undone.',
-    response: { description: 'The unmatched proxy as it is now', type: UnmatchedProxyOut },
+    response: { description: 'The updated unmatched proxy', type: UnmatchedProxyOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(UnmatchedProxyNotFound, OrderNotFound),
@@ -95,14 +95,14 @@ export class StaffDiscrepanciesController {
     scope: 'staff:orders',
     action: 'unmatched-proxies.deliver',
     on: 'unmatched-proxy',
-    summary: 'Deliver unmatched proxies and charge for them',
+    summary: 'Deliver unmatched proxies and charge the user',
     description:
       'For support, after the database was restored to an earlier moment: turns the proxies that were ' +
       'bought under an order reference since then into a purchase of the user, at `price` for each. ' +
       "If the order that the reference names is lost, the purchase gets that order's number. The " +
       'reference names only the first order of a batch: deliver the shares of the other users with ' +
       '`count`.',
-    response: { description: 'The unmatched proxy as it is now', type: UnmatchedProxyOut },
+    response: { description: 'The updated unmatched proxy', type: UnmatchedProxyOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
       403: OWN_ACCOUNT_ERRORS,
@@ -141,7 +141,7 @@ export class StaffDiscrepanciesController {
       'For accounting: `written-off` if the unmatched proxy has no customer and remains our cost, `open` ' +
       'to ' +
       'review it again.',
-    response: { description: 'The unmatched proxy as it is now', type: UnmatchedProxyOut },
+    response: { description: 'The updated unmatched proxy', type: UnmatchedProxyOut },
     errors: { 404: notFound(UnmatchedProxyNotFound), 409: ['Nothing was changed', UnmatchedProxyAssigned] },
   })
   mark(
@@ -179,7 +179,7 @@ export class StaffDiscrepanciesController {
       'For support: turns the prolongation into an order of the user, at `price`. Several ' +
       'prolongations of one proxy are found as one: with the `period` of the first, only the ' +
       'first is charged, and the rest stays open.',
-    response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
+    response: { description: 'The updated prolongation', type: FoundProlongationOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
       403: OWN_ACCOUNT_ERRORS,
@@ -205,7 +205,7 @@ export class StaffDiscrepanciesController {
     on: 'found-prolongation',
     summary: 'Write off a found prolongation',
     description: 'For accounting: the user keeps the prolongation, and we bear its cost.',
-    response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
+    response: { description: 'The updated prolongation', type: FoundProlongationOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(FoundProlongationNotFound),

@@ -164,7 +164,7 @@ export class StaffOrdersController {
       'rest of the money. `cancel` releases all of the money; if the provider has proxies of the ' +
       'order after all, they become unmatched proxies at the next sweep. The orders of a batch are ' +
       'decided one by one.',
-    response: { description: 'The order as it is now', type: StaffOrderOut },
+    response: { description: 'The updated order', type: StaffOrderOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(OrderNotFound),

@@ -150,7 +150,7 @@ export class StaffPaymentsController {
     description:
       'For accounting, when a refund was made at the provider: `debit` takes its amount from the balance, ' +
       '`write-off` leaves the balance as it is.',
-    response: { description: 'The refund as it is now', type: DepositRefundOut },
+    response: { description: 'The updated refund', type: DepositRefundOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
       403: OWN_ACCOUNT_ERRORS,
@@ -182,7 +182,7 @@ export class StaffPaymentsController {
       "if the provider's complete list contains it. Otherwise it fails 24 hours after the last call, " +
       'and its money is released. While the provider refuses to return the list, the refund stays ' +
       'held.',
-    response: { description: 'The refund as it is now', type: DepositRefundOut },
+    response: { description: 'The updated refund', type: DepositRefundOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(DepositRefundNotFound),
@@ -243,7 +243,7 @@ export class StaffPaymentsController {
     description:
       'For accounting, when the payer is known: credits the paid amount to the balance of the user. Its ' +
       'deposit succeeds; a payment at the provider without a deposit gets one.',
-    response: { description: 'The payment as it is now', type: StaffPaymentOut },
+    response: { description: 'The updated payment', type: StaffPaymentOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(PaymentNotFound, UserNotFound),
@@ -282,7 +282,7 @@ export class StaffPaymentsController {
     description:
       'For accounting, when a payment is not for a balance, or was returned at the provider. Nothing is ' +
       'credited, and the deposit of the payment is canceled.',
-    response: { description: 'The payment as it is now', type: StaffPaymentOut },
+    response: { description: 'The updated payment', type: StaffPaymentOut },
     errors: UNDECIDABLE,
   })
   reject(

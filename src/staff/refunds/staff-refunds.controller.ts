@@ -166,7 +166,7 @@ export class StaffRefundsController {
       'For support, when the rule leaves a refund to staff. `refund` returns what is left of the days at ' +
       'the request, including those of later orders, withdraws the proxy for good, and deletes it at the ' +
       'provider. `refuse` changes nothing.',
-    response: { description: 'The refund as it is now', type: StaffRefundOut },
+    response: { description: 'The updated refund', type: StaffRefundOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(ProxyRefundNotFound),

@@ -32,14 +32,14 @@ export class MaintenanceOut {
   @ApiInteger('Orders that were open in the restored database and are not settled yet', 0)
   open_orders!: number;
 
-  @ApiInteger('Proxies bought after the restored moment that staff have to decide', 0)
+  @ApiInteger('Proxies bought after the restored moment that await a decision by staff', 0)
   undecided_unmatched_proxies!: number;
 
-  @ApiInteger('Prolongations executed after the restored moment that staff have to decide', 0)
+  @ApiInteger('Prolongations executed after the restored moment that await a decision by staff', 0)
   undecided_prolongations!: number;
 
   @ApiInteger(
-    'Missing proxies that may have been refunded after the restored moment and that staff have to decide',
+    'Missing proxies that may have been refunded after the restored moment and await a decision by staff',
     0,
   )
   undecided_refunds!: number;
@@ -76,7 +76,7 @@ export class FoundProlongationOut {
   @ApiMoment('When a sweep found the prolongation')
   found_at!: Date;
 
-  @ApiNullableMoment('When staff decided the prolongation', null)
+  @ApiNullableMoment('When staff decided about the prolongation', null)
   resolved_at!: Date | null;
 
   @ApiNullable('integer', 'The order by which the prolongation was charged', null)

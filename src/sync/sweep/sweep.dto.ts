@@ -53,7 +53,7 @@ export class UnmatchedProxyOut {
   @ApiMoment('When a sweep found the proxy')
   found_at!: Date;
 
-  @ApiNullableMoment('When staff decided the proxy', null)
+  @ApiNullableMoment('When staff decided about the proxy', null)
   resolved_at!: Date | null;
 
   @ApiNullable('integer', 'The order to which the proxy was assigned', null)

@@ -41,7 +41,8 @@ export class WebhookOut {
 
   @ApiNullable(
     REASONS,
-    'The cause: you, days of failure, a response 410 Gone, or the operator. `null` if it is enabled',
+    'The cause: you, days of failure, a response 410 Gone, or the operator. `null` if the webhook is ' +
+      'enabled',
     null,
   )
   disabled_reason!: (typeof REASONS)[number] | null;
