@@ -44,7 +44,7 @@ describe('the audit as a job', () => {
       await owner.query(statement);
     });
 
-  it('says of healthy books that they are, in both scopes, to staff and to the command line', async () => {
+  it('reports healthy books as healthy, in both scopes, to staff and on the command line', async () => {
     expect(await run('day')).toEqual({ checked: expect.any(Number), violated: 0 });
     expect(await run('all')).toEqual({ checked: expect.any(Number), violated: 0 });
     expect(await events()).toEqual(

@@ -129,7 +129,7 @@ describe('Orders that are in the queue at the same moment', () => {
     expect(await service.control.getCalls('buy')).toHaveLength(4);
   });
 
-  it('stay there while another replica claims, which would take the same ones', async () => {
+  it('stay in the queue while another replica claims, because it would take the same ones', async () => {
     const user = await service.createUser();
     await knowAll();
     const claims = jest.spyOn(service.app.get(OrderClaims), 'claimNextBatch');
@@ -380,7 +380,7 @@ describe('Orders that are in the queue at the same moment', () => {
       };
     };
 
-    it('lets it go alone for an hour after it was refused, and the others together', async () => {
+    it('sends that one alone for an hour after it was refused, and the others together', async () => {
       const all = await owned(6);
       const [spoilt] = all as [Owned];
       await refuse(spoilt);
@@ -390,7 +390,7 @@ describe('Orders that are in the queue at the same moment', () => {
       expect(sizes.toSorted((one, other) => one - other)).toEqual([1, 5]);
     }, 30_000);
 
-    it('takes twelve more calls while it is unknown, however many are refused with it', async () => {
+    it('takes twelve more calls to find that one, and only the orders of its last call fail', async () => {
       const all = await owned(24);
       const spoilt = all[13]!;
       await refuse(spoilt);

@@ -107,7 +107,7 @@ describe('POST /proxies/prolong', () => {
     expect(none?.items).toEqual([]);
   });
 
-  it('means by a filter the same proxies at each try', async () => {
+  it('prolongs the same proxies at each try, even if more match the filter', async () => {
     const bought = idsOf(await buy({ count: 2 }));
     const { data } = await prolong('filter', { filter: { version: '6' } });
     expect(data?.proxies.map(({ proxy_id: id }) => id)).toEqual(bought);
@@ -140,7 +140,7 @@ describe('POST /proxies/prolong', () => {
     expect(data?.totals).toMatchObject({ proxies: 5, prolonged: 1, refused: 2, not_found: 2 });
   });
 
-  it('gives the balance to the first ones requested, and the rest a new chance under the key', async () => {
+  it('spends the balance on the first ones requested, and retries the others under the key', async () => {
     const ids = idsOf(await buy({ count: 4 })).toReversed();
     const unit = await price();
     await setBalance(2.5 * unit);
@@ -274,7 +274,7 @@ describe('POST /proxies/prolong', () => {
     expect(new Set(Object.values(await executions()))).toEqual(new Set([1]));
   });
 
-  it('reports what is being confirmed, and its end to the next request', async () => {
+  it('reports what is being confirmed, and the outcome to the next request', async () => {
     const ids = idsOf(await buy({ count: 2 }));
     await service.control.addFault({ method: 'prolong', kind: 'reset' });
     const { data } = await prolong('lost', { proxy_ids: ids });

@@ -132,7 +132,7 @@ describe('Two replicas', () => {
     expect(await callsTo('getcountry')).toHaveLength(2);
   });
 
-  it('see what each of them sells, which does not make the stock younger', async () => {
+  it('subtract what each of them sells from the stock, without changing its age', async () => {
     const age = () =>
       service.dataSource.query(`SELECT fetched_at FROM catalog_copies WHERE key = 'stock/6/es'`);
     await service.control.setStock('6', 'es', 10);
@@ -246,7 +246,7 @@ describe('In the background', () => {
     }
   });
 
-  it('a price outside the table is refreshed for what an order was charged, not for who asked', async () => {
+  it('a price outside the table is refreshed for a charged order, not for a refused one', async () => {
     // The table of prices is fetched, and lacks the two: only this test sets them.
     await price(user.api, 1, 30);
     await service.control.setPrice('6', 71, '10.00');

@@ -76,7 +76,7 @@ describe('the command line', () => {
   });
 
   describe('tokens', () => {
-    it('have the scopes of a word, an end, networks and an amount a day', async () => {
+    it('get the scopes of a group, an expiry, networks and a daily limit', async () => {
       const userId = await insertUser();
       const limits = '--expires-in 30d --allowed-ips 10.0.0.1/8,2001:db8::1 --daily-limit 500';
       const issued = await responseTo<{ created_at: string; expires_at: string }>(

@@ -72,7 +72,7 @@ describe('When the connection to the database is lost', () => {
     expect(await orders()).toEqual([{ state: 'completed' }]);
   });
 
-  it('the reservation of a prolongation waits: who is refused is not charged, and may repeat', async () => {
+  it('the reservation of a prolongation waits: who is refused is not charged, and may retry', async () => {
     const bought = await user.buy();
     const proxyId = bought.data?.proxies[0]?.id ?? '';
     const prolong = () => there.prolong(proxyId);

@@ -147,7 +147,7 @@ describe("The service's role", () => {
     });
   });
 
-  it('leaves a balance as it is for an entry that stays out', async () => {
+  it('leaves a balance unchanged if the entry is not inserted', async () => {
     const before = await readBooks();
     const outcome = await attack([
       `INSERT INTO ledger_entries (id, user_id, kind, available_delta, held_delta)

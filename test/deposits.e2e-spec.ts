@@ -213,7 +213,7 @@ describe('A deposit', () => {
     await service.owner.query(`DELETE FROM deposits WHERE provider = 'other'`);
   });
 
-  it('is one of a few that are pending, also when two replicas create one at the same moment', async () => {
+  it('is one of a few that are pending, even when two replicas create one at the same moment', async () => {
     await addPending(19);
     await withReplica(service, {}, async (replica) => {
       const lock = await lockRow(service.owner, `SELECT FROM users WHERE id = ${customer.id} FOR UPDATE`);
@@ -402,7 +402,7 @@ describe('A notification', () => {
     expect([...payments.reads.keys()].filter((id) => id.startsWith('unknown'))).toEqual([]);
   });
 
-  it('is repeated very often for one pending payment at the cost of a call in a second', async () => {
+  it('that is repeated very often for one pending payment costs one call per second', async () => {
     const { body } = await deposit('100');
     const id = paymentOf(body);
     const beganMs = performance.now();
@@ -444,7 +444,7 @@ describe('A notification', () => {
     await service.owner.query(`DELETE FROM deposits WHERE provider = 'other'`);
   });
 
-  it('is repeated for minutes for one pending payment at the cost of a few calls in a minute', async () => {
+  it('that is repeated for minutes for one pending payment costs a few calls per minute', async () => {
     const pending: string[] = [];
     for (let n = 0; n <= 8; n += 1) pending.push(paymentOf((await deposit('100')).body));
     const [repeated = '', ...others] = pending;
@@ -490,7 +490,7 @@ describe('A notification', () => {
     );
   });
 
-  it('of many ended deposits costs a reading a second', async () => {
+  it('for many ended deposits costs one reading per second', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 6; n += 1) {
       ids.push(paymentOf((await deposit('100')).body));
@@ -588,7 +588,7 @@ describe('A payment that the provider shows', () => {
     ['no flag of tests', (row) => delete row['test'], 'test'],
     ['succeeded without being paid', (row) => (row['paid'] = false), 'paid'],
     ['a negative amount', (row) => (row['amount'] = { value: '-1.00', currency: 'RUB' }), 'amount'],
-  ])('costs no other its credit when it has %s', async (_, change, fields) => {
+  ])('does not prevent the credit of another payment when it has %s', async (_, change, fields) => {
     payments.notifier.goWrong({ lost: true });
     const ids: string[] = [];
     for (let n = 0; n < 3; n += 1) {
@@ -1028,7 +1028,7 @@ describe('Staff', () => {
     },
   );
 
-  it.each(MATCHED)('find a refund of long before they matched a payment %s', async (_, pay) => {
+  it.each(MATCHED)('find a refund that was made long before they matched a payment %s', async (_, pay) => {
     const [id, paymentId] = await pay();
     const made = refundInProfile(paymentId);
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
@@ -1044,7 +1044,7 @@ describe('Staff', () => {
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
   });
 
-  it('have a refund counted whose receipt and reason are unknown words', async () => {
+  it('have a refund counted although its receipt and reason are unknown words', async () => {
     const { id } = await paid('100');
     const unknown = { receipt_registration: 'queued', cancellation_details: { reason: [] } };
     payments.alter = (method, result) => {

@@ -183,7 +183,7 @@ describe('A key of one kind of request', () => {
     expect((await kinds[first](user.api, 'one', ids[0] ?? '')).response.status).toBe(200);
   });
 
-  it('which is a bulk is refused in a dry run as in earnest', async () => {
+  it('which is a bulk is refused in a dry run as in a real request', async () => {
     const [id = ''] = await buyProxies(1);
     await kinds.bulk(user.api, 'bulk', id);
     const bought = await user.api.POST('/proxies/buy', {

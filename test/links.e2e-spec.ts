@@ -241,7 +241,7 @@ describe('A link', () => {
     expect((await fetchLink(foreign)).status).toBe(200);
   });
 
-  it('is made of a template also by a client that sends every default', async () => {
+  it('is made of a template even if the client sends every default', async () => {
     await insert(1);
     const defaults = { filter: null, expires_at: null, networks: null, name: null };
     const link = await createLink({ format: 'json', template: '{login}', ...defaults });
@@ -251,7 +251,7 @@ describe('A link', () => {
     expect(formatted).toMatchObject({ format: 'txt', template: null });
   });
 
-  it('is not made of a template and another format, which is the mistake of the template', async () => {
+  it('is not made of a template and another format: the error names the template', async () => {
     const response = await send(user.token, 'POST', '/links', { format: 'txt', template: '{host}' });
     expect([response.status, response.json()]).toEqual([
       422,
@@ -475,7 +475,7 @@ describe('The secret of a link', () => {
     }
   });
 
-  it('is no token, nor the reverse', async () => {
+  it('is no token, and a token is no secret of a link', async () => {
     const link = await createLink();
     for (const text of [user.token, user.token.replace('prx_', 'prl_'), link.url.slice('/l/prl_'.length)]) {
       await expectNothing(await fetchLink({ url: `/l/${text}` }, { token: user.token, from: '192.0.2.5' }));

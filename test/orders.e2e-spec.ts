@@ -57,7 +57,7 @@ describe("A customer's orders", () => {
     expect(await read(data?.order_id ?? 0)).toEqual({ ...order, proxies });
   });
 
-  it('tell a prolongation with its proxy', async () => {
+  it('show a prolongation with its proxy', async () => {
     const { data: bought } = await buy();
     const proxyId = bought?.proxies[0]?.id ?? '';
     const { data } = await user.prolong(proxyId);
@@ -72,7 +72,7 @@ describe("A customer's orders", () => {
     });
   });
 
-  it('tell a part that came, and why nothing came', async () => {
+  it('show a partial delivery, and why nothing was delivered', async () => {
     await service.control.addFault({ method: 'buy', kind: 'short-list' });
     const { data } = await buy(undefined, 3);
     expect(await read(data?.order_id ?? 0)).toMatchObject({
@@ -110,7 +110,7 @@ describe("A customer's orders", () => {
     expect(await read(unknown?.id ?? 0)).toMatchObject({ state: 'completed', held: '0.00' });
   });
 
-  it('tell nothing of where the proxies come from', async () => {
+  it('do not show where the proxies come from', async () => {
     const { data } = await buy();
     const text = JSON.stringify([await list(), await read(data?.order_id ?? 0)]);
     for (const secret of SECRETS) expect(text).not.toContain(secret);

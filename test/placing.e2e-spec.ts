@@ -87,7 +87,7 @@ describe('Orders that are requested together', () => {
     expect(await service.balanceOf(poor)).toEqual({ available: '87.00', held: '13.00' });
   });
 
-  it('are paid for in turn: one that is too dear does not keep a cheaper one from being placed', async () => {
+  it('are paid for in turn: an order that is too expensive does not prevent a cheaper one', async () => {
     const outcomes = await outcomesOf([
       await orderOf(poor, '80.00'),
       await orderOf(poor, '50.00'),
@@ -164,7 +164,7 @@ describe('Orders that are requested together', () => {
     expect(countPlacings()).toBe(1);
   });
 
-  it('take from a caller only what a caller may set: all else begins as the table says', async () => {
+  it('take only the fields that a caller may set; all others get their defaults from the table', async () => {
     const set = {
       state: 'completed',
       captured: '10.00',

@@ -139,7 +139,7 @@ describe('A rule for a country', () => {
     expect(data?.price_charged).toBe('22.99');
   });
 
-  it('does not make an order dearer than its quote', async () => {
+  it('does not make an order more expensive than its quote', async () => {
     await add({ country: 'us', markupPercent: '50' });
     const order = await buy(user, { country: 'us' });
     expect(order.price_charged).toBe('25.08');

@@ -99,7 +99,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     ['a name that is not resolved', 'no-such-host.invalid'],
     ['a network without a route', '255.255.255.255'],
     ['a host that cannot be one', '10.0.0.1 5'],
-  ])('calls no proxy dead that the service itself did not reach: %s', async (_name, host) => {
+  ])('reports no proxy as dead that the service itself did not reach: %s', async (_name, host) => {
     const proxy = await buy(type);
     await change(proxy.id, { ...proxy, host });
     expect((await check(proxy.id)).data).toMatchObject({
@@ -159,7 +159,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     expect((await check(proxy.id)).data).toMatchObject({ works: true, reason: null });
   });
 
-  it('calls nothing dead while the echo endpoint is down, and logs it once', async () => {
+  it('reports no proxy as dead while the echo endpoint is down, and logs that once', async () => {
     const proxy = await buy(type);
     relay.target = null;
     const log = captureLog();
@@ -216,7 +216,7 @@ describe('The check of an IPv6 proxy, with an echo endpoint that has only IPv4',
     expect(log.lines).toEqual([]);
   });
 
-  it('calls none dead until another one has reached the echo endpoint', async () => {
+  it('reports none as dead until another one has reached the echo endpoint', async () => {
     const [dead, working] = [await buy('http', '6'), await buy('http', '6')];
     await setFault(dead.id, 'unreachable');
     const log = captureLog();
@@ -300,7 +300,7 @@ describe('GET /proxies/{id}/checks', () => {
     expect(await history((await buy()).id)).toEqual({ items: [], next_cursor: null });
   });
 
-  it('forgets what is older than it is kept', async () => {
+  it('deletes results at the end of their retention', async () => {
     const proxy = await buy();
     await check(proxy.id);
     await service.dataSource.query(

@@ -74,7 +74,7 @@ describe('Renewal rules', () => {
     expect(await read<ForecastOut>('/forecast')).toMatchObject({ covered: 0, not_covered: 1, items: [] });
   });
 
-  it('hold from the narrowest to the widest: the proxy, the newest filter, all', async () => {
+  it('apply from the narrowest to the widest: the proxy, the newest filter, all', async () => {
     const [own, tagged, other] = [await proxy({ tags: ['a'] }), await proxy({ tags: ['a'] }), await proxy()];
     const all = await switchOn({ target: 'all' });
     const older = await switchOn({ target: 'filter', filter: { tag: 'A' } });
@@ -101,7 +101,7 @@ describe('Renewal rules', () => {
     expect(await rulesOf(...ids)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  it('never hold for the proxies of others', async () => {
+  it('never apply to the proxies of others', async () => {
     const rule = await switchOn({ target: 'all' });
     const mine = await proxy();
     user = await service.createUser();
@@ -245,7 +245,7 @@ describe('A token with a daily limit', () => {
   const REFUSAL =
     'A token with a daily limit cannot move a proxy to another renewal rule; nothing was changed';
 
-  it('labels no proxy so that another rule or none holds for it, one by one or many', async () => {
+  it('labels no proxy so that another rule or none applies to it, one by one or many', async () => {
     const [none, kept, named] = [await proxy(), await proxy({ tags: ['keep'] }), await proxy({ descr: 'n' })];
     const keep = await switchOn({ target: 'filter', filter: { tag: 'keep' }, period: 365 });
     const name = await switchOn({ target: 'filter', filter: { label: 'n' } });
@@ -271,7 +271,7 @@ describe('A token with a daily limit', () => {
     expect(await rulesOf(none, kept, named, other)).toEqual([keep, keep, name, keep]);
   });
 
-  it('labels proxies for which the same rule, or none, goes on to hold', async () => {
+  it('labels proxies to which the same rule, or none, still applies', async () => {
     const [kept, excluded, other] = [await proxy({ tags: ['keep'] }), await proxy(), await proxy()];
     const keep = await switchOn({ target: 'filter', filter: { tag: 'keep' } });
     expect((await call('POST', '/exclusions', { proxy_id: String(excluded) }, limited)).status).toBe(201);
@@ -396,7 +396,7 @@ describe('The forecast', () => {
     expect([covered, not_covered]).toEqual([2, 1]);
   });
 
-  it('says of the balance what the usage says, when all is renewed as it was rented', async () => {
+  it('shows the same balance as the usage if all is renewed for the period that was rented', async () => {
     const price = await quoted(30);
     const ids = await insertProxies(service.owner, user.id, 3, { endsInSeconds: 10 * DAY_S });
     user = await service.createUser({ balance: price.times(4).toString() });

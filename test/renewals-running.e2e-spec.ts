@@ -109,7 +109,7 @@ describe('Renewals', () => {
     return rows.map(({ type, data }) => [type, data['reason']].filter(Boolean).join(' '));
   };
 
-  it('order ordinary prolongations, each once, and tell of each', async () => {
+  it('order ordinary prolongations, each once, and report each', async () => {
     const { user, ids } = await customerWith(3);
     await switchOn(user);
     await run();
@@ -221,7 +221,7 @@ describe('Renewals', () => {
     await service.app.get(LedgerService).debit(user.id, surplus, 'test');
   }
 
-  it('are skipped above the guard of their rule, which is reported once, and tried again', async () => {
+  it('are skipped if they cost more than their rule allows, reported once, and tried again', async () => {
     const { user } = await customerWith(1);
     const [rule] = await switchOn(user, { maxPrice: '0.01' });
     await run();
@@ -579,7 +579,7 @@ describe('Renewals', () => {
     expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'done'));
   });
 
-  it('hold no money while the provider is closed: none is placed, those queued are canceled', async () => {
+  it('hold no money while the breaker is open: none is placed, queued ones are canceled', async () => {
     const [queued, due] = [await customerWith(2), await customerWith(1)];
     const provider = service.app.get(ProxyProvider);
     const lookAgain = lookAway(service);

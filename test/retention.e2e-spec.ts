@@ -282,7 +282,7 @@ describe('Rows past their retention', () => {
 describe('What is removed', () => {
   const service = forAllTests(sharedTestService);
 
-  it('is said of every table', async () => {
+  it('is stated for every table', async () => {
     const read = (name: string) => readFileSync(join(__dirname, '../docs', name), 'utf8');
     const [, growing = ''] = /^## Growth$(.*?)^## /ms.exec(read('operations.md')) ?? [];
     const [, others = ''] =
@@ -296,7 +296,7 @@ describe('What is removed', () => {
     expect(tables.map(({ name }) => name).filter((name) => !said.has(name))).toEqual([]);
   });
 
-  it('is nothing where it is said to be kept for 0 days', async () => {
+  it('is nothing where the setting is 0 days', async () => {
     const jobs = new Jobs(service.dataSource, Metrics.disabled);
     const retention = new Retention(service.dataSource, jobs);
     retention.addOldRows({ name: 'orders', table: 'orders', time: 'created_at', days: 0, removal: 'DELETE' });

@@ -80,7 +80,7 @@ describe('The response of the provider to an order', () => {
     expect(readsOfOutcomes).toEqual([]);
   });
 
-  it('counts off the stock at once here, and with other sales in the database', async () => {
+  it('subtracts from the stock at once here, and with other sales in the database', async () => {
     const stock = async () =>
       (await user.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' } } })).data
         ?.available;

@@ -391,7 +391,7 @@ describe('A person who is no customer, or has no valid data,', () => {
     },
   );
 
-  it('has what they broke off counted, too', async () => {
+  it('has requests counted that they aborted, too', async () => {
     const from = anyAddress();
     const { hostname, port } = new URL(service.baseUrl);
     const head = `POST /auth/telegram HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from}\r\n`;

@@ -206,7 +206,7 @@ describe('A token', () => {
       expect((await buy(customer.token)).status).toBe(200);
     });
 
-    it('counts a repeated order once', async () => {
+    it('counts a retried order once', async () => {
       const token = await issue({ dailyLimit: Money.parse(price) });
       for (const replayed of [undefined, 'true', 'true']) {
         const response = await buy(token, { 'idempotency-key': 'limited' });

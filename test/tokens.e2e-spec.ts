@@ -139,7 +139,7 @@ describe('A customer with tokens:write', () => {
     expect(await list(issuer)).toHaveLength(1);
   });
 
-  it('hands on the bounds of its token where the request names none, and accepts the same', async () => {
+  it('passes on the limits of its token if the request names none, and accepts equal limits', async () => {
     const bounds = {
       expires_at: '2100-01-01T00:00:00.000Z',
       allowed_ips: ['127.0.0.0/8'],
@@ -266,7 +266,7 @@ describe('The list', () => {
 });
 
 describe('Revoking a token', () => {
-  it('counts from the next request on, may be repeated, and leaves what it issued', async () => {
+  it('takes effect at the next request, may be retried, and leaves what the token issued', async () => {
     const root = await createIssuer();
     const issuer = await createIssuer({}, root);
     const child = await issued(issuer);
@@ -282,7 +282,7 @@ describe('Revoking a token', () => {
     expect(await works(child)).toBe(false);
   });
 
-  it('can be the end of the token that asks, with all that it issued', async () => {
+  it('can end the token of the request, with all tokens that it issued', async () => {
     const issuer = await createIssuer();
     const child = await issued(issuer);
     expect((await revoke(issuer, issuer.tokenId, true)).response.status).toBe(204);
@@ -378,7 +378,7 @@ describe('The life of tokens', () => {
 });
 
 describe('The scope', () => {
-  it('is in no usual set, and opens these routes alone', async () => {
+  it('is in no group of scopes, and allows only these routes', async () => {
     expect(USUAL_SCOPES).not.toContain<CustomerScope>('tokens:write');
     const usual = await service.createUser({ scopes: USUAL_SCOPES });
     for (const { response } of [

@@ -141,7 +141,7 @@ describe('Traces', () => {
     });
   });
 
-  it('of orders in one call hold together by links', async () => {
+  it('of orders in one call are connected by links', async () => {
     const users = await Promise.all([1, 2, 3].map(() => service.createUser()));
     await allQueued(users.map((user, n) => () => buy(user, `together-${n}`)));
 

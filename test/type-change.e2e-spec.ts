@@ -69,7 +69,7 @@ describe('PUT /proxies/{id}/type', () => {
     expect(await service.balanceOf(user)).toEqual(before);
   });
 
-  it('gives lists that were made before another entity tag', async () => {
+  it('changes the entity tag of lists that were made before', async () => {
     const proxy = await buy();
     const tag = async () => (await user.api.GET('/proxies')).response.headers.get('ETag');
     const before = await tag();
@@ -211,7 +211,7 @@ describe('A change of type whose response says nothing', () => {
     expect(await callsOf('settype')).toBe(0);
   });
 
-  it('is put right by the sweep without a retry', async () => {
+  it('is corrected by the sweep without a retry', async () => {
     await changeUnseen();
     expect(await sweep()).toMatchObject({ changed: 1 });
     expect(await list()).toMatchObject([{ proxy_type: 'socks' }]);

@@ -208,7 +208,7 @@ describe('Delivery of webhooks', () => {
   it.each([
     ['gone', 410, 0, 'its receiver is gone'],
     ['failing', 500, RETRY_SECONDS + 1, 'it has failed for too long'],
-  ])('switches a webhook off with an event and a warning: %s', async (reason, status, seconds, why) => {
+  ])('disables a webhook with an event and a warning: %s', async (reason, status, seconds, why) => {
     const webhook = await createWebhook();
     await owner(
       `UPDATE webhooks SET failing_since = now() - make_interval(secs => $2) WHERE id = $1 AND $2 > 0`,
@@ -240,7 +240,7 @@ describe('Delivery of webhooks', () => {
     await untilState(id, 'delivered');
   });
 
-  it('leaves a webhook on whose URL was changed before its former receiver returned 410', async () => {
+  it('keeps a webhook enabled whose URL was changed before its former receiver returned 410', async () => {
     const webhook = await createWebhook();
     receiver.responder = (_received, response) => {
       receiver.responder = () => 204;
@@ -255,7 +255,7 @@ describe('Delivery of webhooks', () => {
     expect(await webhookOf(webhook.id)).toEqual({ fails: false, failures: 0, reason: null });
   });
 
-  it('leaves a webhook on that took something meanwhile, however long another event has failed', async () => {
+  it('keeps a webhook enabled that accepted an event, however long another has failed', async () => {
     const webhook = await createWebhook();
     await owner(`UPDATE webhooks SET failing_since = now() - interval '1 hour' WHERE id = $1`, [webhook.id]);
     await untilState(await deliver(webhook), 'delivered');
@@ -292,7 +292,7 @@ describe('Delivery of webhooks', () => {
     expect(await deliveryOf(late)).toMatchObject({ state: 'pending', attempts: 0 });
   });
 
-  it('does not write what came of an attempt whose lease another replica has', async () => {
+  it('does not store the result of an attempt whose lease another replica has', async () => {
     const webhook = await createWebhook();
     let id = 0;
     receiver.responder = (_received, response) => {
@@ -310,7 +310,7 @@ describe('Delivery of webhooks', () => {
     expect(await attemptsOf(id)).toEqual([]);
   });
 
-  it('has no more than the bound under way for a webhook, and one once it fails', async () => {
+  it('sends no more than the limit to a webhook at a time, and only one event once it fails', async () => {
     const webhook = await createWebhook();
     // No delivery waits for long here.
     const timeoutMs = 500;

@@ -92,7 +92,7 @@ const deliveries = ({ id } = user): Promise<Delivery[]> =>
   );
 
 describe('A webhook', () => {
-  it('gets the events of its types that are published while it is on', async () => {
+  it('gets the events of its types that are published while it is enabled', async () => {
     await happen('order.completed');
     const all = await create();
     const some = await create({ types: ['order.completed'] });
@@ -118,7 +118,7 @@ describe('A webhook', () => {
     await auditWebhooks();
   });
 
-  it('lets events be published whose publishing it keeps others from', async () => {
+  it('publishes the waiting events itself before it keeps others from publishing', async () => {
     const runner = service.dataSource.createQueryRunner();
     await runner.query('SELECT pg_advisory_lock(publishing_lock())');
     await write('test');
@@ -416,7 +416,7 @@ describe('Replaying', () => {
     expect((await replay(id, { since })).body).toEqual({ replayed: 1, next_after: null });
   });
 
-  it('is refused when it names nothing or too much, and while the webhook is off', async () => {
+  it('is refused when it names nothing or too much, and while the webhook is disabled', async () => {
     const { id } = await create();
     const event = await happen('order.completed');
     const what = {
@@ -561,7 +561,7 @@ describe('Staff', () => {
     return body.items;
   };
 
-  it('see which webhooks are off and which fail, and no more of the URL than its host', async () => {
+  it('see which webhooks are disabled and which fail, and only the host of the URL', async () => {
     const types = ['order.completed'];
     const on = await create({ types });
     const off = await create({ types });
@@ -635,7 +635,7 @@ describe('Staff', () => {
     expect(await create()).toMatchObject(on);
   });
 
-  it('switch a receiver off while its user makes webhooks for it', async () => {
+  it('disable a receiver while its user creates webhooks for it', async () => {
     const { id } = await create();
     const [, ...made] = await Promise.all([
       staff.post(`/staff/webhooks/${id}/disable`, { reason: 'floods' }),

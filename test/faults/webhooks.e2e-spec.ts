@@ -156,7 +156,10 @@ describe('Webhooks of several replicas', () => {
       );
       return rows.length === 2 && rows;
     });
-    expect(attempts).toEqual([{ error: 'we stopped waiting: it is sent again' }, { error: null }]);
+    expect(attempts).toEqual([
+      { error: 'the service stopped waiting: the event is sent again' },
+      { error: null },
+    ]);
   });
 
   it('a lost response of the database sends nothing twice, and loses nothing', async () => {
