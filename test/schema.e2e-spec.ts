@@ -47,7 +47,7 @@ describe('The migrations', () => {
   });
 
   it('run once on an empty database, by any process', async () => {
-    const done = await Promise.all(Array.from({ length: 8 }, () => migrate(empty)));
+    const done = await Promise.all(Array.from({ length: 4 }, () => migrate(empty)));
     expect(done.flat()).toEqual(MIGRATION_NAMES);
     expect(await new MigrationExecutor(connected).getPendingMigrations()).toEqual([]);
     expect(await migrate(empty)).toEqual([]);
