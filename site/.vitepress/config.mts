@@ -159,7 +159,7 @@ export default defineConfig({
         text: 'Reference',
         items: [
           page('API', 'api'),
-          page("PROXY6's wire", 'px6'),
+          page("PROXY6's API", 'px6'),
           { text: 'API reference', link: '/reference/', target: '_self' },
           { text: 'Staff API reference', link: '/staff/reference/', target: '_self' },
           page('Error codes', 'errors'),
