@@ -5,8 +5,9 @@ import { printError, emptyCli } from './outline';
 
 export function createCli(): Command {
   const cli = emptyCli();
-  for (const [name, description] of Object.entries(COMMAND_GROUPS))
+  for (const [name, description] of Object.entries(COMMAND_GROUPS)) {
     cli.command(name).description(description);
+  }
   for (const add of COMMANDS) add(cli);
   return cli;
 }

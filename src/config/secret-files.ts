@@ -18,8 +18,9 @@ export function readSecretFiles(variables: Variables): {
       const inFile = fileVariable(variable);
       const path = variables[inFile]?.trim();
       if (!isSecret || !path) continue;
-      if (variables[variable]?.trim())
+      if (variables[variable]?.trim()) {
         problems.push(`${variable} contradicts ${inFile}: set only one of them`);
+      }
       try {
         const content = readFileSync(path, 'utf8').trim();
         if (content === '') problems.push(`${inFile} names an empty file`);

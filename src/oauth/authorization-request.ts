@@ -44,8 +44,9 @@ export class AuthorizationRequests {
    */
   async destinationOf(parameters: RequestParameters): Promise<Destination> {
     const client = await this.clients.find(parameters.get('client_id') ?? '');
-    if (!client)
+    if (!client) {
       throw new PageError('This agent is not registered here. Return to the agent and connect again.');
+    }
     const redirectUri = parameters.get('redirect_uri') ?? '';
     if (!isRegistered(client.redirectUris, redirectUri)) {
       throw new PageError('The agent requested a return to an address that it has not registered.');

@@ -146,7 +146,8 @@ function readLimit(text: string): Money {
   const amount = /^\d{1,9}([.,]\d{1,2})?$/.test(text.trim())
     ? Money.parse(text.trim().replace(',', '.'))
     : null;
-  if (!amount?.isPositive())
+  if (!amount?.isPositive()) {
     throw new PageError('Enter how many roubles the agent may spend per day, e.g. 500.');
+  }
   return amount;
 }

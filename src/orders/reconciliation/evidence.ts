@@ -46,8 +46,9 @@ export function prolongationEvidence(
   const movedTo = (from: Date, periods: 0 | 1 | 2): boolean =>
     Math.abs(end.getTime() - (from.getTime() + periods * period * DAY_MS)) <= DATE_TOLERANCE_MS;
   if (movedTo(before, 0)) return { kind: 'nothing' };
-  if (end < before)
+  if (end < before) {
     return { kind: 'inconclusive', why: 'the listing shows an earlier end than before the call' };
+  }
   if (movedTo(before, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };
   // The provider may count an expired proxy's new period from the moment of the call.
   if (before < submittedAt && movedTo(submittedAt, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };

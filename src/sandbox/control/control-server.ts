@@ -78,8 +78,9 @@ function refuseForeign({ headers, socket }: IncomingMessage): void {
   if (!names.includes(headers.host?.toLowerCase() ?? '')) {
     throw new ControlError(403, 'Host is not this machine');
   }
-  if (headers.origin !== undefined)
+  if (headers.origin !== undefined) {
     throw new ControlError(403, 'Web pages must not use the control interface');
+  }
 }
 
 /** Refuses clients without the secret, which is in one of the sandbox's private files. */

@@ -231,8 +231,9 @@ function failure(
     const text = `the response has no status within ${MAX_RESPONSE_KB} kB`;
     return { ...none, outcome: 'unreachable', error: text };
   }
-  if (isStopped)
+  if (isStopped) {
     return { ...none, outcome: 'cut-off', error: 'the service stopped waiting: the event is sent again' };
+  }
   if (isLate) return { ...none, outcome: 'timeout', error: 'no response in time' };
   return { ...none, outcome: 'unreachable', error: `the connection failed: ${codeOf(error)}` };
 }
