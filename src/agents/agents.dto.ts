@@ -82,7 +82,7 @@ export class ExportInput extends ProxyFilterBody {
   @ChoiceField(FORMAT_NAMES, { description: 'The format of the text', default: 'txt' })
   readonly format!: FormatName;
 
-  @RevealField('An export contains passwords, so it is returned')
+  @RevealField('The export, which contains passwords, is returned')
   readonly reveal!: boolean;
 }
 

@@ -49,7 +49,7 @@ export class AuthorizationRequests {
     }
     const redirectUri = parameters.get('redirect_uri') ?? '';
     if (!isRegistered(client.redirectUris, redirectUri)) {
-      throw new PageError('The agent requested a return to an address that it has not registered.');
+      throw new PageError('The agent requested a redirect to an address that it has not registered.');
     }
     return { client, redirectUri, state: parameters.get('state') };
   }

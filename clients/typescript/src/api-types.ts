@@ -3804,7 +3804,7 @@ export interface components {
       allowed_ips?: string[] | null;
       /**
        * Daily Limit
-       * @description The most that its orders may spend per day (UTC), in roubles. It cannot exceed the limit of the token of the request, which is the default and against which the orders also count. A token with a limit cannot enable renewals, and cannot move a proxy to another renewal rule by changing its label or tags
+       * @description The most that orders of the token may spend per day (UTC), in roubles. It cannot exceed the limit of the token of the request, which is the default and against which the orders also count. A token with a limit cannot enable renewals, and cannot move a proxy to another renewal rule by changing its label or tags
        * @example 500.00
        */
       daily_limit?: string | number | null;
@@ -3863,7 +3863,7 @@ export interface components {
        */
       allowed_ips: string[] | null;
       /**
-       * @description The most that its orders may spend per day (UTC), in roubles. `null` for no limit
+       * @description The most that orders of the token may spend per day (UTC), in roubles. `null` for no limit
        * @example 500.00
        */
       daily_limit: string | null;
@@ -3932,7 +3932,7 @@ export interface components {
        */
       allowed_ips: string[] | null;
       /**
-       * @description The most that its orders may spend per day (UTC), in roubles. `null` for no limit
+       * @description The most that orders of the token may spend per day (UTC), in roubles. `null` for no limit
        * @example 500.00
        */
       daily_limit: string | null;

@@ -34,7 +34,7 @@ export class Token {
 
   @ApiNullable(
     'string',
-    'The most that its orders may spend per day (UTC), in roubles. `null` for no limit',
+    'The most that orders of the token may spend per day (UTC), in roubles. `null` for no limit',
     '500.00',
   )
   daily_limit!: string | null;

@@ -53,10 +53,10 @@ export class NewCustomerTokenRequest {
 
   @AmountField({
     description:
-      'The most that its orders may spend per day (UTC), in roubles. It cannot exceed the limit of ' +
-      'the token of the request, which is the default and against which the orders also count. A ' +
-      'token with a limit cannot enable renewals, and cannot move a proxy to another renewal rule by ' +
-      'changing its label or tags',
+      'The most that orders of the token may spend per day (UTC), in roubles. It cannot exceed the ' +
+      'limit of the token of the request, which is the default and against which the orders also ' +
+      'count. A token with a limit cannot enable renewals, and cannot move a proxy to another renewal ' +
+      'rule by changing its label or tags',
     example: '500.00',
     absent: 'null',
   })

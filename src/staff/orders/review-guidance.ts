@@ -11,8 +11,8 @@ function reviewGuidance({ id, kind, state, failure }: OrderRecord) {
     review_reason: `It is unknown whether the provider executed the order: ${failure}`,
     next_steps: [
       `Open GET /staff/orders/${id}, and look for ${evidence} in our account at the provider`,
-      `If you find it, ${decide} "deliver": the customer pays for the order`,
-      `If it is certainly not there, ${decide} "cancel": the money is released`,
+      `If you find such evidence, ${decide} "deliver": the customer pays for the order`,
+      `If there is certainly no such evidence, ${decide} "cancel": the money is released`,
     ],
   };
 }

@@ -309,7 +309,8 @@ export class StaffOrderDetails extends StaffOrderOut {
 
   @ApiProperty({
     type: [OrderStepOut],
-    description: 'The states of the order. HISTORY_DAYS after it was closed, only the last one is kept',
+    description:
+      'The states of the order. HISTORY_DAYS after the order was closed, only its last state is kept',
   })
   history!: readonly OrderStepOut[];
 

@@ -16,7 +16,7 @@ import { ReasonRequest } from '../fields';
 
 export class WithdrawMissingProxiesRequest extends ReasonRequest {
   @IntegerField({
-    description: 'The number of missing proxies, as it was shown',
+    description: 'The number of missing proxies that you were shown',
     greaterThan: 0,
     atMost: Number.MAX_SAFE_INTEGER,
   })

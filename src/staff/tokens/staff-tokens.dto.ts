@@ -57,7 +57,7 @@ export class NewTokenRequest {
   allowed_ips!: readonly string[] | null;
 
   @AmountField({
-    description: 'The most that its orders may spend per day (UTC), in roubles',
+    description: 'The most that orders of the token may spend per day (UTC), in roubles',
     absent: 'null',
   })
   daily_limit!: Money | null;

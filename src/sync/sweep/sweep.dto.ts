@@ -65,6 +65,6 @@ export class MissingProxiesOut {
   @ApiInteger('The number of missing rented proxies', 0)
   proxies!: number;
 
-  @ApiInteger('The number of users who rent them', 0)
+  @ApiInteger('The number of users who rent missing proxies', 0)
   users!: number;
 }
