@@ -202,7 +202,7 @@ describe('Migrating', () => {
     await eventually(() => notes.length > 0);
     await migrate(database);
     expect(await waiting).toBe(true);
-    expect(notes).toEqual([expect.stringMatching(/for functions of 1\./)]);
+    expect(notes).toEqual([expect.stringMatching(/to install functions of 1\./)]);
   });
 
   it('names the role that has to migrate', async () => {
@@ -222,7 +222,7 @@ describe('A start that does not migrate', () => {
     await eventually(() => notes.length > 0);
     await migrate(database);
     expect(await waiting).toBe(true);
-    expect(notes).toEqual([expect.stringMatching(/for Baseline\d+, .*functions of 1\./)]);
+    expect(notes).toEqual([expect.stringMatching(/to install Baseline\d+, .*functions of 1\./)]);
     const service = await connectTo(database.url);
     expect(await service.query('SELECT FROM accounts')).toEqual([]);
     await service.destroy();

@@ -330,7 +330,9 @@ describe('The number of rules', () => {
        RETURNING id`,
       [user.id],
     );
-    await expect(rules.add({ markupPercent: '1' }, BY)).rejects.toThrow('There are 10000 price rules');
+    await expect(rules.add({ markupPercent: '1' }, BY)).rejects.toThrow(
+      'There are already 10000 price rules',
+    );
     await rules.add({ userId: user.id, markupPercent: '0' }, BY, first?.id);
     await priceLead.applyChanges();
     expect((await quote(user.api, { period: 30 })).price_final).toBe('21.11');
