@@ -9,14 +9,9 @@ import type { AppConfig } from './config';
 import { isDatabaseUnavailable, Notifier } from './database';
 import { EventsModule } from './events';
 import { HealthModule, Readiness } from './health';
-import {
-  type ApiInterface,
-  type ClosedConnections,
-  configureHttp,
-  HttpAdapter,
-  RequestLimits,
-  serveDescription,
-} from './http';
+import { type ApiInterface, type ClosedConnections, RequestLimits, serveDescription } from './http';
+import { configureHttp } from './http/configure-http';
+import { HttpAdapter } from './http/http-adapter';
 import { LedgerModule } from './ledger';
 import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';

@@ -18,10 +18,8 @@ export {
   ApiTitled,
 } from './description/api-properties';
 export { IntersectionType, OmitType, PickType } from './description/mapped-types';
-export { configureHttp } from './configure-http';
 export type { ClosedConnections } from './connections';
 export { statusOf } from './errors/error.filter';
-export { HttpAdapter } from './http-adapter';
 export { isJsonObject, type JsonValue } from './json/json-value';
 export { isReplay, markReplay, readIdempotencyKey } from './description/idempotency-key';
 export {
