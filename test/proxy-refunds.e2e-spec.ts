@@ -107,7 +107,7 @@ async function check(times = 1): Promise<void> {
 /** A refund as staff see it. */
 async function shownToStaff(id: string) {
   const { body } = await staff.get<{
-    items: { proxy_id: number; failures: string[]; failed_at: string[] }[];
+    items: { id: number; proxy_id: number; failures: string[]; failed_at: string[]; decide: string | null }[];
   }>('/staff/refunds');
   const shown = body.items.find(({ proxy_id: proxyId }) => proxyId === Number(id));
   if (!shown) throw new Error('there is no refund');
@@ -505,6 +505,8 @@ describe('A refund is left to staff', () => {
     await request(id);
     await check(2);
     expect(await read(id)).toMatchObject({ state: 'staff' });
+    const shown = await shownToStaff(id);
+    expect(shown.decide).toBe(`/staff/refunds/${shown.id}/decide?decision=refund`);
     return reasonOf(id);
   }
   const decide = async (proxyId: string, decision: string, by = staff) =>

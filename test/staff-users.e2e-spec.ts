@@ -51,6 +51,7 @@ describe('Users', () => {
       ledger: `/staff/users/${user.id}/ledger`,
       tokens: `/staff/users/${user.id}/tokens`,
       deposits: `/staff/deposits?user_id=${user.id}`,
+      credit: `/staff/users/${user.id}/credit?amount=`,
     });
     expect(user).toEqual({
       id: expect.any(Number),

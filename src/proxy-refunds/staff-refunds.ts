@@ -26,7 +26,9 @@ const SHOWN = `
          CASE WHEN amount IS NULL THEN refund_amount(proxy_id, requested_at, last_order_id) END
            AS amount_at_request,
          is_prolonged_since(proxy_id, last_order_id) AS is_prolonged_since,
-         requested_at, closed_at, deleted_at
+         requested_at, closed_at, deleted_at,
+         CASE WHEN state = 'staff' THEN format('/staff/refunds/%s/decide?decision=refund', refund.id) END
+           AS decide
     FROM proxy_refunds refund JOIN proxies ON proxies.id = proxy_id`;
 
 /** Maximum number of customers whose shares are shown. */

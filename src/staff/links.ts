@@ -24,6 +24,9 @@ export class UserLinks {
 
   @ApiLink('/staff/deposits?user_id=42')
   deposits!: string;
+
+  @ApiLink('/staff/users/42/credit?amount=')
+  credit!: string;
 }
 
 export const userLinks = (id: number): UserLinks => ({
@@ -32,6 +35,7 @@ export const userLinks = (id: number): UserLinks => ({
   ledger: `/staff/users/${id}/ledger`,
   tokens: `/staff/users/${id}/tokens`,
   deposits: `/staff/deposits?user_id=${id}`,
+  credit: `/staff/users/${id}/credit?amount=`,
 });
 
 export const withUserLinks = <Found extends { readonly user_id: number }>(found: Found) => ({

@@ -36,8 +36,11 @@ describeWith(chromium === '' ? ['chromium'] : [], 'Swagger UI in a browser', () 
     userId = body['id'];
   });
 
-  it('credits the user', async () => {
-    const { status, body } = await docs.execute('POST', '/staff/users/{user_id}/credit', {
+  it('credits the user, whose row links to the form', async () => {
+    const path = '/staff/users/{user_id}/credit';
+    const form = await docs.followToForm(`/staff/users/${String(userId)}/credit?amount=`, path);
+    expect(form.parameters).toEqual([String(userId), expect.stringMatching(/^docs-/)]);
+    const { status, body } = await docs.execute('POST', path, {
       parameters: { ...ofUser(), 'Idempotency-Key': 'invoice-2026-1107' },
       body: { amount: '500.00', reason: 'Bank transfer', reference: 'invoice 2026-1107' },
     });
@@ -67,8 +70,8 @@ describeWith(chromium === '' ? ['chromium'] : [], 'Swagger UI in a browser', () 
     expect([status, body]).toEqual(['200', expect.objectContaining({ proxies: [expect.any(Object)] })]);
   });
 
-  it('is still authorized for staff, and explains the balance', async () => {
-    await docs.visit('/staff/docs');
+  it('is still authorized for staff, and explains the balance at a bookmarked address', async () => {
+    await docs.visit('/staff/docs#/Money/ledger.read', '.is-open .execute');
     expect(await docs.isAuthorized()).toBe(true);
     const { status, body } = await docs.execute('GET', '/staff/users/{user_id}/ledger', {
       parameters: ofUser(),

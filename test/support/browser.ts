@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import axe, { type AxeResults } from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
+import { eventually } from './built-service';
 
 /** A host name as staff use, since Swagger UI treats localhost differently. */
 const HOST = 'proxies.example';
@@ -70,10 +71,10 @@ export class DocsBrowser {
     this.page.on('requestfailed', (request) => this.complaints.push(`${request.url()} failed`));
   }
 
-  /** Opens a page of Swagger UI and waits for its operations. */
-  async visit(path: string): Promise<void> {
+  /** Opens a page of Swagger UI and waits for a part of its operations. */
+  async visit(path: string, part = '.opblock'): Promise<void> {
     await this.page.goto(this.origin + path);
-    await this.page.locator('.opblock').first().waitFor();
+    await this.page.locator(part).first().waitFor();
   }
 
   /** Returns whether the page has a token for its operations. */
@@ -129,6 +130,9 @@ export class DocsBrowser {
     const { amount } = Object.fromEntries(new URL(link, this.origin).searchParams);
     const body = operation.locator('textarea');
     await operation.locator('textarea', { hasText: amount ?? '' }).waitFor();
+    await eventually(
+      async () => (await operation.locator('[data-param-name] input').first().inputValue()) !== '',
+    );
     const fields = await operation.locator('[data-param-name] input').all();
     return {
       parameters: await Promise.all(fields.map((field) => field.inputValue())),

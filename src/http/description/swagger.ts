@@ -192,6 +192,8 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
         // Hides the list of all schemas, because each operation shows those that it uses.
         defaultModelsExpandDepth: -1,
         persistAuthorization: true,
+        // An open operation has its own address, to bookmark: `/staff/docs#/Orders/refunds.list`.
+        deepLinking: true,
         displayRequestDuration: true,
         // The default layout adds an inline style, and a badge that sends the description to a third party.
         layout: 'BaseLayout',

@@ -161,6 +161,13 @@ export class StaffRefundOut {
 
   @ApiNullableMoment('When the provider no longer had the proxy. `null` before', null)
   deleted_at!: Date | null;
+
+  @ApiNullable(
+    'string',
+    'In the page, it opens the form of the decision. `null` unless it is `staff`',
+    '/staff/refunds/7/decide?decision=refund',
+  )
+  decide!: string | null;
 }
 
 /** Share of the last 30 days' payments (UTC, including today) that the rule refunded. */
