@@ -33,9 +33,8 @@ export class ProviderCallLog {
       // If the record were stored twice, staff would see one purchase as two.
       const isFirstStored = calls.isFirstStored || (await this.isFirstStored(calls));
       for (const record of isFirstStored ? calls.records.slice(1) : calls.records) {
-        await queryRows(this.dataSource, `WITH ${recordCallSql('$1')} SELECT`, [
-          callParameter({ orderId, record }),
-        ]);
+        const parameters = callParameters({ orderId, record });
+        await queryRows(this.dataSource, `WITH ${recordCallSql('$1', '$2')} SELECT`, parameters);
       }
     } catch (error) {
       this.logger.error(
@@ -88,29 +87,25 @@ export interface RecordedCall {
   readonly record: ProviderCallRecord;
 }
 
-/** Returns SQL that records a delivery's call. @param place `$n` of the {@link callParameter} */
-export const recordCallSql = (place: string): string => `
+/** Returns SQL that records a delivery's call. The places are those of {@link callParameters}, e.g. `$4`. */
+export const recordCallSql = (call: string, response: string): string => `
        recorded AS (
          INSERT INTO provider_calls
            (order_id, method, request, outcome, http_status, response, duration_ms)
-         SELECT call.* FROM json_to_record(${place}::json) AS call (
+         SELECT order_id, method, request, outcome, http_status, ${response}::text, duration_ms
+           FROM json_to_record(${call}::json) AS call (
                   order_id bigint, method text, request jsonb, outcome text, http_status integer,
-                  response text, duration_ms integer)
+                  duration_ms integer)
           WHERE order_id IS NOT NULL
        )`;
 
-/** Returns the parameter of {@link recordCallSql}; `null` if there is nothing to record. */
-export function callParameter(call: RecordedCall | undefined): string | null {
-  if (!call) return null;
+/**
+ * Returns the two parameters of {@link recordCallSql}; nulls if there is nothing to record. The response is text
+ * of its own, because jsonb refuses some characters, and PostgreSQL would parse it twice within the JSON.
+ */
+export function callParameters(call: RecordedCall | undefined): [string | null, string | null] {
+  if (!call) return [null, null];
   const { method, request, outcome, httpStatus, response, durationMs } = call.record;
-  return JSON.stringify({
-    order_id: call.orderId,
-    method,
-    request,
-    outcome,
-    http_status: httpStatus,
-    // The column is text, because jsonb refuses some characters.
-    response: JSON.stringify(response),
-    duration_ms: durationMs,
-  });
+  const about = { method, request, outcome, http_status: httpStatus, duration_ms: durationMs };
+  return [JSON.stringify({ order_id: call.orderId, ...about }), JSON.stringify(response)];
 }

@@ -1,13 +1,15 @@
 -- Restarts the reminders of a new or prolonged proxy. `reminded_hours` is set to the remaining hours, because
--- only stages with fewer hours are still to come: longer stages are skipped.
+-- only stages with fewer hours are still to come: longer stages are skipped. The statement that delivers a
+-- purchase sets it, too, because a trigger for each proxy takes longer.
 CREATE OR REPLACE FUNCTION begin_stages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  NEW.reminded_hours := least(32767, greatest(0, round(extract(epoch FROM NEW.date_end - now()) / 3600)));
+  NEW.reminded_hours := hours_left(NEW.date_end);
   RETURN NEW;
 END $$;
 
 CREATE OR REPLACE TRIGGER proxies_begin_stages BEFORE INSERT ON proxies
-  FOR EACH ROW WHEN (NEW.date_end IS NOT NULL) EXECUTE FUNCTION begin_stages();
+  FOR EACH ROW WHEN (NEW.date_end IS NOT NULL AND NEW.reminded_hours = 32767)
+  EXECUTE FUNCTION begin_stages();
 CREATE OR REPLACE TRIGGER proxies_begin_stages_anew BEFORE UPDATE ON proxies
   FOR EACH ROW WHEN (is_prolonged(coalesce(OLD.date_end, '-infinity'), NEW.date_end))
   EXECUTE FUNCTION begin_stages();

@@ -6,7 +6,7 @@ import { Metrics } from '../../metrics';
 import type { ProviderProxy } from '../../provider';
 import { countOutcomes, type DeliveredProxy, type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
 import { statesBefore } from '../order-states';
-import { callParameter, recordCallSql, type RecordedCall } from '../provider-call-log';
+import { callParameters, recordCallSql, type RecordedCall } from '../provider-call-log';
 import { UNCOUNT_SPENDING } from './order-cancellations';
 
 export interface DeliveredPurchases {
@@ -125,10 +125,11 @@ export class Settlement {
        ),
        stored AS (
          INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-                              proxy_type, country, version, period, date_start, date_end, label)
+                              proxy_type, country, version, period, date_start, date_end, reminded_hours,
+                              label)
          SELECT delivered.id, closed.user_id, closed.id, closed.provider, provider_proxy_id, host, port,
                 login, password, closed.proxy_type, closed.country, closed.version, closed.period, date_start,
-                date_end, closed.label
+                date_end, hours_left(date_end), closed.label
            FROM delivered JOIN closed ON closed.id = delivered.order_id
        ),
        entries AS (
@@ -140,7 +141,7 @@ export class Settlement {
            'SELECT user_id FROM closed',
          )}
          RETURNING order_id, kind
-       ),${recordCallSql('$12')},${UNCOUNT_SPENDING}
+       ),${recordCallSql('$12', '$13')},${UNCOUNT_SPENDING}
        SELECT ${OUTCOME_COLUMNS}, proxy_ids AS "proxyIds", places FROM closed ORDER BY id`,
       [
         batchId,
@@ -155,7 +156,7 @@ export class Settlement {
         proxies.map(({ password }) => password),
         proxies.map(({ dateStart }) => unixSeconds(dateStart)),
         proxies.map(({ dateEnd }) => unixSeconds(dateEnd)),
-        callParameter(call),
+        ...callParameters(call),
       ],
     );
     countOutcomes(this.metrics, closed);
@@ -228,14 +229,14 @@ export class Settlement {
               FROM closed`,
            'SELECT user_id FROM closed',
          )}
-       ),${recordCallSql('$4')}
+       ),${recordCallSql('$4', '$5')}
        SELECT ${OUTCOME_COLUMNS}, (SELECT to_jsonb(prolonged) FROM prolonged WHERE id = proxy_id) AS proxy
          FROM closed ORDER BY id`,
       [
         JSON.stringify(ends.map(({ orderId, dateEnd }) => ({ order_id: orderId, date_end: dateEnd }))),
         providerOrderId,
         charge,
-        callParameter(call),
+        ...callParameters(call),
       ],
     );
     countOutcomes(this.metrics, closed);

@@ -54,7 +54,7 @@ function withoutSecrets(json: unknown): unknown {
   if (typeof json !== 'object' || json === null) return json;
   if ('user' in json) json.user = undefined;
   if ('pass' in json) json.pass = undefined;
-  for (const value of Object.values(json)) withoutSecrets(value);
+  for (const value of Object.values(json)) if (typeof value === 'object') withoutSecrets(value);
   return json;
 }
 

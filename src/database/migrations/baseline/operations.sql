@@ -79,7 +79,7 @@ CREATE INDEX audit_runs_scope_idx ON audit_runs (scope, id);
 -- create temporary tables.
 CREATE UNLOGGED TABLE provider_listings (
   audit uuid NOT NULL,
-  provider_proxy_id text NOT NULL,
+  provider_proxy_id text COLLATE "C" NOT NULL,
   -- A proxy's order reference, or a payment's kind, amount and currency; null if unreadable.
   listed_as text,
   date_end timestamptz,
