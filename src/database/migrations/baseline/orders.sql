@@ -11,8 +11,8 @@ CREATE TABLE proxies (
   -- The purchase that delivered the proxy.
   order_id bigint NOT NULL,
   provider text NOT NULL,
-  -- The provider's proxy id, never shown to customers. It and the host compare as bytes, which costs their
-  -- indexes a third less than the database's collation.
+  -- The provider's proxy id, never shown to customers. It and the host compare as bytes, so that their
+  -- indexes cost less.
   provider_proxy_id text COLLATE "C" NOT NULL,
   -- For a proxy that staff assigned, the order reference under which the provider lists it, which may differ
   -- from that of the proxy's order.
