@@ -100,8 +100,8 @@ export const recordCallSql = (call: string, response: string): string => `
        )`;
 
 /**
- * Returns the two parameters of {@link recordCallSql}; nulls if there is nothing to record. The response is text
- * of its own, because jsonb refuses some characters, and PostgreSQL would parse it twice within the JSON.
+ * Returns the two parameters of {@link recordCallSql}; nulls if there is nothing to record. The response is a
+ * separate text, because jsonb refuses some characters, and PostgreSQL would parse it twice within the JSON.
  */
 export function callParameters(call: RecordedCall | undefined): [string | null, string | null] {
   if (!call) return [null, null];
