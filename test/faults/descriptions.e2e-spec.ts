@@ -185,17 +185,17 @@ describe('Both descriptions', () => {
       parsed.push({
         client: 'customers-hey',
         name: 'a webhook',
-        schema: 'zEventDto',
+        schema: 'zEventOut',
         value: JSON.parse(body),
       });
     }
-    parsed.unshift({ client: 'customers-hey', name: 'a control', schema: 'zEventDto', value: null });
+    parsed.unshift({ client: 'customers-hey', name: 'a control', schema: 'zEventOut', value: null });
     expect(JSON.parse(receiver.of('/all')[0]?.body ?? '')).toMatchObject({ type: 'test' });
 
     const running = run(process.execPath, ['-e', PARSE], { cwd: directory, maxBuffer: 2 ** 24 });
     running.child.stdin?.end(JSON.stringify(parsed));
     const refused = (await running).stdout.match(/^.* z\w+(?= )/gm);
-    expect(refused).toEqual(['a control zEventDto']);
+    expect(refused).toEqual(['a control zEventOut']);
     expect(parsed.length).toBeGreaterThan(70);
   });
 });
