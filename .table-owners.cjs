@@ -112,6 +112,7 @@ const functions = {
   end_confirmed_at: 'orders',
   erase_audit_lines: 'staff',
   forget_staff_reads: 'staff',
+  hours_left: 'proxies',
   is_after_restore: 'orders',
   is_changing: 'orders',
   is_prolonged: 'proxies',

@@ -38,7 +38,7 @@ describe('The lease of a run', () => {
     const second = jobs.runNow(name);
     await eventually(() => runs.length === 2);
     await runs[1]?.run.renew({ done: 1 });
-    await expect(runs[0]?.run.renew({ done: 100 })).rejects.toThrow('ran out');
+    await expect(runs[0]?.run.renew({ done: 100 })).rejects.toThrow('expired');
     runs[0]?.end({ done: 100 });
     await first;
     expect(await stored()).toMatchObject({ report: { done: 1 }, finished_at: null, succeeded_at: null });
