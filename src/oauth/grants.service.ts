@@ -120,13 +120,13 @@ export class OAuthGrants {
       );
       if (!row || row.redirectUri !== redirectUri || row.challenge !== challengeOf(verifier)) return null;
       if (row.tokenId !== null) {
-        await this.tokens.revoke(row.tokenId, manager).catch(() => undefined);
+        await this.tokens.revoke(row.tokenId, manager);
         return null;
       }
       return row.expiresAt > this.clock.now() ? this.issue(code, clientId, row, manager) : null;
     });
     const issued = await exchanged.catch((error: unknown) => {
-      // The token with which the customer gave consent is no longer valid.
+      // The token with which the customer gave consent is no longer valid, or the token to revoke is gone.
       if (error instanceof DomainError && error.kind !== 'unavailable') return null;
       throw error;
     });
