@@ -368,7 +368,7 @@ export class CatalogService implements OnModuleDestroy {
     return this.unwrittenSales.size > 0 ? 'true' : this.store.mayHaveChangedSince(this.followedUntil);
   }
 
-  /** Applies other replicas' fetches and sales. */
+  /** Updates this replica's caches with what other replicas have fetched and sold. */
   async followStore(): Promise<void> {
     const caches = new Map<string | undefined, Pick<CatalogCache<unknown>, 'apply'>>([
       ['countries', this.countryLists],
@@ -383,8 +383,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Refreshes values that customers of this process request, before they are too old. Only a few refreshes
-   * run concurrently, because each waits for a rate permit.
+   * Refreshes the values that customers are requesting from this process, before the values become too old.
+   * Only a few refreshes run concurrently, because each waits for a rate permit.
    */
   refreshDue(): void {
     this.refreshSome([this.priceTables], 1);

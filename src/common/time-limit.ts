@@ -11,7 +11,7 @@ export class TimeLimit {
   private readonly abort = (): void => this.controller.abort();
   isOver = false;
 
-  /** @param end ends the time limit early */
+  /** @param end signal that ends the time limit early */
   constructor(
     ms: number,
     private readonly end?: AbortSignal,

@@ -153,7 +153,7 @@ export class Px6Controller {
   @Get(':token/buy')
   @Scopes('proxies:write')
   async buy(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
-    // Refused: this API cannot disable `auto_prolong` again, and our renewals follow their own rules.
+    // Refused: this API has no way to turn `auto_prolong` off afterwards, and our renewals have other rules.
     if (query.has('auto_prolong')) throw new WireError(110);
     const count = query.getCount();
     const period = query.getPeriodDays();

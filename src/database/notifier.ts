@@ -18,7 +18,7 @@ export type NotificationListener = (ids: ReadonlySet<number> | undefined) => voi
 /**
  * Notifies all processes of changed rows, by LISTEN and NOTIFY, on one connection outside the pool. All
  * listeners also poll, because notifications are lost while that connection is down, and behind a pooler that
- * does not keep sessions. When the replica stops, also ends readers' waits.
+ * does not keep sessions. Also wakes waiting readers when the replica stops.
  */
 @Injectable()
 export class Notifier implements OnModuleDestroy {

@@ -63,9 +63,9 @@ function scramVerifier(password: string): string {
 }
 
 /**
- * Grants the service's role exactly the rights that the service needs. On tables of new migrations, the role
- * may read and write rows. Must run in the transaction that installs the functions: through those functions,
- * replicas of the earlier version may use new tables.
+ * Grants the service's role exactly the rights that it needs; by default, it may read and write a table's
+ * rows. Must run in the transaction that installs the functions: replicas of the earlier version call the new
+ * functions at once, and these would fail without rights on the new tables.
  */
 export async function grantServiceRole(owner: Queryable, roleName: string): Promise<void> {
   const role = escapeIdentifier(roleName);

@@ -89,8 +89,8 @@ const prepareRequest =
   (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {
     beginRequest(request, response, metrics, () => {
-      // Express ignores conditional headers in requests with `no-cache`, which fetch sends. By RFC 9111,
-      // 5.2.1.4, `no-cache` only requires validation.
+      // Express ignores conditional headers in requests with `no-cache`, which fetch sends. Per RFC 9111,
+      // section 5.2.1.4, `no-cache` only requires validation.
       delete request.headers['cache-control'];
       // Apache appends `-gzip` to the ETag of a response that it compresses.
       const known = request.headers['if-none-match'];

@@ -21,7 +21,7 @@ export class HttpAdapter extends ExpressAdapter {
   private readonly pages: (() => void)[] = [];
   private readonly connections = new Connections();
 
-  /** @param graceMs how long a closing server waits for requests in progress, because a download may stall */
+  /** @param graceMs longest wait on shutdown for requests in progress, because a download may stall */
   constructor(private readonly graceMs: number) {
     super();
   }

@@ -19,7 +19,7 @@ export class IdleConnections {
     return network === null ? undefined : first(this.sockets.get(network));
   }
 
-  /** Returns the longest idle connection of one of the networks with the most idle connections. */
+  /** Returns the connection that has been idle longest in a network with the most idle connections. */
   longest(): Socket | undefined {
     const network = first(this.networks.at(-1));
     return network === undefined ? undefined : this.longestOf(network);

@@ -32,7 +32,7 @@ const nothingToRelease = async (): Promise<void> => undefined;
 
 export interface ResourceNeeds {
   readonly provider: boolean;
-  /** Whether to use a running service's sandbox, if any. Commands do, because they end soon. */
+  /** Whether to use a running service's sandbox, if any. Commands do so, because they are short-lived. */
   readonly sharesSandbox?: boolean;
 }
 

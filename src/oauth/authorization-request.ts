@@ -20,7 +20,10 @@ export interface AuthorizationRequest extends Destination {
   readonly scopes: readonly CustomerScope[];
 }
 
-/** An error to show to the customer: a mistake, or a request without a trustworthy client to send it to. */
+/**
+ * An error to show to the customer instead of redirecting: the customer made a mistake, or the request names
+ * no trusted client to which the error could be sent.
+ */
 export class PageError extends Error {
   constructor(
     message: string,

@@ -34,7 +34,7 @@ export interface OrderBatch {
   readonly submittedAt: Date;
   /** Whether a batch with these members was refused before. They are not sent a third time. */
   readonly resent: boolean;
-  /** Latest time at which the call can have been sent. */
+  /** Latest time at which the call could have been sent. */
   readonly sentBefore: Date;
   /** Provider's quote for all members in roubles, as a decimal string with four decimals. */
   readonly providerPrice: string;

@@ -58,7 +58,7 @@ export type OrderProgress = OrderOutcome & {
 /** An order that was closed or sent to review. */
 export type EndedOrder = Pick<OrderOutcome, 'kind' | 'state'>;
 
-/** Counts ended orders in the metrics. Staff's decisions are counted before their transaction ends. */
+/** Counts ended orders in the metrics. Staff's decisions are counted before the transaction commits. */
 export function countOutcomes(metrics: Metrics, orders: readonly EndedOrder[]): void {
   for (const { kind, state } of orders) metrics.count('orders_total', { kind, outcome: state });
 }

@@ -111,7 +111,7 @@ export class OrderRetention {
     return { removed: batch?.forgotten ?? 0, next: batch ?? null };
   }
 
-  /** Stops expecting requests that were not retried in time after a restore. */
+  /** Stops waiting, once the time is up, for clients to retry requests that were lost in a restore. */
   private async endExpectedRetries(): Promise<RetentionStep<true>> {
     const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,

@@ -33,7 +33,7 @@ import type { ProviderRefusal } from '../provider';
  * - `submitting`: the one call to the provider is in progress, or the process that made it has died.
  * - `confirming`: the outcome is unknown, and reconciliation searches for it at the provider.
  * - `review`: the evidence is missing or contradictory, and staff decide.
- * - `completed`, `partial`, `canceled`: closed, with all, some, or none of the proxies delivered and paid.
+ * - `completed`, `partial`, `canceled`: closed, with all, some or none of the proxies delivered and paid for.
  */
 const NEXT_STATES = {
   reserved: ['submitting', 'canceled'],

@@ -79,7 +79,7 @@ export class OrderBeingConfirmed extends DomainError {
 
 export class OrderNotFound extends domainError('not-found', 'Order not found') {}
 
-/** Thrown if the order is not in review, perhaps because a colleague was faster. */
+/** Thrown if the order is not in review, perhaps because a colleague decided first. */
 export class OrderNotInReview extends domainError('conflict', 'The order is not in review') {}
 
 export class NothingToDeliver extends domainError(

@@ -66,7 +66,7 @@ export class OrderCallRecorder {
 
   constructor(readonly orderId: number) {}
 
-  /** Runs a statement that stores the first record together with that call's delivery. */
+  /** Runs a statement that stores a call's first log record and the call's delivery together. */
   async storeFirstBy<Result>(
     statement: (call: RecordedCall | undefined) => Promise<Result>,
   ): Promise<Result> {
@@ -87,7 +87,10 @@ export interface RecordedCall {
   readonly record: ProviderCallRecord;
 }
 
-/** Returns SQL that records a delivery's call. The places are those of {@link callParameters}, e.g. `$4`. */
+/**
+ * Returns SQL that logs the provider call behind a delivery. `call` and `response` are the placeholders, e.g.
+ * `$4`, of the values from {@link callParameters}.
+ */
 export const recordCallSql = (call: string, response: string): string => `
        recorded AS (
          INSERT INTO provider_calls

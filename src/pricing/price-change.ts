@@ -46,7 +46,7 @@ export const invalidPeriods = () =>
 
 export const noPriceChange = () => new InvalidPriceRule('Name a rule to add, a rule to end, or both');
 
-/** Returns a percentage in the form in which a column of type numeric(8,4) shows it. */
+/** Formats a percentage as PostgreSQL shows a numeric(8,4) column. */
 export function toStoredPercent(percent: string): string {
   const [whole, fraction = ''] = percent.split('.');
   return `${Number(whole)}.${fraction.padEnd(4, '0')}`;

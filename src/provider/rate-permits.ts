@@ -225,7 +225,7 @@ export class RatePermits {
     return (queue ?? queues.find(({ length }) => length > 0))?.shift();
   }
 
-  /** Returns the waiting calls' priorities, each at most twice: a second entry shows that more calls wait. */
+  /** Returns each waiting call's priority, listed twice if more than one call of that priority is waiting. */
   private demand(): number[] {
     return CALL_PRIORITIES.flatMap((priority, at) => this.waiting[priority].slice(0, 2).map(() => at + 1));
   }

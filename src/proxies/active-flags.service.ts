@@ -7,8 +7,8 @@ import type { LeasedRun } from '../jobs';
 const BATCH_SIZE = 10_000;
 
 /**
- * SQL conditions for wrong flags, each with a partial index. The sweep maintains the flags of withdrawn
- * proxies.
+ * SQL conditions that match proxies with a wrong `active` flag; a partial index supports each. The flags of
+ * withdrawn proxies are not restored here, because the sweep maintains them.
  */
 const WRONG = {
   ended: 'active AND date_end <= now()',

@@ -114,7 +114,7 @@ export class ProxiesService {
     return proxy ?? null;
   }
 
-  /** Returns when proxies were found withdrawn, by proxy id. Other proxies are omitted. */
+  /** Returns, by proxy id, when each withdrawn proxy was found to be withdrawn. Omits the other proxies. */
   async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
     const withdrawn = await preparedRows<{ id: number; withdrawnAt: Date }>(
       this.dataSource,

@@ -20,7 +20,7 @@ export function isFaultOfPeer(error: unknown): boolean {
 /**
  * Opens and closes a TCP connection. Returns how many milliseconds it took, rounded up; null on failure.
  * @throws an error that is not the peer's fault
- * @param end ends the attempt early
+ * @param end signal that ends the attempt early
  */
 export async function tcpPing(
   host: string,

@@ -213,7 +213,7 @@ export class ProxyRefundRecords {
     return obstacle;
   }
 
-  /** Returns the rule's limit that a refund would exceed; null if none. */
+  /** Returns which of the rule's limits the refund would exceed; null if none. */
   private async limitOf(id: number, manager: EntityManager): Promise<ProxyRefundObstacle | null> {
     const { limit } = await queryRow<{ limit: ProxyRefundObstacle | null }>(
       manager,

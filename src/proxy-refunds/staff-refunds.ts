@@ -56,8 +56,8 @@ export class StaffRefunds {
   }
 
   /**
-   * Returns the sums refunded by the rule since a day (UTC), in total and for the customers with the largest
-   * sums.
+   * Returns the sums refunded under the rule since the start of a day (UTC), in total and for the customers
+   * with the largest sums.
    * @param paid roubles that all customers paid since then
    * @param userId the only customer to show
    */

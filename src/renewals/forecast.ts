@@ -154,7 +154,7 @@ export async function firstUnpaidDay(
   for (const { day, period, cost } of rentals) {
     const key = `${day} ${period}`;
     const price = (together.get(key)?.price ?? Money.zero).plus(cost);
-    // Noon, because an expiry at midnight would be too late for today's renewals.
+    // Noon: a rental that expired at midnight, when the forecast begins, could not be renewed that day.
     const dateEnd = new Date(day * DAY_MS + DAY_MS / 2);
     together.set(key, { ...ONE_RENTAL, dateEnd, period, price });
   }

@@ -60,7 +60,7 @@ export class DirectoryLock {
     if (!(await linkUnlessExists(mine, next))) return false;
     if (lock === null) return true;
     if ((await findContent(this.path)) !== lock) {
-      // Another process has replaced the lock and removed its successor files.
+      // Another process has already replaced the lock and removed its successor files, so remove ours too.
       await rm(next, { force: true });
       return false;
     }

@@ -9,7 +9,10 @@ const WEB_PORTS: readonly number[] = [80, 443];
 /** IPv6 addresses that are allocated to the public internet. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
-/** IPv6 network into which DNS64 translates IPv4 addresses (RFC 6052), without `64:ff9b:1::/48`. */
+/**
+ * IPv6 network into which DNS64 translates IPv4 addresses (RFC 6052). `64:ff9b:1::/48` is deliberately not
+ * covered.
+ */
 const NAT64 = ipaddr.parseCIDR('64:ff9b::/96');
 
 /** Address of Azure's platform services: nominally public, but reachable only from Azure's machines. */

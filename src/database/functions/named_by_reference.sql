@@ -1,5 +1,5 @@
--- Returns the user and the order that an order reference names, in either form of `order_reference_of`; null
--- for any other string.
+-- Returns the user and the order that an order reference names; null for any other string. Accepts both forms
+-- that `order_reference_of` produces.
 CREATE OR REPLACE FUNCTION named_by_reference(reference text, OUT user_id bigint, OUT order_id bigint)
   LANGUAGE sql IMMUTABLE AS $$
   SELECT parts[1]::bigint, parts[2]::bigint

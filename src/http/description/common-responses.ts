@@ -50,7 +50,8 @@ const COMPONENTS = {
 type Shared = keyof typeof COMPONENTS;
 
 /**
- * Errors after routing, which contain a code. Fixed-contract routes describe them inline, without the code.
+ * Errors raised after routing; these contain a code. Routes of the fixed contract describe them inline,
+ * without the code.
  */
 const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLarge', 'Unavailable']);
 

@@ -143,7 +143,7 @@ declare const document: {
 declare const window: { readonly ui: SwaggerUi };
 declare const requestAnimationFrame: (work: () => void) => void;
 
-/** Turns the address of a form in a response into a link that opens the form and fills it in. */
+/** Turns a form's URL that appears in a response into a link that opens the form, filled in. */
 export function openForms(): void {
   document.addEventListener('click', ({ target }) => {
     const [, path = '', query] = /^"(\/[^"?]+)\?([^"]*)"$/.exec(target.textContent ?? '') ?? [];

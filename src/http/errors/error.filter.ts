@@ -67,7 +67,7 @@ const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
 export class ErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');
 
-  /** @param isUnavailable recognises failures of a dependency such as the database, which return 503 */
+  /** @param isUnavailable recognises failures of a dependency, e.g. the database; the response is then 503 */
   constructor(private readonly isUnavailable: (error: unknown) => boolean) {}
 
   catch(error: unknown, host: ArgumentsHost): void {

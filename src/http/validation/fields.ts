@@ -22,7 +22,7 @@ export interface FieldOptions {
   readonly deprecated?: true;
   /**
    * How to read an omitted field without a default. `refused` (the default) rejects it. `null` yields null,
-   * which is also accepted. `omitted` yields undefined, for changes that keep the current value.
+   * which is also accepted. `omitted` yields undefined, so that an update keeps the current value.
    */
   readonly absent?: 'refused' | 'null' | 'omitted';
   /** Whether the request may contain null, which clears the current value. */

@@ -41,7 +41,7 @@ export class SalesRollupService {
     );
   }
 
-  /** @returns the number of rolled-up days; 0 if another replica was faster, null if no days are left */
+  /** @returns the number of rolled-up days; 0 if another replica got there first, null if no days are left */
   private async rollUpSlice(): Promise<number | null> {
     const [slice] = await queryRows<{ from: string; to: string; days: number }>(
       this.dataSource,

@@ -55,8 +55,9 @@ export interface EmbeddedPostgres extends DatabaseAddress {
 }
 
 /**
- * Acquires a data directory's PostgreSQL until it is released.
- * @param options.joinTimeoutMs how long a server that is not starting up may refuse connections
+ * Starts or joins the PostgreSQL server of a data directory, and keeps it running until it is released.
+ * @param options.joinTimeoutMs how long to retry while a server refuses connections; the time in which it
+ * starts up does not count
  * @param options.onNote receives notes, each one line, for the user: problems, and data outside `dataDir`
  * @throws Error with one line for the user, without secrets
  */

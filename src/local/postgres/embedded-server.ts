@@ -35,7 +35,7 @@ const SETTINGS: ServerSettings = {
   log_min_error_statement: 'panic',
 };
 
-/** Messages of a failed start that is retried: another start was faster, or a server is still stopping. */
+/** Messages of a failed start that is retried: another start came first, or a server is still stopping. */
 const TRANSIENT = [
   'lock file "postmaster.pid" already exists',
   'pre-existing shared memory block',

@@ -20,7 +20,7 @@ export async function createStagingDirectory(parent: string, name: string): Prom
   return directory;
 }
 
-/** Moves the directory to its final place, or removes it if another process was faster. */
+/** Moves the directory to its final place, or removes it if another process got there first. */
 export async function publish(directory: string, place: string): Promise<void> {
   await unlessTaken(rename(directory, place), directory);
 }

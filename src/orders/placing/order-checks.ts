@@ -70,8 +70,8 @@ async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | 
 }
 
 /**
- * Checks whether an order can be placed, for orders and dry runs. The checks write nothing, and make no call
- * that costs money.
+ * Checks whether an order can be placed; used by both real orders and dry runs. The checks write nothing, and
+ * make no call that costs money.
  */
 @Injectable()
 export class OrderChecks {

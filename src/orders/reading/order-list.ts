@@ -12,8 +12,8 @@ export const LISTED_COLUMNS = `id, kind, state, country, version, period, count,
   refunded, 'RUB' AS currency, failure, idempotency_key, request_id, created_at, closed_at`;
 
 /**
- * The longest that a statement can have waited for an account's lock. A user's orders get their ids one after
- * the other under that lock, but `created_at` is when the statement started.
+ * The longest that a statement could have waited for an account's lock. A user's orders get their ids one
+ * after the other under that lock, but `created_at` is when the statement started.
  */
 const LONGEST_WAIT = `interval '1 minute'`;
 

@@ -53,10 +53,10 @@ export class EndReadClaims {
   }
 
   /**
-   * Claims the expiries to read from one listing: either those of one purchase of the user who was served
-   * longest ago, or all. Other replicas may claim them only after this replica's time for reading is over,
-   * even if the replica dies. The orders' time limits are extended: after the reading, they may wait in the
-   * queue as long as any other order.
+   * Claims orders whose expiries are to be read from one listing: either those of one purchase, of the user
+   * who was served longest ago, or all. Even if this replica dies, others can claim them only when its time
+   * for reading is over. The orders' time limits are extended: after the reading, they may wait in the queue
+   * as long as any other order.
    */
   claim(what: 'a purchase' | 'everything'): Promise<EndToRead[]> {
     return preparedRows<EndToRead>(

@@ -36,7 +36,7 @@ const firstPendingReceipt = (table: string): string => `
 
 /**
  * Compares the provider's payments since the last complete pass with the database. This credits a payment
- * even if its notification and the creation's response were lost.
+ * even if its notification and the response to its creation were lost.
  */
 @Injectable()
 export class PaymentReconciliation {

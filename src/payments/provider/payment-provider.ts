@@ -121,7 +121,7 @@ export const RETRY_WITHIN_SQL = "interval '23 hours'";
 export abstract class PaymentProvider {
   /** Name stored with all data from the provider. */
   abstract readonly name: string;
-  /** Whether test payments are credited like others. */
+  /** Whether test payments are credited like real ones. */
   abstract readonly isForTests: boolean;
 
   /** Returns the time in the provider's last response; null if unknown or older than a minute. */

@@ -17,7 +17,7 @@ export interface DueDepositRefund extends NewRefund {
   readonly mayBeMade: boolean;
   /** Whether the refund may be sent: staff have not ended it, and the provider remembers its key. */
   readonly isSendable: boolean;
-  /** Whether, by the database's clock, every list contains the last call's effect. */
+  /** Whether, by the database's clock, the last call was so long ago that every list shows its effect. */
   readonly isListedByNow: boolean;
   /** Provider's time at the last call; null before the first call. */
   readonly sentAt: Date | null;
@@ -172,7 +172,8 @@ export class DepositRefundRecords {
   /**
    * Releases the held money of a refund that is certain to have failed.
    * @param reason the provider's reason
-   * @param nextTry time set by the claim; needed if a later claim could mean another call
+   * @param nextTry time set by the caller's claim. If a later claim has changed it, the refund stays held,
+   * because the later claim may have made another call. Omit it if the provider reports the failure itself
    * @returns whether the money was held
    */
   async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<boolean> {

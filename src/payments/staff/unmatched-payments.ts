@@ -50,7 +50,7 @@ export class UnmatchedPayments {
   ) {}
 
   /**
-   * Reads a payment and its refunds from the provider, and records them as the comparison would.
+   * Reads a payment and its refunds from the provider, and records them as reconciliation would.
    * @throws PaymentNotFound if the provider does not report it as paid, ServiceUnavailable
    */
   async take(paymentId: string): Promise<StaffPaymentOut> {

@@ -13,8 +13,8 @@ const REVEALING_HEADERS = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client
 
 /**
  * Whether a proxy in front of our load balancers revealed its client.
- * @param request.ips addresses of X-Forwarded-For up to the first that is not our load balancer's; empty for
- * a request without a load balancer
+ * @param request.ips addresses of X-Forwarded-For, from the right, up to and including the first that is not
+ * one of our load balancers; empty for a request without a load balancer
  */
 export function isForwarded({ ips, headers }: Pick<Request, 'ips' | 'headers'>): boolean {
   const forwardedFor = [headers['x-forwarded-for'] ?? []].flat().flatMap((list) => list.split(','));

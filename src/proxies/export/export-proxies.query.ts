@@ -32,7 +32,7 @@ class ExportFilterQuery extends ProxyFilterFields {
   readonly active_only!: boolean;
 }
 
-/** Query of the export with the fixed contract: two formats; unknown parameters are ignored. */
+/** Query parameters of the fixed-contract export. It has only two formats and ignores unknown parameters. */
 export class ExportProxiesQuery extends ExportFilterQuery {
   @StringField({
     description: '`json`, or `txt` for a line `host:port:login:password` per proxy',

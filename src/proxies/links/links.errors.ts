@@ -30,7 +30,7 @@ export class FormatBesideTemplate extends RequestInvalid {
 
 export class LinkExpiryInPast extends domainError('bad-request', 'expires_at must be in the future') {}
 
-/** Refuses a link that would allow more than the token that creates it. */
+/** Thrown for a link that would allow more than the token that creates it. */
 export class LinkWiderThanToken extends domainError(
   'forbidden',
   /** @param fields the request's fields that would allow more than the token */

@@ -18,7 +18,8 @@ export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
 /**
  * Fault of a call. `lost` executes it, then closes the connection. `500-done` executes it, then responds 500.
- * `late` executes it, but never responds. `unread` neither executes it nor responds. The others only respond.
+ * `late` executes it, but never responds. `unread` neither executes it nor responds. The rest respond with
+ * their status and do not execute it.
  */
 export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '403' | '401' | '400';
 

@@ -23,7 +23,7 @@ const NOTHING_FOUND = {
   unmatched: 0,
   /** Number of rented proxies missing twice in a row, now inactive. */
   withdrawn: 0,
-  /** Number of missing proxies not marked, because there are implausibly many of them. Staff decide. */
+  /** Number of missing proxies left unmarked because the number is implausibly high. Staff decide. */
   implausible: 0,
   /** Number of unreadable rows that are not ours, such as other kinds of proxies bought by hand. */
   unread_foreign: 0,

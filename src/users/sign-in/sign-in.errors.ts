@@ -8,7 +8,7 @@ const CHALLENGE = { headers: { 'WWW-Authenticate': 'Bearer' } };
 /** Thrown for data that is not from Telegram for our Mini App. The response does not say why. */
 export class InvalidInitData extends domainError('not-authenticated', 'initData is not valid', CHALLENGE) {}
 
-/** Thrown for data that is too old. The data was valid, so its sender may learn this. */
+/** Thrown for data that is too old. The data was valid, so its sender may safely learn why. */
 export class InitDataTooOld extends domainError(
   'not-authenticated',
   'initData is too old: open the app again',

@@ -11,8 +11,8 @@ CREATE TABLE proxies (
   -- The purchase that delivered the proxy.
   order_id bigint NOT NULL,
   provider text NOT NULL,
-  -- The provider's proxy id, never shown to customers. It and the host compare as bytes, so that their
-  -- indexes cost less.
+  -- The provider's proxy id, never shown to customers. Like the host, it uses the C collation to keep
+  -- the index cheap.
   provider_proxy_id text COLLATE "C" NOT NULL,
   -- For a proxy that staff assigned, the order reference under which the provider lists it, which may differ
   -- from that of the proxy's order.
@@ -147,7 +147,7 @@ CREATE TABLE orders (
   -- For a reserved order, when it stops waiting to be sent; null in every other state.
   queued_until timestamptz,
   submitted_at timestamptz,
-  -- The last moment at which the order can have been sent; null before it is claimed.
+  -- The last moment at which the order could have been sent; null before it is claimed.
   sent_before timestamptz,
   -- When reconciliation next searches for the order, and how many times it has searched.
   next_search_at timestamptz NOT NULL,
@@ -197,10 +197,10 @@ CREATE INDEX orders_canceled_keys_idx ON orders (user_id, idempotency_key, id)
   WHERE idempotency_key IS NOT NULL AND state = 'canceled';
 -- Finds a user's orders with forgotten keys, whenever an order with an idempotency key is placed.
 CREATE INDEX orders_key_forgotten_idx ON orders (user_id, id) WHERE key_forgotten;
--- Sums a customer's spending in a month from the index alone.
+-- Allows an index-only scan to sum a customer's monthly spending.
 CREATE INDEX orders_spent_idx ON orders (user_id, closed_at) INCLUDE (country, version, captured)
   WHERE captured > 0;
--- For staff's lists by time. The indexes by state omit completed orders, which are nearly all.
+-- For staff's lists by time. The indexes by state omit completed orders, which are the vast majority.
 CREATE INDEX orders_created_at_idx ON orders (created_at, id);
 CREATE INDEX orders_state_idx ON orders (state, created_at, id) WHERE state <> 'completed';
 CREATE INDEX orders_user_state_idx ON orders (user_id, state, created_at, id) WHERE state <> 'completed';
@@ -371,7 +371,7 @@ CREATE TABLE written_off_requests (
   version text,
   -- The prolonged proxy. No foreign key: it would lock `proxies`, whose rows are never deleted.
   proxy_id bigint,
-  -- Maximum number of days for which the request bought or prolonged the rental.
+  -- The longest period, in days, for which the request could have bought or prolonged the rental.
   days integer NOT NULL,
   written_off_at timestamptz NOT NULL DEFAULT now(),
   -- The original key is unknown, so this is null until a retry arrives that may belong to the request.

@@ -64,7 +64,7 @@ CREATE TABLE renewals (
   reason text,
   -- Period in days.
   period integer NOT NULL,
-  -- The amount that the renewal's order holds or, once the renewal is done, was charged.
+  -- The amount held for the renewal or, once the renewal is done, charged.
   price numeric(14,2),
   -- See `dueAt()`.
   due_at timestamptz NOT NULL,
