@@ -60,7 +60,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'get_price',
-      description: 'Returns the highest price of a purchase. In some countries, a purchase costs less.',
+      description: 'Returns the most that a purchase can cost. In some countries, it costs less.',
       scope: 'price:read',
       input: PriceInput,
       output: QuoteResponse,
@@ -144,7 +144,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'list_ledger',
-      description: 'Lists every change of the balance, newest first.',
+      description: 'Lists every change to the balance, newest first.',
       scope: 'profile:read',
       input: LedgerInput,
       output: BalanceChangesPage,

@@ -28,7 +28,8 @@ export const STAFF_SCOPES = {
   'staff:balance': 'Crediting and debiting balances, refunds, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens; the list of scopes',
   'staff:grant':
-    'With staff:tokens, issuing and revoking staff tokens of others; with staff:users, blocking staff',
+    'In combination with staff:tokens: issuing and revoking tokens of other staff members; in combination ' +
+    'with staff:users: blocking staff members',
   'staff:orders':
     "Finding orders, deciding those in review, assigning unmatched proxies; users' refunds and renewals",
   'staff:audit': 'Reading the audit log',

@@ -16,7 +16,8 @@ const INTRODUCTION = `# Configuration
 
 Environment variables configure the service; brackets show the default, and the format unless it is obvious.
 All settings are optional, but a service with \`DATABASE_URL\` needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`.
-An empty variable counts as unset. At its start, the service reports every mistake with the accepted values.
+An empty variable counts as unset. At startup, the service reports each invalid setting with the accepted
+values.
 
 A file can contain a secret instead (\`DATABASE_URL_FILE=/run/secrets/url\`):
 ${secretVariables()}.

@@ -232,7 +232,9 @@ export const SETTINGS = {
     }),
     maxConnections: setting('MAX_CONNECTIONS', integer(1, 1_000_000), {
       default: '2000',
-      description: 'Client connections per replica: an address may use half, `TRUSTED_PROXIES` all but 2 %.',
+      description:
+        'Client connections per replica: a single address may use half of them, ' +
+        '`TRUSTED_PROXIES` all but 2 %.',
     }),
     keepAliveSeconds: setting('KEEP_ALIVE_SECONDS', integer(15, 3600), {
       default: '65',
@@ -242,7 +244,7 @@ export const SETTINGS = {
     drainSeconds: setting('DRAIN_SECONDS', integer(0, 3600), {
       default: '0',
       description:
-        'Seconds that a stopping replica still serves requests while `GET /health/ready` returns 503.',
+        'How many seconds a stopping replica keeps serving requests while `GET /health/ready` returns 503.',
     }),
   },
   database: {
@@ -304,7 +306,7 @@ export const SETTINGS = {
     }),
     timeoutMs: setting('PROVIDER_TIMEOUT_MS', integer(100, 600_000), {
       default: '30000',
-      description: 'Time-out of a whole provider call, in milliseconds.',
+      description: 'Total time-out of a provider call, in milliseconds.',
     }),
     ratePerSecond: setting('PROVIDER_RATE_PER_SECOND', integer(0, 100), {
       default: '3',
@@ -423,7 +425,8 @@ export const SETTINGS = {
       default: (given: Lookup) => (isOnItsOwn(given) ? 'sandbox' : 'off'),
       defaultText: '`sandbox` if no database, provider key or shop is set, otherwise `off`',
       description:
-        'Payment provider. With `off`, deposits have no routes, and tokens cannot get their scopes.',
+        'Payment provider. With `off`, the deposit routes do not exist, and the deposit scopes ' +
+        'cannot be granted.',
     }),
     shopId: setting('YOOKASSA_SHOP_ID', key, { defaultText: 'none', description: 'Shop id at YooKassa.' }),
     secretKey: setting('YOOKASSA_SECRET_KEY', key, {

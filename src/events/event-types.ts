@@ -113,7 +113,7 @@ export const EVENT_TYPES = {
     example: { proxy_id: '17' },
   },
   'proxy.prolonged': {
-    description: 'The end of a rental moved more than six hours later, for any reason',
+    description: 'A rental was extended by more than six hours, for any reason',
     data: { ...PROXY_END, date_end_before: 'The previous end' },
     example: { proxy_id: '17', date_end: AT, date_end_before: BEFORE },
   },

@@ -3,7 +3,7 @@ import { SHOWN_KINDS, type ShownKind } from './shown-kind';
 
 /** A ledger entry as the customer sees it. */
 export class BalanceChangeOut {
-  @ApiInteger('The number of the change of the balance, from 1 without gaps', 3)
+  @ApiInteger('Sequence number of the balance change; starts at 1, without gaps', 3)
   seq!: number;
 
   @ApiMoment()
@@ -27,7 +27,7 @@ export class BalanceChangeOut {
   @ApiRoubles('Available balance before the change, in roubles', '974.92')
   available_before!: string;
 
-  @ApiRoubles('Change of the available balance, in roubles', '0.00')
+  @ApiRoubles('Change in the available balance, in roubles', '0.00')
   available_delta!: string;
 
   @ApiRoubles('Available balance after the change: `available_before` plus `available_delta`', '974.92')
@@ -36,7 +36,7 @@ export class BalanceChangeOut {
   @ApiRoubles('Amount held for orders before the change, in roubles', '25.08')
   held_before!: string;
 
-  @ApiRoubles('Change of the held amount, in roubles', '-25.08')
+  @ApiRoubles('Change in the held amount, in roubles', '-25.08')
   held_delta!: string;
 
   @ApiRoubles('Amount held after the change: `held_before` plus `held_delta`', '0.00')

@@ -71,13 +71,10 @@ export const METRICS = {
     { method: METHOD, route: ROUTE },
   ),
   event_readers: gauge('Requests at this replica that wait for events.', { kind: '`poll`, `stream`' }),
-  orders_total: counter(
-    'Orders by outcome; an order in review is counted again after the decision of staff.',
-    {
-      kind: '`purchase`, `prolongation`',
-      outcome: '`completed`, `partial`, `canceled`, `review`; `refused`: not placed',
-    },
-  ),
+  orders_total: counter('Orders by outcome; an order in review is counted again once staff have decided.', {
+    kind: '`purchase`, `prolongation`',
+    outcome: '`completed`, `partial`, `canceled`, `review`; `refused`: not placed',
+  }),
   queue_wait_seconds: histogram('Time from placing an order until it is sent to the provider.', WAIT_BUCKETS),
   agent_calls_total: counter('Tool calls by agents (MCP).', {
     tool: 'as in `docs/agents.md`',

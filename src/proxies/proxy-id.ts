@@ -15,4 +15,4 @@ export const ProxyIdParam = (): ParameterDecorator => (route, handler, index) =>
   decorateRoute(DESCRIPTION, route, handler);
 };
 
-export const NO_SUCH_PROXY: ErrorsOfStatus = ['No proxy of the user has this id', ProxyNotFound];
+export const NO_SUCH_PROXY: ErrorsOfStatus = ['The user has no proxy with this id', ProxyNotFound];

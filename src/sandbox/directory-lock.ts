@@ -17,7 +17,7 @@ type Owner = z.infer<typeof ownerSchema>;
 
 export class DirectoryInUseError extends Error {
   constructor(directory: string, pid: number) {
-    super(`A sandbox already runs in ${directory} (process ${pid})`);
+    super(`A sandbox is already running in ${directory} (process ${pid})`);
     this.name = 'DirectoryInUseError';
   }
 }

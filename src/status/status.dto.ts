@@ -138,7 +138,7 @@ export class WaitingCallsOut {
   @ApiCount('Purchases and prolongations')
   order!: number;
 
-  @ApiCount('Searches for the outcome of orders')
+  @ApiCount('Searches for the outcome of an order')
   confirmation!: number;
 
   @ApiCount('Requests for the price table')
@@ -172,7 +172,7 @@ export class ReplicaOut {
 
   @ApiProperty({
     type: () => WaitingCallsOut,
-    description: 'Calls to the provider that wait for a rate permit, by priority, highest first',
+    description: 'Provider calls waiting for a rate permit, by priority, highest first',
   })
   waiting_calls!: WaitingCallsOut;
 
@@ -228,7 +228,7 @@ export class StatusOut {
   @ApiCount('Proxies at the provider that no order accounts for and that await a decision by staff')
   open_unmatched_proxies!: number;
 
-  @ApiCount('Due renewals that wait for the service or the provider', 2)
+  @ApiCount('Due renewals waiting for the service or the provider', 2)
   renewals_due!: number;
 
   @ApiNullableMoment('When the oldest of these renewals became due')

@@ -35,14 +35,14 @@ export class UnmatchedProxiesIncomplete extends domainError(
 /** Thrown because the order id in a reference is reserved for the user whom the reference names. */
 export class NamedUserFirst extends domainError(
   'conflict',
-  'First deliver to the user whom the order reference names',
+  'The proxies must first be delivered to the user whom the order reference names',
 ) {}
 
 export class FoundProlongationNotFound extends domainError('not-found', 'Found prolongation not found') {}
 
 export class FoundProlongationDecided extends domainError(
   'conflict',
-  'Staff have already decided about the found prolongation',
+  'Staff have already decided on this found prolongation',
 ) {}
 
 export class UnmatchedProxyNotFound extends domainError('not-found', 'Unmatched proxy not found') {}

@@ -51,7 +51,7 @@ export class TokenUsageOut {
 }
 
 export class EndingOut {
-  @ApiInteger('Number of rentals that end in this time', 2)
+  @ApiInteger('Number of rentals that end within this time', 2)
   rentals!: number;
 
   @ApiRoubles('Cost of renewing these rentals, in roubles', '50.16')

@@ -221,7 +221,7 @@ export class WebhooksController {
       404: ['The user has no such webhook, or no such stored event', WebhookNotFound, EventNotFound],
       409: IS_OFF,
       410: [
-        'Some of the events were removed meanwhile, at the end of their retention period',
+        'Some of the events have since been removed, because their retention period ended',
         ReplayedEventsGone,
       ],
       429: ['more than two replays are in progress', TooManyUnderWay],

@@ -228,7 +228,7 @@ describe('After the database was restored to an earlier moment', () => {
     };
     // The order reference names the user, whose order gets its number back.
     expect(await deliver(mine?.order_id, other, 1)).toMatchObject({
-      detail: 'First deliver to the user whom the order reference names',
+      detail: 'The proxies must first be delivered to the user whom the order reference names',
     });
     expect(await deliver(mine?.order_id, user, 3)).toMatchObject({
       detail: 'This order reference has fewer undecided unmatched proxies than requested',

@@ -161,6 +161,6 @@ test('a second start fails with one line and a code of its own, also if the owne
   const second = spawnSandbox('--port', '0');
 
   await expect(exitOf(second.child)).resolves.toBe(3);
-  expect(second.output()).toBe(`A sandbox already runs in ${directory} (process ${child.pid})\n`);
+  expect(second.output()).toBe(`A sandbox is already running in ${directory} (process ${child.pid})\n`);
   await expect(hasAddress()).resolves.toBe(true);
 });

@@ -31,7 +31,7 @@ export interface paths {
     };
     /**
      * List the ledger
-     * @description Every change of the balance, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Each change starts from the balance of the previous one, so the pages add up to `GET /me`, even while orders are placed. With `Accept: text/csv` the response is that of `GET /ledger/csv`.
+     * @description Every change to the balance, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Each change starts from the balance of the previous one, so the pages add up to `GET /me`, even while orders are placed. With `Accept: text/csv` the response is that of `GET /ledger/csv`.
      */
     get: operations['listLedger'];
     put?: never;
@@ -51,7 +51,7 @@ export interface paths {
     };
     /**
      * Download the ledger as CSV
-     * @description Every change of the balance so far, as a file, oldest first.
+     * @description Every change to the balance so far, as a file, oldest first.
      */
     get: operations['exportLedger'];
     put?: never;
@@ -1317,7 +1317,7 @@ export interface components {
     /** BalanceChangeOut */
     BalanceChangeOut: {
       /**
-       * @description The number of the change of the balance, from 1 without gaps
+       * @description Sequence number of the balance change; starts at 1, without gaps
        * @example 3
        */
       seq: number;
@@ -1348,7 +1348,7 @@ export interface components {
        */
       available_before: string;
       /**
-       * @description Change of the available balance, in roubles
+       * @description Change in the available balance, in roubles
        * @example 0.00
        */
       available_delta: string;
@@ -1363,7 +1363,7 @@ export interface components {
        */
       held_before: string;
       /**
-       * @description Change of the held amount, in roubles
+       * @description Change in the held amount, in roubles
        * @example -25.08
        */
       held_delta: string;
@@ -1618,7 +1618,7 @@ export interface components {
        */
       latency_ms: number | null;
       /**
-       * @description `Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ended before this proxy had its turn. `The service could not connect`: its own network or DNS may be at fault. Otherwise `null`
+       * @description `Proxy not found`: the user has no proxy with this id. `Not tried in time`: the 10 seconds ended before this proxy had its turn. `The service could not connect`: its own network or DNS may be at fault. Otherwise `null`
        * @example null
        */
       detail: string | null;
@@ -2313,7 +2313,7 @@ export interface components {
       /** @example 17 */
       proxy_id: string;
       /**
-       * @description `prolonged`: charged. `being_confirmed`: its money is held; the next request with the key returns the outcome. `unavailable`: not charged, because the provider was unavailable or the time ran out; the next request retries it. `refused`: not charged, for the reason in `detail`. `not_found`: no proxy of the user has this id
+       * @description `prolonged`: charged. `being_confirmed`: its money is held; the next request with the key returns the outcome. `unavailable`: not charged, because the provider was unavailable or the time ran out; the next request retries it. `refused`: not charged, for the reason in `detail`. `not_found`: the user has no proxy with this id
        * @example prolonged
        * @enum {string}
        */
@@ -2334,7 +2334,7 @@ export interface components {
        */
       date_end: string | null;
       /**
-       * @description Why the proxy has not been prolonged, or not yet
+       * @description Why the proxy was not prolonged, or has not been prolonged yet
        * @example null
        */
       detail: string | null;
@@ -2672,7 +2672,7 @@ export interface components {
     /** EndingOut */
     EndingOut: {
       /**
-       * @description Number of rentals that end in this time
+       * @description Number of rentals that end within this time
        * @example 2
        */
       rentals: number;
@@ -3642,7 +3642,7 @@ export interface components {
     /** RefundRuleOut */
     RefundRuleOut: {
       /**
-       * @description Whether the shop refunds proxies that do not work, as this rule says
+       * @description Whether the shop, under this rule, refunds proxies that do not work
        * @example true
        */
       enabled: boolean;
@@ -5228,7 +5228,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id */
+      /** @description The user has no proxy with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -5428,7 +5428,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id */
+      /** @description The user has no proxy with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -5504,7 +5504,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id */
+      /** @description The user has no proxy with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -5607,7 +5607,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id */
+      /** @description The user has no proxy with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -6995,7 +6995,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id, or the operator has disabled checks */
+      /** @description The user has no proxy with this id, or the operator has disabled checks */
       404: {
         headers: {
           [name: string]: unknown;
@@ -7082,7 +7082,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id */
+      /** @description The user has no proxy with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -7837,7 +7837,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id */
+      /** @description The user has no proxy with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -8204,7 +8204,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No order of the user has this id */
+      /** @description The user has no order with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -8305,7 +8305,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id */
+      /** @description The user has no proxy with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -9220,7 +9220,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description Some of the events were removed meanwhile, at the end of their retention period */
+      /** @description Some of the events have since been removed, because their retention period ended */
       410: {
         headers: {
           [name: string]: unknown;
@@ -10210,7 +10210,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id */
+      /** @description The user has no proxy with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -10307,7 +10307,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id */
+      /** @description The user has no proxy with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -11016,7 +11016,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The operator has configured no bot */
+      /** @description The operator has not configured a bot */
       404: {
         headers: {
           [name: string]: unknown;
@@ -11366,7 +11366,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No deposit of the user has this id */
+      /** @description The user has no deposit with this id */
       404: {
         headers: {
           [name: string]: unknown;

@@ -39,8 +39,8 @@ export class BulkProxyOut {
     BULK_STATUSES,
     '`prolonged`: charged. `being_confirmed`: its money is held; the next request with the key returns ' +
       'the outcome. `unavailable`: not charged, because the provider was unavailable or the time ran out; ' +
-      'the next request retries it. `refused`: not charged, for the reason in `detail`. `not_found`: no ' +
-      'proxy of the user has this id',
+      'the next request retries it. `refused`: not charged, for the reason in `detail`. `not_found`: ' +
+      'the user has no proxy with this id',
     'prolonged',
   )
   status!: BulkStatus;
@@ -54,7 +54,7 @@ export class BulkProxyOut {
   @ApiNullableMoment('The new end of the rental, if the proxy was prolonged', '2026-12-31T12:00:00Z')
   date_end!: string | null;
 
-  @ApiNullable('string', 'Why the proxy has not been prolonged, or not yet', null)
+  @ApiNullable('string', 'Why the proxy was not prolonged, or has not been prolonged yet', null)
   detail!: string | null;
 }
 

@@ -41,7 +41,7 @@ export class OrdersController {
       'the order is closed; request it again while it is `open` or `being_confirmed`. `GET /proxies` ' +
       'lists the proxies.',
     response: { description: 'The order', type: OrderDetails },
-    errors: { 404: ['No order of the user has this id', OrderNotFound] },
+    errors: { 404: ['The user has no order with this id', OrderNotFound] },
   })
   @ApiParam({
     name: 'order_id',

@@ -79,7 +79,7 @@ export class DepositsController {
       `A deposit of the user. With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits ` +
       'for the end of the deposit; retry while it is `pending`.',
     response: { description: 'The deposit', type: DepositOut },
-    errors: { 404: ['No deposit of the user has this id', DepositNotFound] },
+    errors: { 404: ['The user has no deposit with this id', DepositNotFound] },
   })
   @ApiParam({
     name: 'deposit_id',

@@ -21,7 +21,7 @@ export class DepositRefundNotFound extends domainError('not-found', 'Refund not 
 
 export class DepositRefundDecided extends domainError(
   'conflict',
-  'Staff have already decided about the refund',
+  'Staff have already decided on this refund',
 ) {}
 
 export class DepositRefundTooLarge extends domainError(

@@ -25,7 +25,7 @@ export class ProxyChecksController {
     response: { description: 'The result of the check', type: ProxyCheckOut },
     errors: {
       404: [
-        'No proxy of the user has this id, or the operator has disabled checks',
+        'The user has no proxy with this id, or the operator has disabled checks',
         ProxyNotFound,
         ChecksDisabled,
       ],

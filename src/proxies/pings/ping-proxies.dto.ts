@@ -19,7 +19,7 @@ export class PingedProxy {
 
   @ApiNullable(
     'string',
-    '`Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ' +
+    '`Proxy not found`: the user has no proxy with this id. `Not tried in time`: the 10 seconds ' +
       'ended before this proxy had its turn. `The service could not connect`: its own network or DNS ' +
       'may be at fault. Otherwise `null`',
     null,

@@ -4,7 +4,7 @@ import { ApiBoolean, ApiInteger, ApiRoubles } from '../../http';
 
 /** Shop's conditions for refunds of proxies that do not work. */
 export class RefundRuleOut {
-  @ApiBoolean('Whether the shop refunds proxies that do not work, as this rule says', true)
+  @ApiBoolean('Whether the shop, under this rule, refunds proxies that do not work', true)
   enabled!: boolean;
 
   @ApiInteger("Hours after a proxy's delivery within which its refund can be requested", 72)

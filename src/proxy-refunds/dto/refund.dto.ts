@@ -175,7 +175,7 @@ export class RefundShareOut {
   @ApiRoubles('Amount paid for orders, in roubles', '8527.20')
   paid!: string;
 
-  @ApiRoubles('Amount refunded by the rule without a decision by staff, in roubles', '12.54')
+  @ApiRoubles('Amount refunded under the rule, without a decision by staff, in roubles', '12.54')
   refunded!: string;
 
   @ApiNullable(

@@ -82,10 +82,10 @@ export class LedgerEntryOut {
   @ApiProperty({ type: 'string', enum: LEDGER_ENTRY_KINDS, example: 'hold' })
   kind!: LedgerEntryKind;
 
-  @ApiRoubles('Change of the available balance, in roubles', '-25.08')
+  @ApiRoubles('Change in the available balance, in roubles', '-25.08')
   available_delta!: string;
 
-  @ApiRoubles('Change of the held amount, in roubles', '25.08')
+  @ApiRoubles('Change in the held amount, in roubles', '25.08')
   held_delta!: string;
 
   @ApiRoubles('Available balance after the entry, in roubles', '974.92')

@@ -34,7 +34,8 @@ export class DeliveryRequest extends ReasonRequest {
 
   @IdField({
     description:
-      'How many unmatched proxies of this order reference to deliver, this one first. If omitted, all',
+      'How many unmatched proxies with this order reference to deliver, starting with this one. ' +
+      'If omitted, all',
     absent: 'null',
   })
   count!: number | null;

@@ -212,7 +212,7 @@ export class ProviderCallOut {
 
   @ApiProperty({
     anyOf: [{ type: 'object', additionalProperties: true }, { type: 'string' }, { type: 'null' }],
-    description: 'The response without logins and passwords, or why there was none',
+    description: 'The response, with logins and passwords removed, or the reason no response was received',
     example: { status: 'yes', order_id: '100500', count: 3, price: '20.90' },
   })
   response!: unknown;
@@ -284,7 +284,7 @@ export class StaffOrderDetails extends StaffOrderOut {
   queued_until!: Date | null;
 
   @ApiNullableMoment(
-    'The last time at which the call can have been sent. `null` if it was not sent',
+    'The last time at which the call could have been sent. `null` if it was not sent',
     '2026-11-21T12:00:30.000Z',
   )
   sent_before!: Date | null;
@@ -304,7 +304,7 @@ export class StaffOrderDetails extends StaffOrderOut {
   @ApiNullable('integer', 'The token with which the order was placed', 17)
   token_id!: number | null;
 
-  @ApiNullable('string', 'The Idempotency-Key of the customer', null)
+  @ApiNullable('string', "The customer's Idempotency-Key", null)
   idempotency_key!: string | null;
 
   @ApiProperty({
@@ -335,6 +335,6 @@ export class StaffOrderDetails extends StaffOrderOut {
   })
   proxies!: readonly OrderedProxyOut[];
 
-  @ApiProperty({ type: [ActionOut], description: 'Changes of the order by staff, newest first' })
+  @ApiProperty({ type: [ActionOut], description: 'Changes that staff made to the order, newest first' })
   actions!: readonly ActionOut[];
 }

@@ -54,7 +54,10 @@ export class PriceRuleFields {
   @StringField({ description: 'Percent, e.g. 12.5', pattern: String.raw`^\d{1,4}(\.\d{1,4})?$` })
   markup_percent!: string;
 
-  @DateTimeField({ description: 'When the rule begins. If omitted, in one or two seconds', absent: 'null' })
+  @DateTimeField({
+    description: 'When the rule begins. If omitted, it begins one to two seconds from now',
+    absent: 'null',
+  })
   valid_from!: Date | null;
 
   @DateTimeField({
@@ -84,7 +87,10 @@ export class NewPriceRuleRequest extends PriceRuleFields {
 }
 
 export class EndPriceRuleRequest extends ReasonRequest {
-  @DateTimeField({ description: 'When the rule ends. If omitted, in one or two seconds', absent: 'null' })
+  @DateTimeField({
+    description: 'When the rule ends. If omitted, it ends one to two seconds from now',
+    absent: 'null',
+  })
   at!: Date | null;
 }
 

@@ -33,7 +33,7 @@ export class RenewalsQuery extends PageQuery {
   reason!: RenewalObstacle | null;
 
   @BooleanField({
-    description: 'Only due renewals that wait for the service or the provider',
+    description: 'Only due renewals waiting for the service or the provider',
     default: false,
   })
   due!: boolean;

@@ -113,7 +113,7 @@ export class ErasureOut {
   @ApiBoolean('Whether nothing was changed', true)
   dry_run!: boolean;
 
-  @ApiInteger('Proxies with running rentals, which end unused and are not refunded', 0)
+  @ApiInteger('Proxies whose rentals are still running. The user loses them without a refund', 0)
   running_proxies!: number;
 
   @ApiTexts(

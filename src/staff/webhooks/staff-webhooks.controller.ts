@@ -85,7 +85,7 @@ export class StaffWebhooksController {
     summary: 'Enable a webhook',
     description:
       'For operators, when the matter is resolved. Waiting and future events are sent to the webhook. ' +
-      'Other webhooks of the customer that staff disabled at the same receiver are enabled as well.',
+      "The customer's other webhooks to the same receiver that staff disabled are enabled again, too.",
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
   })

@@ -44,7 +44,7 @@ export class MaintenanceOut {
   )
   undecided_refunds!: number;
 
-  @ApiTexts('The remaining work. Empty without maintenance, or when the maintenance can be ended', [])
+  @ApiTexts('The remaining work. Empty if no maintenance is in progress, or if it can be ended', [])
   to_be_done!: string[];
 }
 
@@ -79,6 +79,6 @@ export class FoundProlongationOut {
   @ApiNullableMoment('When staff decided about the prolongation', null)
   resolved_at!: Date | null;
 
-  @ApiNullable('integer', 'The order by which the prolongation was charged', null)
+  @ApiNullable('integer', 'The order through which the customer was charged for the prolongation', null)
   order_id!: number | null;
 }

@@ -40,7 +40,7 @@ export class SignInController {
     errors: {
       401: ['`initData` is not from the Mini App of this bot, or too old', InvalidInitData, InitDataTooOld],
       403: ['This Telegram user has no account, or it is blocked', NoAccount, UserBlocked],
-      404: ['The operator has configured no bot', SignInDisabled],
+      404: ['The operator has not configured a bot', SignInDisabled],
       413: ['The body is larger than 16 kB', BodyTooLarge],
       429: [
         'The address has sent too many requests without a valid token in this minute, failed sign-ins ' +
