@@ -231,7 +231,7 @@ export class OAuthGrants {
     };
   }
 
-  /** Removes codes that are too old to be exchanged, or to reveal a theft. */
+  /** Removes expired codes that are no longer needed to detect the reuse of a stolen code. */
   private async removeOldCodes(): Promise<number> {
     const removed = await queryRows(
       this.dataSource,
