@@ -79,7 +79,7 @@ describe('the sandbox of a directory', () => {
     process.kill(await readPid(), 'SIGKILL');
 
     await eventually(() => notes.length > 0);
-    expect(notes).toEqual([expect.stringMatching(/^The sandbox provider has ended\. See .*sandbox\.log$/)]);
+    expect(notes).toEqual([expect.stringMatching(/^The sandbox provider has stopped\. See .*sandbox\.log$/)]);
   });
 
   it('is killed when it hangs', async () => {
