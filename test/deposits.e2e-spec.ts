@@ -780,15 +780,16 @@ describe('A receipt', () => {
       (await staff.get<{ items: object[] }>(`/staff/deposits?user_id=${customer.id}`)).body.items;
     const failed = async () => {
       const rows = await service.dataSource.query<{ reason: string; count: number }[]>(WAITING_PAYMENTS);
-      return rows.find(({ reason }) => reason === 'receipt')?.count;
+      return rows.find(({ reason }) => reason === 'receipt')?.count ?? NaN;
     };
+    const before = await failed();
     payments.pay(paymentOf(body));
     await untilState(body.id, 'succeeded');
     await eventually(async () => JSON.stringify(await find()).includes('"receipt_registration":"pending"'));
     const [shown] = await find();
     expect(shown).toMatchObject({ has_receipt_email: true });
     expect(JSON.stringify(shown)).not.toContain('buyer@');
-    expect(await failed()).toBe(0);
+    expect(await failed()).toBe(before);
     const payment = payments.shop.payment(paymentOf(body));
     Object.assign(payment, { created_at: hoursAgo(2) });
     await service.owner.query(
@@ -798,9 +799,9 @@ describe('A receipt', () => {
     payment.receipt_registration = 'canceled';
     await service.runJob('compare-payments');
     expect(await find()).toEqual([expect.objectContaining({ receipt_registration: 'canceled' })]);
-    expect(await failed()).toBe(1);
+    expect(await failed()).toBe(before + 1);
     const list = await staff.get<{ items: object[] }>('/staff/deposits?receipt=canceled');
-    expect(list.body.items).toHaveLength(1);
+    expect(list.body.items).toHaveLength(before + 1);
   });
 
   it('of an unknown state keeps its state and is followed until it is known', async () => {

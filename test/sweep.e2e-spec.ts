@@ -128,7 +128,7 @@ describe('The full sweep', () => {
     expect(await run()).toMatchObject({ listed: 4, unmatched: 2 });
     expect(await run()).toMatchObject({ listed: 4, unmatched: 0 });
     const unmatched = await service.dataSource.query(
-      'SELECT order_reference AS "orderReference" FROM unmatched_proxies ORDER BY order_reference',
+      'SELECT order_reference AS "orderReference" FROM unmatched_proxies ORDER BY id',
     );
     expect(unmatched).toEqual([
       { orderReference },
@@ -321,8 +321,9 @@ describe('The full sweep', () => {
     it('skips and names those of others, and compares all proxies of ours', async () => {
       const warned = jest.spyOn(Logger.prototype, 'warn').mockClear();
       await list(
-        foreign('9001'),
-        foreign('9002', { descr: null }),
+        // Each row is named once.
+        foreign('9011'),
+        foreign('9012', { descr: null }),
         { path: [`${ids[0]}`, 'type'], value: 'HTTP' },
         { path: [`${ids[0]}`, 'pass'], value: 852340 },
       );
@@ -332,7 +333,7 @@ describe('The full sweep', () => {
       expect((await user.api.GET('/proxies')).data?.[0]).toMatchObject({ password: '852340' });
       const fields = 'port, user, pass, unixtime, unixtime_end';
       expect(warned.mock.calls).toEqual(
-        ['9001', '9002'].map((id) => [`the provider lists a row that cannot be read: row ${id}: ${fields}`]),
+        ['9011', '9012'].map((id) => [`the provider lists a row that cannot be read: row ${id}: ${fields}`]),
       );
     });
 
