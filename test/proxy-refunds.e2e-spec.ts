@@ -131,7 +131,6 @@ const orderOf = async (id: string): Promise<string> => {
   const [row] = await query<{ id: string }>('SELECT order_id AS id FROM proxies WHERE id = $1', [id]);
   return String(row?.id);
 };
-const callsOf = async (method: string) => (await service.control.getCalls(method)).length;
 /** Number of calls that delete this proxy. */
 async function deletionsOf(id: string): Promise<number> {
   const providerId = String(await service.providerIdOf(id));
