@@ -9,10 +9,7 @@ import { withoutSecrets } from './request-url';
 
 const logger = new Logger('Http');
 
-/**
- * Gives a request an id and a trace span, and runs `goOn` in the request's context. Logs and counts the
- * request when it ends. The id appears in the response and in each log line of the request.
- */
+/** Runs `goOn` with a request id and a trace span. When the request ends, logs and counts it. */
 export function beginRequest(request: Request, response: Response, metrics: Metrics, goOn: () => void): void {
   const requestId = chooseRequestId(request.get('x-request-id'));
   const context: RequestContext = { requestId: withoutSecretWords(requestId) };
@@ -30,7 +27,7 @@ export function beginRequest(request: Request, response: Response, metrics: Metr
   runInRequest(context, () => (span ? span.run(goOn) : goOn()));
 }
 
-/** Ends a span with the route template instead of the path, which may contain secrets. */
+/** Ends a span. Records the route template, because a path may contain secrets. */
 function endSpan(span: OpenSpan, request: Request, response: Response, { userId }: RequestContext): void {
   span.end({
     'http.request.method': request.method,
@@ -43,7 +40,6 @@ function endSpan(span: OpenSpan, request: Request, response: Response, { userId 
   });
 }
 
-/** Logs a request, without its query and without secrets in its path. */
 function logRequest(
   request: Request,
   response: Response,

@@ -16,29 +16,23 @@ import { RequestValidationPipe } from './validation/request-validation.pipe';
 const HEADERS_TIMEOUT_MS = 15_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 
-/**
- * Milliseconds without progress after which a client that does not read its response is disconnected.
- * `keepAliveSeconds` is always longer, so a socket's timeout shows which of these limits applies.
- */
+/** Shorter than any keep-alive timeout, so that a socket's timeout shows which of the two applies. */
 const READER_IDLE_MS = 10_000;
 
 export interface ConnectionLimits {
   readonly maxConnections: number;
-  /** Time after which an idle connection is closed. */
   readonly keepAliveSeconds: number;
-  /** Time after which a client that stops reading is disconnected; in practice, up to twice this time. */
+  /** In practice, a client that stops reading is disconnected after up to twice this time. */
   readonly readerIdleMs?: number | undefined;
   /** Proxies whose `X-Forwarded-For` is trusted, and whose connections are not limited by address. */
   readonly trustedProxies: readonly string[];
-  /** Called when a connection is closed because of a limit. */
   readonly onFull?: (closed: ClosedConnections) => void;
 }
 
 /**
- * Configures an application's HTTP: validation, errors, request ids, access log, headers and timeouts. Must
- * be called before `init()`, `listen()` and any other middleware. The application must have `bodyParser:
- * false`, because `RequestInputGuard` reads the requests.
- * @param isUnavailable recognises failures of a dependency such as the database, which return 503
+ * Must be called before `init()` and before any other middleware. The application needs `bodyParser: false`,
+ * because `RequestInputGuard` reads the bodies.
+ * @param isUnavailable recognises errors of a dependency such as the database; the response is then 503
  */
 export function configureHttp(
   app: NestExpressApplication,
@@ -67,7 +61,7 @@ export function configureHttp(
   adapter.boundConnections({ most: limits.maxConnections, isTrusted, onFull: limits.onFull });
 }
 
-/** Content security policy for data: nothing may be loaded. Pages replace this policy. */
+/** Content security policy for API responses. HTML pages set their own. */
 const NOTHING_IS_LOADED = {
   useDefaults: false,
   directives: {
@@ -78,19 +72,18 @@ const NOTHING_IS_LOADED = {
   },
 };
 
-/** Sets the security headers except Strict-Transport-Security, because a reverse proxy terminates TLS. */
+/** Omits Strict-Transport-Security, because a reverse proxy terminates TLS. */
 const securityHeaders = helmet({
   strictTransportSecurity: false,
   contentSecurityPolicy: NOTHING_IS_LOADED,
 });
 
-/** Does all this in one middleware, because routing to a middleware takes longer than any of these steps. */
+/** Performs all steps in one middleware, because routing to each would cost more than the step itself. */
 const prepareRequest =
   (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {
     beginRequest(request, response, metrics, () => {
-      // Express ignores conditional headers in requests with `no-cache`, which fetch sends. Per RFC 9111,
-      // section 5.2.1.4, `no-cache` only requires validation.
+      // Express ignores `If-None-Match` in requests with `no-cache`; RFC 9111, section 5.2.1.4, does not.
       delete request.headers['cache-control'];
       // Apache appends `-gzip` to the ETag of a response that it compresses.
       const known = request.headers['if-none-match'];
@@ -100,7 +93,7 @@ const prepareRequest =
     });
   };
 
-/** Keeps Express from returning 304 for responses without an ETag, as it does for `If-None-Match: *`. */
+/** Prevents a 304 for a response without an ETag. Express returns one for `If-None-Match: *`. */
 function neverFreshWithoutTag(express: Application): void {
   const { request } = express as unknown as { readonly request: object };
   const prototype = Object.getPrototypeOf(request) as object;
@@ -121,17 +114,17 @@ function configureServer(
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = keepAliveSeconds * 1000;
   respondToMalformedRequests(server, metrics);
-  // Ignores unknown `Expect` headers, for which Node would return an empty 417.
+  // Node would reject an unknown `Expect` header with an empty 417.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
   });
 }
 
-/** Resets a connection whose client does not read its response: a reset frees the system's buffers. */
+/** Resets the connection of a client that does not read its response. A reset also frees kernel buffers. */
 function disconnectIdleReaders(server: Server, readerIdleMs: number): void {
   server.setTimeout(readerIdleMs, (socket: Socket) => {
     if (socket.writableLength > 0) socket.resetAndDestroy();
-    // Between requests, Node sets the longer keep-alive timeout, so this connection was idle.
+    // Any other timeout is Node's keep-alive timeout, so the connection was idle.
     else if (socket.timeout !== readerIdleMs) socket.destroy();
   });
 }

@@ -5,7 +5,7 @@ import { networksOf, plainAddress, ConcurrencyLimit } from '../common';
 import { IdleConnections } from './idle-connections';
 import { atMostEachMinute } from './rare-warning';
 
-/** Milliseconds without data after which a connection with no request in progress counts as silent. */
+/** A connection without a request in progress counts as silent after this time without data. */
 const SILENT_MS = 1000;
 /** Fraction of all connections that one network may use. */
 const PART_OF_NETWORK = 0.5;
@@ -13,16 +13,12 @@ const PART_OF_NETWORK = 0.5;
 const PART_OF_OTHERS = 0.02;
 const MOST_OF_OTHERS = 50;
 
-/**
- * Which connections are closed at a limit. `of-fullest`: idle connections of the networks with the most
- * connections. `of-any`: new connections of any network, because no connection is idle.
- */
+/** `of-fullest`: connections of the networks that have the most. `of-any`: new connections of any network. */
 export type ClosedConnections = 'of-fullest' | 'of-any';
 
 interface Connection {
-  /** Network of the client; null for a trusted proxy, whose idle connections are never closed. */
+  /** Null for a trusted proxy, whose idle connections are never closed. */
   readonly network: string | null;
-  /** Number of requests in progress. */
   requests: number;
   readonly leave: () => void;
 }
@@ -30,11 +26,10 @@ interface Connection {
 export interface ConnectionBounds {
   readonly most: number;
   readonly isTrusted: (address: string) => boolean;
-  /** Called when a connection is closed because of a limit. */
   readonly onFull?: ((closed: ClosedConnections) => void) | undefined;
 }
 
-/** Limits the connections of the server, in total and for each network. */
+/** Limits the server's connections, in total and per network. */
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
   private readonly idle = new IdleConnections();
@@ -66,11 +61,7 @@ export class Connections {
     });
   }
 
-  /**
-   * Adds a connection. At its network's limit, closes that network's longest idle connection. At the total
-   * limit, closes the longest idle connection of the network with the most idle connections. If none is idle,
-   * or at the limit for trusted proxies, closes the new connection.
-   */
+  /** Adds a connection. At a limit, closes the longest idle connection or, if there is none, the new one. */
   private enter(
     socket: Socket,
     network: string | null,
@@ -111,8 +102,8 @@ export class Connections {
   }
 
   /**
-   * Returns a function, to be called at regular intervals, that closes silent connections. Node 20.20 never
-   * closes a connection whose client left in the middle of a request, if a new connection reuses its parser.
+   * Returns a function that closes silent connections, to be called at intervals. Node 20.20 never closes
+   * some connections whose client left in the middle of a request.
    */
   silentCloser(): () => void {
     const heard = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();

@@ -3,15 +3,13 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { type ConnectionBounds, Connections } from './connections';
 import { oneAtATime } from './pipelining';
 
-/** Express's prototypes for requests and responses. Express publishes no types for them. */
 interface Prototypes {
   request: object;
   response: object;
 }
 
-/** Interval, in milliseconds, at which a closing server closes its idle connections. */
 const CLOSE_IDLE_MS = 50;
-/** Interval at which Node checks for requests that timed out. Its default of 30 s would delay timeouts. */
+/** How often Node looks for timed-out requests. The default of 30 s would delay timeouts. */
 const CHECK_ARRIVAL_MS = 500;
 
 /** Nest's Express adapter, with limits on connections, on pipelined requests, and on the time to close. */
@@ -21,12 +19,12 @@ export class HttpAdapter extends ExpressAdapter {
   private readonly pages: (() => void)[] = [];
   private readonly connections = new Connections();
 
-  /** @param graceMs longest wait on shutdown for requests in progress, because a download may stall */
+  /** @param graceMs time limit on shutdown for requests in progress, e.g. for a stalled download */
   constructor(private readonly graceMs: number) {
     super();
   }
 
-  /** Creates the server. Ignores Nest's server options. */
+  /** Ignores Nest's server options. */
   override initHttpServer(): void {
     this.httpServer = createServer(
       { ...messageClasses(this.getInstance()), connectionsCheckingInterval: CHECK_ARRIVAL_MS },
@@ -59,7 +57,6 @@ export class HttpAdapter extends ExpressAdapter {
     });
   }
 
-  /** Stops accepting connections, and waits for the requests in progress. May be called repeatedly. */
   override close(): Promise<void> {
     this.closing ??= new Promise((resolve) => {
       const server: Server = this.httpServer;
@@ -81,9 +78,8 @@ export class HttpAdapter extends ExpressAdapter {
 }
 
 /**
- * Returns the classes of an application's requests and responses, already with Express's prototypes.
- * Otherwise Express would replace the prototype of each request and response, which keeps V8 from optimizing
- * the code that uses them (docs/decisions/0013-fast-reads.md).
+ * Gives the server's messages Express's prototypes from the start. Express would otherwise replace each
+ * message's prototype, which slows V8 down (docs/decisions/0013-fast-reads.md).
  */
 function messageClasses(express: Prototypes) {
   class Request extends IncomingMessage {}

@@ -6,7 +6,7 @@ export class IdleConnections {
   /** Networks grouped by their number of idle connections, which is the index. The last set is not empty. */
   private readonly networks: Set<string>[] = [];
 
-  /** Adds a connection that became idle. `network` is null if it must not be closed to make room. */
+  /** @param network null for a connection that must not be closed to make room */
   add(socket: Socket, network: string | null): void {
     if (network !== null) this.change(network, (sockets) => sockets.add(socket));
   }

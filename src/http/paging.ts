@@ -19,13 +19,13 @@ export const LimitField = (): PropertyDecorator => (target, key) => {
   IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })(target, key);
 };
 
-/** Request for the page after a cursor. A null cursor means the first page. */
+/** A null cursor means the first page. */
 export interface PageRequest<Cursor = number> {
   readonly cursor: Cursor | null;
   readonly limit: number;
 }
 
-/** No response has contained this cursor. A client that continues from it would miss items created later. */
+/** Thrown for a cursor that no response has contained: continuing from it could skip items. */
 export class CursorUnknown extends RequestInvalid {
   constructor(input: string | number, ...loc: string[]) {
     super([
@@ -36,7 +36,6 @@ export class CursorUnknown extends RequestInvalid {
   }
 }
 
-/** Query parameters of every list whose cursor is a number. */
 @StrictRequest()
 export class PageQuery implements PageRequest {
   @IdField({ description: CURSOR, absent: 'null' })
@@ -51,10 +50,9 @@ export interface Page<Item, Cursor = number> {
   readonly next_cursor: Cursor | null;
 }
 
-/** Returns the base class of a DTO for a page of items. */
 export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> {
   class ItemsPage implements Page<Item> {
-    // The name `type` shows Nest that this function returns a class.
+    // Nest treats a function as a lazy type only if its name is `type`.
     @ApiProperty({ type: () => item, isArray: true })
     items!: readonly Item[];
 
@@ -75,7 +73,7 @@ export function toPage<Item, Cursor>(
   return { items, next_cursor: last && found.length > limit ? cursorOf(last) : null };
 }
 
-/** Reads a page whose cursor is an id. Reads one extra item, to see whether there is a next page. */
+/** Reads one extra item, to see whether there is a next page. */
 export function readPage<Item extends { readonly id: number }>(
   page: PageRequest,
   read: (page: PageRequest) => Promise<readonly Item[]>,
@@ -83,7 +81,6 @@ export function readPage<Item extends { readonly id: number }>(
   return readPageBy(page, read, ({ id }) => id);
 }
 
-/** Reads a page like {@link readPage}, but with another kind of cursor. */
 export async function readPageBy<Item, Cursor>(
   { cursor, limit }: PageRequest<Cursor>,
   read: (page: PageRequest<Cursor>) => Promise<readonly Item[]>,
@@ -96,7 +93,7 @@ class InvalidPeriod extends domainError('bad-request', 'The period must end afte
 
 export const INVALID_PERIOD: ErrorsOfStatus = ['The period is invalid', InvalidPeriod];
 
-/** Checks that a period ends after it begins. A null or omitted bound is open. @throws InvalidPeriod */
+/** @throws InvalidPeriod unless `from` precedes `to`; null or undefined leaves a bound open */
 export function assertPeriod(from: Date | null | undefined, to: Date | null | undefined): void {
   if (from && to && from >= to) throw new InvalidPeriod();
 }

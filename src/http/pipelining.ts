@@ -4,10 +4,7 @@ import { ConcurrencyLimit } from '../common';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/**
- * Maximum number of requests, across all connections, that wait for an earlier request on their connection.
- * Each takes about 5 kB, and Node reads up to 2,000 of them from a connection at once.
- */
+/** Bounds the memory of pipelined requests: each takes about 5 kB. */
 const MAX_WAITING = 10_000;
 
 /** Pauses a connection again if Node resumes it after a response. */
@@ -15,11 +12,7 @@ function keepPaused(this: Socket): void {
   this.pause();
 }
 
-/**
- * Serves the requests of a connection one after the other: Node would start all pipelined requests in one
- * turn of the event loop. A connection with waiting requests is not read. If too many requests wait, the
- * connection is closed.
- */
+/** Serves the requests of a connection one after the other. Node would start all pipelined ones at once. */
 export function oneAtATime(serve: Handler): Handler {
   const waiting = new ConcurrencyLimit<Socket>(MAX_WAITING, MAX_WAITING);
 

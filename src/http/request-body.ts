@@ -6,7 +6,7 @@ import type { JsonValue } from './json/json-value';
 import { JsonSyntaxError, parseJson } from './json/parse-json';
 import { InputMistake, RequestInvalid } from './validation/input-mistake';
 
-/** Maximum size of a body on routes without a limit of their own. */
+/** Applies to routes without `@MaxBodyBytes`. */
 export const MAX_BODY_BYTES = 100 * 1024;
 
 export class BodyTooLarge extends domainError('body-too-large', 'Request Entity Too Large') {}
@@ -23,24 +23,22 @@ export class BodyUnreadable extends domainError(
   (cause?: unknown) => ({ cause }),
 ) {}
 
-/** Limits for bodies that arrive slowly. */
 export interface SlowBodies {
-  /** Counts a slow body until the returned function is called. Throws if there are too many of them. */
+  /** Counts a slow body until the returned function is called. Throws if too many bodies are slow. */
   readonly enter: () => () => void;
   readonly stallMs?: number | undefined;
 }
 
-/** Milliseconds after which an arriving body counts as slow. Most bodies arrive sooner. */
+/** A body counts as slow after this time. */
 const AT_ONCE_MS = 250;
-/** Maximum time without any data, in milliseconds. Networks resend lost packets sooner. */
+/** Time limit without any data. Networks resend lost packets sooner. */
 const STALL_MS = 5000;
 
 /**
- * Receives the body without decoding its Content-Encoding. If a limit is exceeded, immediately throws and
- * discards the rest of the body, so that a caller who is still sending receives the response.
- * @throws BodyTooLarge
- * @throws RequestTimeoutException if no data arrives for a while, and the errors of `slow.enter`
- * @throws BodyUnreadable if the caller disconnects
+ * Throws as soon as a limit is exceeded and discards later data, so that a client that is still sending gets
+ * the response.
+ * @throws BodyTooLarge, BodyUnreadable if the client disconnects, or the errors of `slow.enter`
+ * @throws RequestTimeoutException if no data arrives for a while
  */
 export async function receiveBody(
   request: IncomingMessage,
@@ -73,7 +71,7 @@ export async function receiveBody(
       });
       request.once('end', () => resolve(Buffer.concat(chunks)));
       const cut = (error?: Error): void => {
-        // Every request emits `close`, and creating an unneeded error takes longer than reading a short body.
+        // Every request emits `close`, and creating an error takes longer than reading a short body.
         if (!request.readableEnded) reject(new BodyUnreadable(error));
       };
       request.once('error', cut).once('close', cut);
@@ -88,10 +86,9 @@ export async function receiveBody(
 }
 
 /**
- * Parses the received bytes into the value to validate: the JSON document, the text if the content type is
- * not JSON, or null if there is no body.
+ * Returns the JSON document, the text if the content type is not JSON, or null without a body.
  * @throws RequestInvalid if the body is not JSON
- * @throws BodyUnreadable if the body is not UTF-8, or too complex for the JSON parser
+ * @throws BodyUnreadable if the body is not UTF-8 or too complex
  */
 export function parseBody(bytes: Buffer, contentType: string | undefined): JsonValue {
   if (bytes.length === 0) return null;

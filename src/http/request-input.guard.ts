@@ -19,24 +19,21 @@ const MOST = 'max-body-bytes';
 const UNPARSED = 'unparsed-body';
 const ANY_ENCODING = 'any-content-encoding';
 
-/** The received bodies of requests in progress. */
 const received = new WeakMap<Request, Buffer>();
 
-/** Returns the body exactly as sent, for checking a signature. */
+/** Returns the exact bytes, for checking a signature. */
 export const receivedBytes = (request: Request): Buffer => received.get(request) ?? Buffer.alloc(0);
 
 /** Marks a handler that parses `receivedBytes` itself. They are empty if the body was too large. */
 export const UnparsedBody = () => SetMetadata(UNPARSED, true);
 
-/** Marks a route that ignores `Content-Encoding`. */
 export const AnyContentEncoding = () => SetMetadata(ANY_ENCODING, true);
 
 export const MaxBodyBytes = (bytes: number) => SetMetadata(MOST, bytes);
 
 /**
- * Receives the body, and reads path, query, headers and body together, so that a 422 response lists all
- * mistakes. A pipe would see only one of these, and an interceptor would cost every request as much as its
- * token lookup. Must be the last guard, so that nothing is read for a caller without access.
+ * Reads path, query, headers and body together, so that a 422 response lists all mistakes. Must be the last
+ * guard, so that nothing is read for a caller without access.
  */
 @Injectable()
 export class RequestInputGuard implements CanActivate {
@@ -79,7 +76,7 @@ export class RequestInputGuard implements CanActivate {
     received.set(request, bytes);
     if (input === 'unparsed') return true;
     await this.large.read(request, bytes, () => {
-      // As in FastAPI, a body that is not JSON is reported alone, without other mistakes.
+      // As in FastAPI, a body that is not JSON is reported without other mistakes.
       request.body = parseBody(bytes, request.headers['content-type']);
       if (input) readInput(input, request);
     });

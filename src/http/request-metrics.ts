@@ -1,17 +1,13 @@
 import type { Request, Response } from 'express';
 import type { Metrics } from '../metrics';
 
-/** Methods with their own label. All others, which callers may invent, share one label. */
+/** All other methods share one label, because callers may invent methods. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = 'other';
 
-/** Label of all requests that reach no route. */
 export const UNMATCHED_ROUTE = 'unmatched';
 
-/**
- * Returns the route template as in the OpenAPI document: `/proxies/{proxy_id}`. Never returns a path, because
- * callers could create any number of labels with paths.
- */
+/** Returns e.g. `/proxies/{proxy_id}` and never a path: callers could create any number of labels. */
 export function routeTemplate({ route }: Pick<Request, 'route'>): string {
   const path = (route as { readonly path?: unknown } | undefined)?.path;
   return typeof path === 'string' ? path.replace(/:(\w+)/g, '{$1}') : UNMATCHED_ROUTE;
@@ -37,7 +33,6 @@ export function countRequest(
   metrics.observe('http_request_duration_seconds', { method, route }, elapsedMs / 1000);
 }
 
-/** Counts a request that was refused before its method and path were known. */
 export function countMalformedRequest(metrics: Metrics, status: number): void {
   const labels = { method: OTHER_METHOD, route: UNMATCHED_ROUTE, status: String(status) };
   metrics.count('http_requests_total', labels);

@@ -1,14 +1,11 @@
 import { withoutSecretWords } from '../common';
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
-/** Matches a path without escapes, and without characters that would need them. */
+/** Matches a path that normalization would not change. */
 const NORMAL_PATH = /^(?:\/[\w.~-]*)+(?:\?[^#]*)?$/;
 const ESCAPED_BYTES = /(?:%[0-9a-f]{2})+/gi;
 
-/**
- * Normalizes a URL so that Express routes by the same path as an ASGI server: decoded, with malformed escapes
- * taken literally and invalid UTF-8 replaced. The query is left to `parseQuery`.
- */
+/** Makes Express route like an ASGI server: malformed escapes are literal, and invalid UTF-8 is replaced. */
 export function toNormalUrl(url: string): string {
   if (NORMAL_PATH.test(url)) return url;
   const [target = ''] = url.replace(ORIGIN, '').split('#', 1);
@@ -19,16 +16,12 @@ export function toNormalUrl(url: string): string {
   return (normalPath || '/') + query;
 }
 
-/** Matches the path of a secret link, or of a call whose path contains a token, even if mistyped. */
+/** Matches paths that contain a link's secret or a token, even if mistyped. */
 const SECRET_PATH = /^(\/+(?:l|api)\/).*/is;
 
-/** Returns the path for logs. */
 export const withoutSecrets = (path: string): string => withoutSecretWords(path.replace(SECRET_PATH, '$1…'));
 
-/**
- * Reads a query string as Starlette does: `+` is a space, blank values are kept, the last of duplicate names
- * wins, malformed escapes are taken literally, and invalid UTF-8 becomes U+FFFD.
- */
+/** Reads a query string as Starlette does: blank values are kept, and the last of duplicate names wins. */
 export function parseQuery(text: string | null | undefined): Record<string, string> {
   const query: Record<string, string> = Object.create(null);
   for (const pair of (text ?? '').split('&')) {

@@ -2,11 +2,11 @@ import { Readable } from 'node:stream';
 import { Logger, StreamableFile } from '@nestjs/common';
 import { excelWriter } from '../common';
 
-/** Returns a stream once its first chunk is ready. An earlier error can still get an ordinary response. */
+/** Waits for the first chunk, so that an earlier error still gets an ordinary response. */
 export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   const first = await pieces.next();
   const stream = Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });
-  // Closes `pieces`, which `startingWith` leaves open if it is never read.
+  // If the stream is never read, `startingWith` does not close `pieces`.
   return stream.once('close', () => void pieces.return(undefined));
 }
 
@@ -19,7 +19,6 @@ async function* rewritten(pieces: AsyncGenerator<string>, write: (text: string) 
   for await (const piece of pieces) yield write(piece);
 }
 
-/** Returns a CSV file that is sent in chunks. */
 export async function csvFile(
   pieces: AsyncGenerator<string>,
   { name, excel }: { readonly name: string; readonly excel: boolean },

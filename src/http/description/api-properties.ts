@@ -10,11 +10,7 @@ interface NullableOptions {
 
 type Described = 'string' | 'integer' | 'number' | 'object' | 'texts' | readonly string[] | Type<object>;
 
-/**
- * Describes a field that may be null.
- * @param type the field's type without null, the allowed words, or the DTO of an object
- * @param about the description, or all options
- */
+/** @param type the field's type without null, the allowed words, or the DTO of an object */
 export const ApiNullable =
   (type: Described, about: string | NullableOptions = {}, example?: unknown): PropertyDecorator =>
   (target, key) => {
@@ -56,7 +52,6 @@ export const ApiTitled =
   (target, key) =>
     ApiProperty({ ...options, title: titleOf(String(key)) })(target, key);
 
-/** @param words the allowed values */
 export const ApiChoice = (
   words: readonly string[],
   description: string,
@@ -69,10 +64,9 @@ export const ApiInteger = (description: string, example: number): PropertyDecora
 export const ApiBoolean = (description: string, example: boolean): PropertyDecorator =>
   ApiProperty({ type: 'boolean', description, example });
 
-/** @param item returns the DTO of the list's items */
 export const ApiListOf = (item: () => Type<object>, description: string): PropertyDecorator =>
-  // The name `type` shows Nest that this function returns a class.
+  // Nest treats a function as a lazy type only if its name is `type`.
   ApiProperty({ type: () => item(), isArray: true, description });
 
-/** Describes an amount in roubles, which is a string in responses, e.g. `1234.50`. */
+/** Amounts in responses are strings, e.g. `1234.50`. */
 export const ApiRoubles = ApiText;

@@ -14,7 +14,7 @@ const response = (description: string, ...bodies: readonly ErrorResponse[]) => (
   content: contentOf(bodies),
 });
 
-/** Returns the error body of a request that reached no route, which contains no code. */
+/** Requests that reach no route get an error without a code. */
 const unrouted = (status: number): ErrorResponse => ({ detail: statusText(status) });
 
 const UNREADABLE_BODY = bodyOf(new BodyUnreadable());
@@ -49,16 +49,10 @@ const COMPONENTS = {
 
 type Shared = keyof typeof COMPONENTS;
 
-/**
- * Errors raised after routing; these contain a code. Routes of the fixed contract describe them inline,
- * without the code.
- */
+/** These errors have a code. Fixed-contract routes describe them inline, without the code. */
 const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLarge', 'Unavailable']);
 
-/**
- * Adds to every operation the responses that may be returned before its handler is called, unless the
- * operation describes them itself. Marks operations that need no token.
- */
+/** Adds the responses that any operation may return before its handler is called. */
 export function addCommonResponses(document: OpenAPIObject): void {
   const used = new Set<Shared>();
   for (const [route, operation] of routesOf(document)) {
@@ -90,14 +84,12 @@ export function addCommonResponses(document: OpenAPIObject): void {
   document.components = { ...document.components, responses };
 }
 
-/** Removes the codes from examples, because fixed-contract routes return none. */
 const withoutCode = <Part>(part: Part): Part =>
   JSON.parse(JSON.stringify(part, (name, value: unknown) => (name === 'code' ? undefined : value))) as Part;
 
 /**
- * Moves the examples of required parameters out of their schemas, where Nest puts them and generators do not
- * look. An optional parameter's example stays in its schema, as `examples`: Swagger UI would otherwise fill
- * it in, and a list filtered by an example label would be empty.
+ * Moves the example of a required parameter out of the schema, because generators ignore it there. An
+ * optional parameter's example becomes `examples`, because Swagger UI would fill in an `example`.
  */
 export function liftParameterExamples(document: OpenAPIObject): void {
   for (const { parameters = [] } of operationsOf(document)) {

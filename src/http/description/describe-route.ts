@@ -16,10 +16,7 @@ import { bodyOf, contentOf, ErrorResponse, HTTPValidationError } from './error-r
 import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from './idempotency-key';
 import { refusedExample } from './refused-example';
 
-/**
- * Description of when a status is returned, followed by its errors. A domain error is given as a class if its
- * message never varies, and otherwise as an example instance; other errors are given as strings.
- */
+/** A domain error is a class if its message is constant, and otherwise an example instance. */
 export type ErrorsOfStatus = readonly [
   when: string,
   ...errors: readonly (DomainError | (new () => DomainError) | string)[],
@@ -28,22 +25,18 @@ export type ErrorsOfStatus = readonly [
 type Headers = NonNullable<ApiResponseNoStatusOptions['headers']>;
 
 export interface RouteDescription {
-  /** Name of the operation in generated clients. Defaults to the handler's name. */
+  /** Defaults to the handler's name. */
   readonly operationId?: string;
   readonly summary: string;
   readonly description: string;
-  /** Default: 200. */
   readonly status?: 201 | 202 | 204;
-  /** Without options, the description of a DTO is `Successful Response`, as in the fixed contract. */
   readonly response: ApiResponseNoStatusOptions | Type<object>;
-  /** Needed only if the body has examples. Otherwise, the parameter's type describes the body. */
+  /** Needed only for examples. Without this option, the handler's parameter type describes the body. */
   readonly body?: ApiBodyOptions;
   readonly idempotencyKey?: IdempotencyKeyOptions;
-  /** Errors of the handler, by status. */
   readonly errors?: Readonly<Record<number, ErrorsOfStatus>>;
-  /** Headers that errors may contain, by status. */
   readonly errorHeaders?: Readonly<Record<number, Headers>>;
-  /** Example of a 422 response, for a route that rejects no input but whose fixed contract describes 422. */
+  /** Example of a 422 response that the fixed contract describes, although the route rejects no input. */
   readonly invalid?: ValidationItem;
 }
 
@@ -81,7 +74,7 @@ function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, heade
   );
 }
 
-/** Returns an error's body. Throws if the error filter would return the error with another status. */
+/** @throws if the error filter would return the error with another status */
 function exampleOf(described: ErrorsOfStatus[number], status: number): ErrorResponse {
   if (typeof described === 'string') return { detail: described };
   const error = described instanceof DomainError ? described : new described();
@@ -89,7 +82,7 @@ function exampleOf(described: ErrorsOfStatus[number], status: number): ErrorResp
   throw new Error(`${error.name} is described with ${status}, and returned with ${statusOf(error)}`);
 }
 
-/** Describes the 422 response. Parameter decorators run before method decorators, so the input is known. */
+/** Reads the route's input, which is known because parameter decorators run before method decorators. */
 const describeInvalid =
   (given?: ValidationItem): MethodDecorator =>
   (route, handler, descriptor) => {
@@ -97,7 +90,7 @@ const describeInvalid =
     if (!given && !hasInput(input)) return;
     const content = {
       schema: { $ref: getSchemaPath(HTTPValidationError) },
-      // Computed on demand: creating all examples at startup would take 50 ms.
+      // Lazy, because creating all examples at startup would take 50 ms.
       get example() {
         return { detail: [given ?? refusedExample(input)] };
       },
@@ -112,7 +105,6 @@ const describeInvalid =
     )(route, handler, descriptor);
   };
 
-/** Describes the headers of the response to a request that exceeds a rate limit. */
 export const rateLimitHeaders = (policies: string, states: string) => ({
   'Retry-After': {
     description: 'Seconds until the next minute begins',

@@ -10,22 +10,17 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** Captures the words of a pattern that allows only certain words. */
+/** Captures the words of a pattern such as `^(asc|desc)$`. */
 const WORDS = /^\^\(([\w|-]+)\)\$$/;
 
-/**
- * Adds an enum to each field whose pattern lists words, so that Swagger UI offers them. Only Swagger UI gets
- * the enum: the description has just the pattern, as some generators fail when a field has both.
- */
+/** Adds enums for Swagger UI only: some generators fail when a field has both a pattern and an enum. */
 export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   JSON.parse(JSON.stringify(document), (_, value: { readonly pattern?: string } | null): unknown => {
     const words = WORDS.exec(String(value?.pattern))?.[1]?.split('|');
     return words ? { ...value, enum: words } : value;
   }) as OpenAPIObject;
 
-/**
- * Statuses with the same meaning for every operation: errors about tokens, limits and unroutable requests.
- */
+/** Statuses that mean the same for every operation. */
 const REPEATED = new Set(['401', '405', '408', '413', '415', '429', '431']);
 /** Captures the staff role at the start of a description, e.g. `For accounting, when …`. */
 const USERS = /^For ([a-z ]+?)(?: of [^,:;.]*)?[,:;.]/;
@@ -34,10 +29,7 @@ const PAGING = ['cursor', 'limit'];
 const pagingRank = (parameter: object): number =>
   Number('name' in parameter && PAGING.includes(String(parameter.name)));
 
-/**
- * Adds staff roles and scopes to the summary, which is visible while an operation is collapsed. Lists a
- * search's filters before its paging parameters. Hides responses that are the same everywhere.
- */
+/** Shows staff roles and scopes in the summary, and hides responses that are the same everywhere. */
 export function condenseOperations(document: OpenAPIObject): OpenAPIObject {
   for (const operation of operationsOf(document)) {
     const scopes = (operation.security ?? []).flatMap((schemes) => Object.values(schemes).flat());
@@ -55,9 +47,8 @@ export function condenseOperations(document: OpenAPIObject): OpenAPIObject {
 }
 
 /**
- * Adds an example with empty required fields to every body that has no example, because Swagger UI would fill
- * in valid values, which are easily sent by accident. The service rejects the empty values. Only Swagger UI
- * gets these examples: those in the description have to match their schemas.
+ * Adds empty examples, because Swagger UI would fill in valid values, which are easily sent by accident. Only
+ * for Swagger UI: examples in the served description must match their schemas.
  */
 export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   const schemas = (document.components?.schemas ?? {}) as Readonly<Record<string, Schema>>;
@@ -74,7 +65,7 @@ export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   return document;
 }
 
-/** Optional fields in the empty forms: accounting needs `reference`, and price rules are rarely universal. */
+/** Optional fields that staff usually fill in. */
 const SHOWN_OPTIONS = ['reference', 'country', 'version'];
 
 const choicesOf = ({ pattern = '', enum: choices }: Schema): string =>

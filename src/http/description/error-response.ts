@@ -14,10 +14,8 @@ export class ErrorResponse {
   code?: string;
 }
 
-/** Returns an error's example body. `addCommonResponses` removes the code for fixed-contract routes. */
 export const bodyOf = ({ detail, code }: DomainError): ErrorResponse => ({ detail, code });
 
-/** Returns the OpenAPI content of a response that contains one of these bodies. */
 export const contentOf = (bodies: readonly ErrorResponse[]) => ({
   'application/json': {
     schema: { $ref: getSchemaPath(ErrorResponse) },
@@ -25,7 +23,6 @@ export const contentOf = (bodies: readonly ErrorResponse[]) => ({
   },
 });
 
-/** Item of a 422 response, as the description shows it. */
 export class ValidationError {
   @ApiProperty({
     type: 'array',
@@ -65,7 +62,6 @@ export class ValidationError {
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
 
-/** Body of a 422 response, as the description shows it. */
 export class HTTPValidationError {
   @ApiProperty({ type: [ValidationError], title: 'Detail', required: false })
   readonly detail!: readonly ValidationError[];

@@ -9,13 +9,12 @@ const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
 export interface IdempotencyKeyOptions {
   readonly required: boolean;
-  /** Effect of a retry on this route, and the responses after which to retry. */
   readonly description: string;
   /** If present, Swagger UI fills in a new key. */
   readonly example?: string;
 }
 
-/** Parses a key with or without the quotes of the draft standard. Both spellings mean the same key. */
+/** Reads a key with or without the quotes of the IETF draft. Both spellings mean the same key. */
 export function readIdempotencyKey(header: string): string | InputMistake {
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
   if (VISIBLE_ASCII.test(key)) return key;
@@ -23,7 +22,6 @@ export function readIdempotencyKey(header: string): string | InputMistake {
   return new InputMistake('idempotency_key_invalid', msg, header);
 }
 
-/** Describes and checks the header that makes a request safe to retry. */
 export const ApiIdempotencyKey =
   ({ required, description, example }: IdempotencyKeyOptions): MethodDecorator =>
   (route, handler, descriptor) => {
@@ -44,7 +42,6 @@ export const ApiIdempotencyKey =
     })(route, handler, descriptor);
   };
 
-/** Header that {@link markReplay} sets. */
 export const REPLAYED_HEADER = {
   'Idempotency-Replayed': {
     description:
@@ -53,10 +50,8 @@ export const REPLAYED_HEADER = {
   },
 };
 
-/** Marks a response that repeats the stored response to an earlier request with the same key. */
 export function markReplay(response: Response, replayed: boolean): void {
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
 }
 
-/** Whether {@link markReplay} marked the response. */
 export const isReplay = (response: Response): boolean => response.hasHeader('Idempotency-Replayed');

@@ -1,11 +1,11 @@
 import type { Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 
-/** Keys of Swagger's metadata: the list of a DTO's fields, each after a colon, and a field's description. */
+/** Keys of Swagger's metadata. Each name in the list of fields begins with a colon. */
 const FIELDS = 'swagger/apiModelPropertiesArray';
 const FIELD = 'swagger/apiModelProperties';
 
-// Swagger's own functions with these names also copy validators, for which they load all of class-validator.
+// Swagger's own functions of the same names would load all of class-validator.
 
 export const OmitType = <Dto extends object, const Omitted extends keyof Dto & string>(
   dto: Type<Dto>,
@@ -22,7 +22,6 @@ export const IntersectionType = <First extends object, Second extends object>(
   second: Type<Second>,
 ): Type<First & Second> => copyOf([first, second], () => true);
 
-/** Returns a DTO that copies the field descriptions of other DTOs. */
 function copyOf<Dto>(dtos: readonly Type<object>[], includes: (name: string) => boolean): Type<Dto> {
   class Copy {}
   for (const { prototype } of dtos) {

@@ -5,13 +5,10 @@ import { readInput } from '../validation/read-input';
 import { declaredFields } from '../validation/read-instance';
 import type { RouteInput } from '../validation/route-input';
 
-/** Values for every field. Free text accepts only the first of them; all other fields reject it. */
+/** Free text rejects the 6; all other fields reject the `?`. */
 const NONSENSE = ['?', 6];
 
-/**
- * Returns an example mistake for a route's 422 response: the first mistake in an empty request or, if there
- * is none, in a request with nonsense in every field; undefined if the route accepts both requests.
- */
+/** Returns an example mistake: the first one in an empty request or else in a request full of nonsense. */
 export function refusedExample(input: RouteInput): ValidationItem | undefined {
   const nothing = firstMistake(input, '1', {}, {});
   if (nothing) return nothing;
@@ -20,7 +17,7 @@ export function refusedExample(input: RouteInput): ValidationItem | undefined {
       const names = dto ? [...declaredFields(dto.prototype as object).keys()] : [];
       return Object.fromEntries(names.map((name) => [name, nonsense]));
     };
-    // `page` is an unknown parameter, which routes without a query reject.
+    // Routes without a query reject the unknown parameter `page`.
     const query = { ...fill(input.query), page: '2' };
     const mistake = firstMistake(input, '?', query, fill(input.body));
     if (mistake) return mistake;

@@ -1,7 +1,4 @@
-/**
- * Extends the pages of Swagger UI beyond its options. The browser receives the functions as strings, so they
- * must not use anything outside themselves. The types describe only the used parts of Swagger UI.
- */
+/** The browser receives these functions as strings, so they must not use anything outside themselves. */
 
 interface List<Item> {
   readonly size: number;
@@ -20,14 +17,14 @@ interface TagEntry {
   set(key: 'operations', operations: List<OperationEntry>): TagEntry;
 }
 
-/** Sorts harmless operations first: reads, then previews, then changes. */
+/** Sorts reads first, then previews, then changes. */
 export function compareOperations(one: OperationEntry, other: OperationEntry): number {
   const rank = (operation: OperationEntry) =>
     operation.get('method') === 'get' ? 0 : operation.get('path').endsWith('/preview') ? 1 : 2;
   return rank(one) - rank(other);
 }
 
-/** Keeps operations whose path, tags or texts contain the phrase. Swagger UI itself searches only tags. */
+/** Searches paths and texts as well, because Swagger UI itself searches only tags. */
 export function filterOperations(tags: List<TagEntry>, phrase: string): List<TagEntry> {
   const wanted = phrase.trim().toLowerCase();
   return tags
@@ -65,10 +62,7 @@ interface PageSpec {
   >;
 }
 
-/**
- * Returns a plugin that fills in a new Idempotency-Key on loading and after each success. After a failure, it
- * keeps the key, so that Execute retries the same request.
- */
+/** Returns a plugin that fills in keys. A failed request keeps its key, so that Execute retries it. */
 export function fillKeys(): object {
   const HEADER = 'Idempotency-Key';
   const freshKey = () => `docs-${Date.now()}-${Math.random().toString(36).slice(2)}`;
@@ -151,7 +145,7 @@ export function openForms(): void {
     for (const [template, { post }] of Object.entries(specSelectors.specJson().toJS().paths)) {
       const ids = new RegExp(`^${template.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path)?.groups;
       if (!post || !ids || !target.closest('.live-responses-table')) continue;
-      // Clear the filter: operations that it hides are not part of the page.
+      // Operations hidden by the filter are not part of the page.
       layoutActions.updateFilter('');
       layoutActions.show(['operations', post.tags[0] ?? '', post.operationId], true);
       const fill = (): void => {

@@ -25,10 +25,8 @@ export interface ApiInterface {
   readonly scheme: string;
   /** Scope that allows every GET, instead of the operation's own scope. */
   readonly readScope?: string;
-  /** Descriptions of the tags, in the order of the page. */
   readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];
-  /** Requests that the service itself sends, by name. */
   readonly webhooks?: NonNullable<OpenAPIObject['webhooks']>;
 }
 
@@ -41,7 +39,7 @@ function describe(
     .setTitle(title)
     .setVersion(version)
     .setDescription(description)
-    // Generated clients need a server. `/` means the server from which the description was loaded.
+    // Generated clients need a server URL; `/` is relative to the description's own URL.
     .addServer('/')
     .addBearerAuth(
       { type: 'http', scheme: 'bearer', bearerFormat: 'prx_…', description: 'An API token' },
@@ -85,7 +83,7 @@ const NO_ROUTES = {
   container: { getModules: () => new Map() },
 } as unknown as NestExpressApplication;
 
-/** Returns the schemas of DTOs and of the DTOs that they refer to, by name, as in the descriptions. */
+/** Returns the schemas of these DTOs, and of all DTOs that they refer to, by name. */
 export function describeObjectsOf(dtos: readonly Type[]): Readonly<Record<string, object>> {
   const document = SwaggerModule.createDocument(
     NO_ROUTES,
@@ -104,17 +102,13 @@ const PAGE_ASSETS = [
   'favicon-16x16.png',
 ];
 
-/** Content of the page's second style element: our style, then a rule that `@nestjs/swagger` appends. */
+/** Exact content of the page's style element, including a rule that `@nestjs/swagger` appends. */
 const STYLE_ELEMENT = `
   ${PAGE_STYLE}
   .swagger-ui .topbar .download-url-wrapper { display: none }
 `;
 
-/**
- * Policy that lets Swagger UI load its files, all from this server. `@nestjs/swagger` writes three inline
- * styles that no option removes. Only these are allowed, by their hashes ('unsafe-hashes' for the one in an
- * attribute). Styles that scripts set need no permission.
- */
+/** Allows the inline styles of `@nestjs/swagger` by their hashes, because no option removes them. */
 const PAGE_POLICY = {
   useDefaults: false,
   directives: {
@@ -136,7 +130,7 @@ const PAGE_POLICY = {
 
 let assetHandlers: ReadonlyMap<string, readonly RequestHandler[]> | undefined;
 
-/** Loads the files of both pages into memory: `npm ci` may delete them while the service runs. */
+/** Loads the files into memory, because `npm ci` may delete them while the service runs. */
 function loadAssets(): ReadonlyMap<string, readonly RequestHandler[]> {
   const directory = dirname(createRequire(require.resolve('@nestjs/swagger')).resolve('swagger-ui-dist'));
   assetHandlers ??= new Map(
@@ -148,10 +142,7 @@ function loadAssets(): ReadonlyMap<string, readonly RequestHandler[]> {
   return assetHandlers;
 }
 
-/**
- * Serves the description at `/<prefix>openapi.json` and `.yaml`, its OpenAPI 3.0 form at
- * `/<prefix>openapi-3.0.json` and `.yaml`, and Swagger UI at `/<prefix>docs`.
- */
+/** Serves the description as OpenAPI 3.1 and 3.0, in JSON and YAML, and Swagger UI at `/<prefix>docs`. */
 export function serveDescription(app: NestExpressApplication, described: ApiInterface, prefix: string): void {
   const path = `${prefix}docs`;
   const files = { openapi: (document: OpenAPIObject) => document, 'openapi-3.0': toOpenApi30 };
@@ -189,10 +180,10 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
         operationsSorter: compareOperations,
         plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys],
         onComplete: openForms,
-        // Hides the list of all schemas, because each operation shows those that it uses.
+        // Hides the list of all schemas.
         defaultModelsExpandDepth: -1,
         persistAuthorization: true,
-        // An open operation has its own address, to bookmark: `/staff/docs#/Orders/refunds.list`.
+        // Gives each operation a URL such as `/staff/docs#/Orders/refunds.list`.
         deepLinking: true,
         displayRequestDuration: true,
         // The default layout adds an inline style, and a badge that sends the description to a third party.

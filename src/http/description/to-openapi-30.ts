@@ -5,11 +5,11 @@ type Part = Readonly<Record<string, unknown>>;
 /** Keywords whose values are data, not schemas. */
 const DATA: ReadonlySet<string> = new Set(['default', 'enum', 'example', 'examples']);
 
-/** Converts a description from OpenAPI 3.1 to 3.0, which some generators need. 3.0 has no webhooks. */
+/** Some code generators need OpenAPI 3.0, which has no webhooks. */
 export function toOpenApi30(document: OpenAPIObject): OpenAPIObject {
   const { webhooks: _, info, ...rest } = document;
   const { name = '' } = info.license ?? {};
-  // OpenAPI 3.0 has no field for an SPDX identifier. The licence's name is such an identifier.
+  // OpenAPI 3.0 has no `identifier`. The licence's name is a valid SPDX identifier.
   const license = { name, url: `https://spdx.org/licenses/${name}.html` };
   return { ...(convert(rest) as OpenAPIObject), openapi: '3.0.3', info: { ...info, license } };
 }
@@ -26,7 +26,7 @@ function convert(value: unknown, areNames = false): unknown {
   return areNames ? part : convertSchema(part);
 }
 
-/** Converts a schema's keywords. Also called for media types, whose `examples` are not a list. */
+/** Also converts media types, whose `examples` are an object. */
 function convertSchema({ anyOf, examples, exclusiveMinimum, ...part }: Part): Part {
   return {
     ...part,
@@ -45,11 +45,7 @@ function convertChoice(members: readonly Part[]): Part {
   return more.length === 0 ? { ...first } : { anyOf: [first, ...more] };
 }
 
-/**
- * Makes a schema nullable in the form that generators understand. Does not add null to an enum, because
- * several generators would write invalid code, nor a type to a reference, because of NSwag. Strict validators
- * need the 3.1 description.
- */
+/** Adds no null to an enum and no type to a reference, because some generators cannot handle them. */
 const toNullable = ({ $ref, ...schema }: Part): Part => ({
   ...($ref === undefined ? schema : { allOf: [{ $ref }] }),
   nullable: true,

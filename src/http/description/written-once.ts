@@ -8,10 +8,7 @@ interface Page {
   readonly zipped: Buffer;
 }
 
-/**
- * Caches the page that the next handler generates, compressed and with an ETag: generating a page may take
- * 200 ms, and anyone may request it.
- */
+/** Caches the next handler's page, because generating a page may take 200 ms and anyone may request it. */
 export function writtenOnce(): RequestHandler {
   let page: Page | undefined;
   return (request, response, next) => {

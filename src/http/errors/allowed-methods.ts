@@ -1,12 +1,11 @@
 import type { Application } from 'express';
 
-/** The fields of an Express router layer that are used here. Express publishes no types for layers. */
+/** Express publishes no types for router layers. */
 interface RouteLayer {
   readonly route: { readonly path: unknown; readonly methods: Readonly<Record<string, boolean>> };
   match(path: string): unknown;
 }
 
-/** Returns the methods that the application serves at a path, sorted; empty if no route matches. */
 export function allowedMethods(application: Application, path: string): string[] {
   const methods = new Set<string>();
   const layers = routesOf(application).filter((layer) => layer.match(path));
@@ -33,7 +32,6 @@ export function preferFixedPaths(application: Application, parameter: string): v
 
 const routesOf = ({ router }: Application): readonly RouteLayer[] => router.stack.filter(isRouteLayer);
 
-/** Whether a route's path contains no parameter. */
 const isFixed = ({ route }: RouteLayer): boolean =>
   typeof route.path === 'string' && !/[:*]/.test(route.path);
 

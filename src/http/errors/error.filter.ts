@@ -32,13 +32,13 @@ const STATUS = {
   unavailable: 503,
 } satisfies Record<ErrorKind, number>;
 
-/** Returns a status's reason phrase, for errors without a message. 413 keeps its old phrase for clients. */
+/** 413 keeps its old reason phrase, because clients may rely on it. */
 export const statusText = (status: number): string =>
   status === 413 ? 'Request Entity Too Large' : (STATUS_CODES[status] ?? 'Error');
 
 export const statusOf = ({ kind }: DomainError): number => STATUS[kind];
 
-/** Headers to remove from an error response. The route may have set them for a successful response. */
+/** The route may have set these headers for a successful response. */
 const REPLACED_HEADERS = [
   'Content-Type',
   'Content-Disposition',
@@ -50,16 +50,16 @@ const REPLACED_HEADERS = [
 
 interface ErrorBody {
   readonly status: number;
-  /** Value of `detail`. A `RequestInvalid` writes its own JSON. */
+  /** A `RequestInvalid` writes its own JSON. */
   readonly detail: JsonValue | RequestInvalid;
-  /** Omitted if no route was reached, or if `detail` is a list, whose items contain a `type`. */
+  /** Omitted if no route matched, or if `detail` is a list. */
   readonly code?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 const UNAVAILABLE = responseOf(new ServiceUnavailable());
 
-/** Default retry time for a 503, because a failover takes a few seconds. */
+/** A failover takes a few seconds. */
 const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
 
 /** Turns any error into `{"detail": …}`, with a `code` unless the route's fixed contract has none. */
@@ -79,7 +79,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     if (reply.status === 500) this.logger.error('unforeseen error', stackOf(error));
     if (reply === UNAVAILABLE) this.logger.error(messageOf(error));
     if (response.headersSent) {
-      // Cut the connection, to show the caller that the response is incomplete.
+      // A cut connection shows the client that the response is incomplete.
       response.destroy();
       return;
     }
@@ -115,16 +115,14 @@ function responseTo(error: unknown, request: Request): ErrorBody {
   return { status: 500, detail: statusText(500), code: codeOf(statusText(500)) };
 }
 
-/** Returns 405 if the path exists with other methods, and otherwise 404. */
 function notServed(request: Request): ErrorBody {
-  // Forget the last route that the router tried, which may not have matched.
+  // The router may have set a route that did not match.
   request.route = undefined;
   const allowed = allowedMethods(request.app, request.path);
   if (allowed.length === 0) return { status: 404, detail: statusText(404) };
   return { status: 405, detail: statusText(405), headers: { Allow: allowed.join(', ') } };
 }
 
-/** Returns the 4xx status of an error that Nest or Express threw; undefined for other errors. */
 function clientErrorStatus(error: unknown): number | undefined {
   if (!types.isNativeError(error)) return undefined;
   const status =
@@ -132,7 +130,6 @@ function clientErrorStatus(error: unknown): number | undefined {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
 }
 
-/** Whether the error means that the client disconnected, which is not a failure and needs no response. */
 function isHangUp(error: unknown, response: Response): boolean {
   const isCut = types.isNativeError(error) && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
   return (isCut || error instanceof Disconnected) && response.destroyed;

@@ -21,10 +21,7 @@ const STATUS_BY_CODE = new Map([
   ['ERR_HTTP_REQUEST_TIMEOUT', 408],
 ]);
 
-/**
- * Responds to requests that are not valid HTTP, in the form of all other errors. For an error in the middle
- * of an exchange, responds only if no response has begun.
- */
+/** Responds to invalid HTTP in the form of all other errors, unless a response has already begun. */
 export function respondToMalformedRequests(server: Server, metrics: Metrics): void {
   /** The last exchange of each connection. Exchanges on a connection end in order. */
   const exchanges = new WeakMap<Duplex, Exchange>();
@@ -51,7 +48,7 @@ export function respondToMalformedRequests(server: Server, metrics: Metrics): vo
     const status = STATUS_BY_CODE.get(error.code ?? '') ?? 400;
     // A request in progress is counted when it ends.
     if (!open) countMalformedRequest(metrics, status);
-    // After a 408, discard the rest of the request, which arrives too late.
+    // Stop reading: after a 408, more data would come too late.
     if (status === 408) socket.pause().once('finish', () => socket.destroy());
     socket.end(rawResponse(status, String(id ?? chooseRequestId(undefined))));
     endSoon(socket);

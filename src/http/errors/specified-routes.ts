@@ -1,4 +1,4 @@
-/** Routes with a fixed contract, which also fixes the exact fields of their errors (docs/api.md). */
+/** Routes with a fixed contract, including the exact fields of their errors (docs/api.md). */
 const SPECIFIED: ReadonlySet<string> = new Set([
   'GET /health',
   'GET /me',
@@ -12,5 +12,5 @@ const SPECIFIED: ReadonlySet<string> = new Set([
   'POST /proxies/{proxy_id}/prolong',
 ]);
 
-/** Whether a route has a fixed contract. A route is written like `GET /countries/{country}/count`. */
+/** @param route e.g. `GET /countries/{country}/count` */
 export const isSpecified = (route: string): boolean => SPECIFIED.has(route.replace(/^HEAD /, 'GET '));

@@ -5,13 +5,12 @@ const MAX_DEPTH = 900;
 /** Python's limit on an integer's number of digits. */
 const MAX_INTEGER_DIGITS = 4300;
 
-/** Matches a character that ends the plain part of a string: a quote, a backslash or a control character. */
+/** Matches a quote, a backslash or a control character. */
 const NOT_PLAIN = /[^ !#-[\]-\uffff]/g;
 const HEX_4 = /[0-9a-fA-F]{4}/y;
 const NUMBER = /(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?/y;
 /** Number of digits up to which JavaScript's numbers are exact. */
 const EXACT_DIGITS = 15;
-/** Character codes of white space, and of the first character of each kind of token. */
 const [QUOTE, COMMA, COLON, BACKSLASH, MINUS] = [0x22, 0x2c, 0x3a, 0x5c, 0x2d];
 const OBJECT = { name: 'object', open: 0x7b, close: 0x7d } as const;
 const ARRAY = { name: 'array', open: 0x5b, close: 0x5d } as const;
@@ -30,7 +29,7 @@ const ESCAPES = new Map([
   ['t', '\t'],
 ]);
 
-/** The text is not JSON. `message` and `position` (in code points) are those of Python 3.13's json module. */
+/** `message` and `position` (in code points) are those of Python 3.13's json module. */
 export class JsonSyntaxError extends Error {
   constructor(
     message: string,
@@ -40,13 +39,11 @@ export class JsonSyntaxError extends Error {
   }
 }
 
-/** The text may be JSON, but is nested too deeply or contains an integer that is too long. */
 export class JsonTooComplexError extends Error {}
 
 /**
- * Parses JSON like Python's json module: integers are exact, `NaN` and `Infinity` are accepted, and the last
- * of duplicate names wins. `JSON.parse` cannot do this, and a 422 response must contain exactly Python's
- * messages, positions and integers. @throws JsonSyntaxError, JsonTooComplexError
+ * Parses JSON exactly like Python's json module: a 422 response contains Python's messages and positions.
+ * @throws JsonSyntaxError, JsonTooComplexError
  */
 export function parseJson(text: string): JsonValue {
   return new JsonReader(text).readDocument();
@@ -100,7 +97,7 @@ class JsonReader {
     return array;
   }
 
-  /** Enters an array or object. If it is empty, skips the closing bracket and returns true. */
+  /** Enters an array or object. If it is empty, leaves it at once and returns true. */
   private begin({ close }: typeof OBJECT | typeof ARRAY): boolean {
     if (++this.depth > MAX_DEPTH) throw new JsonTooComplexError('nested too deeply');
     this.index++;
@@ -166,7 +163,7 @@ class JsonReader {
     return BigInt(integer);
   }
 
-  /** Reads a short integer, which is the usual case. Otherwise returns undefined without advancing. */
+  /** Fast path. Returns undefined without advancing if the number is not a short integer. */
   private readShortInteger(first: number): bigint | undefined {
     let value = 0;
     let end = this.index;
@@ -192,7 +189,7 @@ class JsonReader {
     return this.fail('Expecting value');
   }
 
-  /** Skips white space. Returns the code of the next character, or NaN at the end. */
+  /** Returns the code of the next character after white space; NaN at the end. */
   private skipSpace(): number {
     for (;;) {
       const code = this.text.charCodeAt(this.index);
@@ -201,7 +198,6 @@ class JsonReader {
     }
   }
 
-  /** Matches a sticky pattern at the current index, and advances past the match. */
   private match(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.index;
     const match = pattern.exec(this.text);

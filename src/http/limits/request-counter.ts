@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** Length of a counting window. Windows are UTC minutes, and therefore the same on all replicas. */
+/** Counting windows are UTC minutes, so all replicas have the same windows. */
 export const WINDOW_MS = 60_000;
 
 /** Once a count reaches this fraction of the limit, the replica shares it with the others. */
@@ -21,7 +21,7 @@ export class RequestCounter<Key extends number | string = number | string> {
   private readonly unshared = new Set<Key>();
   private readonly sharedFrom: number;
 
-  /** @param limit the maximum number of events in a minute; 0 disables the limit and the count */
+  /** @param limit events per minute; 0 disables the limit and the count */
   constructor(
     readonly name: string,
     readonly limit: number,
@@ -32,7 +32,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     this.sharedFrom = Math.max(1, limit * SHARED_PART);
   }
 
-  /** Returns how many more events the key may have in this minute; Infinity if there is no limit. */
+  /** Returns how many more events are allowed in this minute; Infinity without a limit. */
   left(key: Key, nowMs: number): number {
     if (this.limit === 0) return Infinity;
     const count = this.counts.get(key);
@@ -40,7 +40,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     return Math.max(this.limit - total, 0);
   }
 
-  /** Adds an event to a key's count. The amount -1 undoes an event. */
+  /** @param amount -1 undoes an earlier event */
   add(key: Key, nowMs: number, amount: 1 | -1 = 1): void {
     if (this.limit === 0) return;
     const minute = minuteOf(nowMs);
@@ -51,7 +51,6 @@ export class RequestCounter<Key extends number | string = number | string> {
     if (count.unshared >= this.sharedFrom) this.unshared.add(key);
   }
 
-  /** Returns the counts to share with the other replicas, and marks them as shared. */
   takeUnshared() {
     const taken: { key: Key; minute: number; count: number }[] = [];
     for (const key of this.unshared) {
@@ -64,7 +63,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     return taken;
   }
 
-  /** Sets a key's shared count, the total of all replicas in a minute. */
+  /** @param total the sum of what all replicas have shared in this minute */
   learn(key: Key, minute: number, total: number): void {
     const count = this.counts.get(key);
     if (count?.minute === minute) count.total = total + count.unshared;

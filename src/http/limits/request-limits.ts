@@ -8,22 +8,22 @@ import type { ClosedConnections } from '../connections';
 import { TooManyRequests } from './limits.errors';
 import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 
-/** Maximum number of tokens, users or links that are counted, at about 200 bytes each. */
+/** Maximum number of counted tokens, users or links, at about 200 bytes each. */
 const MAX_CALLERS = 50_000;
-/** Maximum number of networks that are counted. Clients without a token cannot use more memory than this. */
+/** Bounds the memory that clients without a token can use. */
 const MAX_NETWORKS = 10_000;
-/** Limit of a /48, as a multiple of an address's limit, because a /48 contains 65,536 /64s. */
+/** Multiplies the limit for a /48, because a /48 contains 65,536 /64s. */
 const TIMES_FOR_WIDE_NETWORK = 4;
-/** Maximum number of requests through a link, so that a leaked link cannot keep a replica busy. */
+/** A leaked link must not keep a replica busy. */
 const LINK_REQUESTS_PER_MINUTE = 1200;
-/** Maximum number of a user's sign-ins. Opening the app counts as a sign-in, and each writes an event. */
+/** Per user. Opening the app is a sign-in, and each sign-in writes an event. */
 const SIGN_INS_PER_MINUTE = 20;
-/** Maximum number of OAuth clients that an address may register, because each adds a row to the database. */
+/** Per address. Each registration adds a row. */
 const REGISTRATIONS_PER_MINUTE = 20;
-/** Maximum number of a user's webhook tests. Each sends a request to an address that the customer chose. */
+/** Per user. Each test sends a request to a URL that the customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
-/** Interval at which replicas share counts. For this long, another replica may still admit a refused key. */
+/** For up to this long, other replicas may still admit a key that one replica refuses. */
 const SHARE_INTERVAL_MS = 1000;
 
 interface Counted {
@@ -50,10 +50,7 @@ const byNetwork = (name: string, limit: number): readonly RequestCounter[] => [
   new RequestCounter(`${name}-48`, TIMES_FOR_WIDE_NETWORK * limit, MAX_NETWORKS),
 ];
 
-/**
- * Limits the requests per minute of tokens, users, secret links and addresses. Counts in memory, so that no
- * request waits for the database. Replicas share their counts each second.
- */
+/** Counts in memory, so that no request waits for the database. Replicas share their counts each second. */
 @Injectable()
 export class RequestLimits {
   private readonly tokens: RequestCounter;
@@ -61,7 +58,6 @@ export class RequestLimits {
   private readonly links: RequestCounter;
   private readonly signIns = new RequestCounter('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
   private readonly webhookTests = new RequestCounter('webhook-test', WEBHOOK_TESTS_PER_MINUTE, MAX_CALLERS);
-  /** Connections that this replica closed because of a limit, by kind. */
   private readonly full = new RequestCounter('connections-full', 1, 2);
   private readonly failures: readonly RequestCounter[];
   private readonly pages: readonly RequestCounter[];
@@ -85,37 +81,32 @@ export class RequestLimits {
     this.pages = byNetwork('page', limits.addressFailuresPerMinute);
   }
 
-  /**
-   * Counts a request. Once half of a limit is used, the response shows the limits. @throws TooManyRequests
-   */
+  /** Once half of a limit is used, the response shows the limits. @throws TooManyRequests */
   admit({ tokenId, userId }: Counted, response: HeaderSink): void {
     this.take(response, [this.tokens, tokenId], [this.users, userId]);
   }
 
-  /**
-   * Counts a request through a secret link. Does not count against the user, because a leaked link must not
-   * block the user's scripts. @throws TooManyRequests without counting the request
-   */
+  /** Leaves the user's own limit alone, because anyone may use a leaked link. @throws TooManyRequests */
   admitLink(linkId: number, response: HeaderSink): void {
     this.take(response, [this.links, linkId]);
   }
 
-  /** Counts a sign-in with valid data. @throws TooManyRequests without counting the sign-in */
+  /** @throws TooManyRequests */
   admitSignIn(telegramId: number): void {
     this.take(null, [this.signIns, telegramId]);
   }
 
-  /** Counts a test event. @throws TooManyRequests without counting the test event */
+  /** @throws TooManyRequests */
   admitWebhookTest(userId: number): void {
     this.take(null, [this.webhookTests, userId]);
   }
 
-  /** Counts a request for a page of the description. @throws TooManyRequests without counting the request */
+  /** @throws TooManyRequests */
   admitPage(address: string | null): void {
     this.take(null, ...keysOf(this.pages, address));
   }
 
-  /** Counts a registration of an OAuth client. @throws TooManyRequests without counting the registration */
+  /** @throws TooManyRequests */
   admitRegistration(address: string | null): void {
     this.take(null, ...keysOf(this.registrations, address));
   }
@@ -147,12 +138,11 @@ export class RequestLimits {
     }
   }
 
-  /** Counts a connection that was closed because of a limit on connections. */
   countFull(closed: ClosedConnections): void {
     this.full.add(closed, this.nowMs());
   }
 
-  /** Returns the kinds of connections that any replica closed at a limit in this or the previous minute. */
+  /** Covers all replicas, in this minute and the previous one. */
   async closedConnections(): Promise<ReadonlySet<ClosedConnections>> {
     await this.share();
     const counted = await queryRows<{ key: ClosedConnections }>(
@@ -168,7 +158,7 @@ export class RequestLimits {
     return this.barredMinute !== 0 && this.barredMinute === minuteOf(this.nowMs());
   }
 
-  /** Returns the refusal for an address with too many failed authentications in this minute, if any. */
+  /** Returns the refusal for an address with too many failed authentications in this minute. */
   refusalOf(address: string | null): TooManyRequests | null {
     const nowMs = this.nowMs();
     const remaining = keysOf(this.failures, address).map(([counter, key]) => ({
@@ -178,7 +168,6 @@ export class RequestLimits {
     return remaining.every(({ left }) => left > 0) ? null : this.refusal(nowMs, remaining);
   }
 
-  /** Shares this replica's counts with the other replicas, and reads their counts. */
   async share(): Promise<void> {
     const ofNetworks = [...this.failures, ...this.pages, ...this.registrations, this.full];
     const ofIds = [this.tokens, this.users, this.links, this.signIns, this.webhookTests];
@@ -242,10 +231,8 @@ export class RequestLimits {
   }
 }
 
-/** Returns the seconds until the next minute begins. */
 const secondsLeft = (nowMs: number): number => Math.ceil((WINDOW_MS - (nowMs % WINDOW_MS)) / 1000);
 
-/** Returns each network of an address, with its counter. */
 function keysOf(counters: readonly RequestCounter[], address: string | null): CountedBy[] {
   const networks = networksOf(address);
   return counters.flatMap((counter, at): CountedBy[] => {

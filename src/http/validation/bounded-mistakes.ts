@@ -2,13 +2,10 @@ import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { ValidationItem } from './input-mistake';
 
 const MOST_ITEMS = 20;
-/** Maximum size of the `input` that an item quotes: the number of its values plus that of its characters. */
+/** Maximum number of values and characters in the `input` that an item repeats. */
 const MOST_OF_INPUT = 1000;
 
-/**
- * Returns the items of a 422 response on a route without a fixed contract: the first mistakes, without long
- * inputs, and the number of the other mistakes, out of `count` in all.
- */
+/** Returns the first of `count` mistakes, without long inputs, and the number of omitted mistakes. */
 export function boundedMistakes(mistakes: Iterable<ValidationItem>, count: number): ValidationItem[] {
   const items: ValidationItem[] = [];
   for (const { input, ...item } of mistakes) {

@@ -1,9 +1,9 @@
 import { BooleanField, BoundField, type FieldOptions, IntegerField, StringField } from './fields';
 
-/** Pattern of human-readable text. Clients compile it, too, so it uses no lookaheads and no flags. */
+/** Uses no lookaheads and no flags, because clients compile this pattern as well. */
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
-/** Declares a human-readable string. The minimum length gives empty strings a clearer error message. */
+/** The minimum length gives an empty string a clearer error message than the pattern. */
 export const TextField = (options: FieldOptions = {}) =>
   StringField({ minLength: 1, maxLength: 500, pattern: PRINTABLE, ...options });
 
@@ -15,10 +15,8 @@ export const ChoiceField = (
   options: FieldOptions & { readonly default?: string } = {},
 ) => StringField({ pattern: oneOf(choices), choices, ...options });
 
-/** Returns a pattern that matches any of these words. */
 export const oneOf = (choices: readonly string[]): string => `^(${choices.join('|')})$`;
 
-/** Declares the start of a period in a query. `ToField` declares the end. */
 export const FromField = (options: FieldOptions = { absent: 'null' }) =>
   BoundField('start', {
     description: 'The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z',
@@ -38,6 +36,6 @@ export const ExcelField = () =>
     default: false,
   });
 
-/** Declares an id within the range of integers that JSON clients represent exactly. */
+/** Every JSON client represents integers in this range exactly. */
 export const IdField = (options: FieldOptions = {}) =>
   IntegerField({ greaterThan: 0, atMost: Number.MAX_SAFE_INTEGER, ...options });

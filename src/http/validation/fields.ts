@@ -17,12 +17,12 @@ import { notBoolean, NULLABLE_EXTENSION, refuseLoose } from './strict-request';
 
 export interface FieldOptions {
   readonly description?: string;
-  /** Example, which Swagger UI fills in if the field is required. */
+  /** Filled in by Swagger UI if the field is required. */
   readonly example?: unknown;
   readonly deprecated?: true;
   /**
-   * How to read an omitted field without a default. `refused` (the default) rejects it. `null` yields null,
-   * which is also accepted. `omitted` yields undefined, so that an update keeps the current value.
+   * `refused` (the default) requires the field. `null` accepts null, and reads an omitted field as null.
+   * `omitted` reads an omitted field as undefined, so that an update keeps the current value.
    */
   readonly absent?: 'refused' | 'null' | 'omitted';
   /** Whether the request may contain null, which clears the current value. */
@@ -37,26 +37,22 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly default?: string;
   /** Whether control characters are accepted even in a strict request. */
   readonly anyCharacter?: true;
-  /**
-   * Allowed values. The OpenAPI description contains `enum` without `pattern`, because some generators fail
-   * when a field has both.
-   */
+  /** Described as an `enum` without a `pattern`, because some generators fail when a field has both. */
   readonly choices?: readonly string[];
-  /** Whether the description of a query parameter lists null among its types, as in the fixed contract. */
+  /** Lists null among a query parameter's types, as the fixed contract does. */
   readonly describesNull?: true;
-  /** Rejects or converts a string within the bounds, by rules that a pattern cannot express. */
+  /** Converts or rejects a string that is within the bounds. */
   readonly refine?: (text: string) => string | InputMistake | undefined;
 }
 
 export interface StringListFieldOptions extends FieldOptions {
   readonly atLeast?: number;
   readonly atMost: number;
-  /** How to check an item, and the type and message of the mistake. */
   readonly of: {
     readonly isValid: (item: string) => boolean;
     readonly type: string;
     readonly msg: string;
-    /** Allowed words, for the description. */
+    /** Words to list in the description. */
     readonly choices?: readonly string[];
   };
 }
@@ -65,9 +61,8 @@ type FieldValue = string | number | boolean | null | Money | Date | readonly str
 type Outcome = FieldValue | InputMistake | ItemMistakes | undefined;
 
 interface Field extends Pick<StringFieldOptions, 'anyCharacter'> {
-  /** The field's OpenAPI 3.1 schema, without null. */
+  /** OpenAPI 3.1 schema, without null. */
   readonly schema: Readonly<Record<string, unknown>>;
-  /** Options of the field. `default` is its value if the field is omitted. */
   readonly options: FieldOptions & { readonly default?: FieldValue };
   readonly read: (input: JsonValue, fields: RequestFields) => Outcome;
 }
@@ -77,7 +72,6 @@ interface FieldSource {
   readonly key: string;
 }
 
-/** Declares an integer. Required unless it has a default. */
 export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorator {
   const { atLeast, greaterThan, atMost } = options;
   return requestField({
@@ -93,7 +87,6 @@ export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorat
   });
 }
 
-/** Declares a string. Required unless it has a default. */
 export function StringField(options: StringFieldOptions = {}): PropertyDecorator {
   const { minLength, maxLength, pattern, choices } = options;
   const schema = defined({
@@ -114,7 +107,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
   });
 }
 
-/** Declares a boolean. Required unless it has a default. In a body, only a JSON boolean is accepted. */
+/** In a body, accepts only a JSON boolean. */
 export function BooleanField(options: FieldOptions & { readonly default?: boolean } = {}): PropertyDecorator {
   return requestField({
     schema: defined({ type: 'boolean', default: options.default }),
@@ -126,7 +119,7 @@ export function BooleanField(options: FieldOptions & { readonly default?: boolea
 const readExactBoolean = (input: JsonValue): boolean | InputMistake =>
   typeof input === 'boolean' ? input : notBoolean(input);
 
-/** Schemas of an amount as a string and as a number. Generated clients reject undescribed types. */
+/** Lists both types, because generated clients reject an undescribed type. */
 const AMOUNT = [
   { type: 'string', pattern: String.raw`^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$` },
   { type: 'number', minimum: 0.01, maximum: 999_999_999_999.99 },
@@ -137,7 +130,7 @@ const AMOUNT_OR_ZERO = [
   { type: 'number', minimum: 0, maximum: 999_999_999_999.99 },
 ];
 
-/** Declares a positive (or non-negative) amount in roubles with at most two decimals: string or number. */
+/** Declares an amount in roubles with at most two decimals, as a string or a number. */
 export function AmountField({
   orZero = false,
   ...options
@@ -149,7 +142,7 @@ export function AmountField({
   });
 }
 
-/** Declares an ISO 8601 date-time with an offset from UTC, which becomes a `Date`. */
+/** Reads an ISO 8601 date-time with an offset from UTC into a `Date`. */
 export function DateTimeField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({
     schema: { type: 'string', format: 'date-time' },
@@ -159,7 +152,7 @@ export function DateTimeField(options: FieldOptions = {}): PropertyDecorator {
   });
 }
 
-/** Declares a bound of a period: a date-time, or a day that belongs to the period. It becomes a `Date`. */
+/** Reads a date-time, or a day that belongs to the period, into a `Date`. */
 export function BoundField(side: 'start' | 'end', options: FieldOptions = {}): PropertyDecorator {
   const schema = { anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })) };
   const read: Field['read'] = (input, { strict }) => readBound(side, input, strict !== undefined);
@@ -219,10 +212,7 @@ function readStringList(
   return refused.length > 0 ? new ItemMistakes(refused) : read.filter((item) => typeof item === 'string');
 }
 
-/**
- * Declares a field for three libraries: class-transformer converts it to its value or an InputMistake,
- * class-validator collects the mistakes in the order of declaration, and Swagger describes the field.
- */
+/** Declares a field for class-transformer (reads it), class-validator (collects mistakes) and Swagger. */
 function requestField({ schema, options, read, anyCharacter }: Field): PropertyDecorator {
   const readExactly: Field['read'] = (input, fields) => {
     const value = read(input, fields);
@@ -264,7 +254,7 @@ function describe(schema: Readonly<Record<string, unknown>>, options: Field['opt
     ? // Nest would add a type to a parameter's `anyOf`, unless it is given inside `schema`.
       { ...texts, type: 'string', required, schema: defined({ ...schema, example }), ...nullable }
     : { ...schema, ...texts, required, ...nullable };
-  // Nest's types know `exclusiveMinimum` only as a boolean, as in OpenAPI 3.0.
+  // Nest's types allow only a boolean `exclusiveMinimum`, as in OpenAPI 3.0.
   return property as ApiPropertyOptions;
 }
 
@@ -298,7 +288,7 @@ class NotRefused implements ValidatorConstraintInterface {
   }
 }
 
-/** Returns a field's title the way FastAPI writes it: `proxy_type` → `Proxy Type`. */
+/** Writes a field's title as FastAPI does: `proxy_type` → `Proxy Type`. */
 export function titleOf(name: string): string {
   return name.replace(
     /(^|_)([a-z])/g,

@@ -15,13 +15,13 @@ export function readId(text: string): number | null {
 
 const toId: PipeTransform<string, number | null> = { transform: readId };
 
-/** Applies a method decorator from a parameter decorator, so that the latter can describe its route. */
+/** Applies a method decorator from within a parameter decorator. */
 export function decorateRoute(decorator: MethodDecorator, route: object, handler?: string | symbol): void {
   const descriptor = handler === undefined ? undefined : Object.getOwnPropertyDescriptor(route, handler);
   if (handler !== undefined && descriptor) decorator(route, handler, descriptor);
 }
 
-/** Describes an id in the path. If there is an example, Swagger UI fills it in. */
+/** @param example a value that Swagger UI fills in */
 export const ApiIdParam = (name: string, description: string, example?: number): MethodDecorator =>
   ApiParam({
     name,
@@ -34,10 +34,7 @@ export const ApiIdParam = (name: string, description: string, example?: number):
     },
   });
 
-/**
- * Injects an id from the path. For anything but a positive integer, the response is 422, and the handler is
- * not called. Staff routes pass no description, because `StaffRoute` describes the id.
- */
+/** Responds 422 to anything but a positive integer. `StaffRoute` describes the ids of staff routes. */
 export const IdParam =
   (name: string, description?: string, example?: number): ParameterDecorator =>
   (route, handler, index) => {
@@ -46,7 +43,7 @@ export const IdParam =
     if (description !== undefined) decorateRoute(ApiIdParam(name, description, example), route, handler);
   };
 
-/** Injects a header that may be omitted or empty. For a value that breaks a rule, the response is 422. */
+/** Injects a header, which may be missing or empty. Responds 422 to a value outside the bounds. */
 export const TextHeader =
   (name: string, bounds: StringBounds): ParameterDecorator =>
   (route, handler, index) => {

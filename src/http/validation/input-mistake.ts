@@ -1,7 +1,7 @@
 import { DomainError } from '../../common';
 import { type JsonObject, type JsonValue, writeJson } from '../json/json-value';
 
-/** A mistake in an input, in Pydantic's words: an item of a 422 response, without the location. */
+/** An item of a 422 response in Pydantic's words, without its location. */
 export class InputMistake {
   constructor(
     readonly type: string,
@@ -10,7 +10,7 @@ export class InputMistake {
     readonly ctx?: JsonObject,
   ) {}
 
-  /** @param loc the location of the input, e.g. `['body', 'period']` */
+  /** @param loc e.g. `['body', 'period']` */
   at(...loc: readonly (string | number)[]): ValidationItem {
     const { type, msg, input, ctx } = this;
     return { type, loc, msg, input, ...(ctx && { ctx }) };
@@ -43,7 +43,6 @@ export type ValidationItem = Readonly<{
   ctx?: JsonObject;
 }>;
 
-/** The request fails validation. The response is a 422 whose `detail` consists of these items. */
 export class RequestInvalid extends DomainError {
   readonly kind = 'validation';
   private text: string | undefined;
@@ -52,7 +51,7 @@ export class RequestInvalid extends DomainError {
     super(items.map(({ msg }) => msg).join('; '));
   }
 
-  /** Returns the items as JSON. Caches the JSON, because items may repeat a large body several times. */
+  /** Caches the JSON, because items may repeat a large body several times. */
   write(): string {
     return (this.text ??= writeJson(this.items));
   }

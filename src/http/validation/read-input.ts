@@ -11,18 +11,12 @@ import { isStrict, unknownField } from './strict-request';
 
 type Place = 'path' | 'query' | 'header' | 'body';
 
-/** DTO instances for the handlers of requests in progress, by parsed query or body. */
+/** DTO instances by parsed query or body. */
 const instances = new WeakMap<object, object>();
 
-/** Returns the DTO instance that {@link readInput} created from a query or a body. */
 export const instanceOf = (input: object): object | undefined => instances.get(input);
 
-/**
- * Turns the query and the body of a request into instances of their DTOs, which contain only declared fields,
- * coerced, with defaults filled in.
- * @throws RequestInvalid with the mistakes in FastAPI's order: path, query, header, body, and in each the
- * order of declaration. On fixed-contract routes it lists all mistakes, elsewhere only the first ones
- */
+/** @throws RequestInvalid with the mistakes in FastAPI's order; strict routes list only the first ones */
 export function readInput({ path, query, header, body, refusesQuery }: RouteInput, request: Request): void {
   const refused: [Place, InputMistake | ItemMistakes][] = [];
   const keep = (place: Place, read: object, input?: object): void => {
@@ -48,7 +42,7 @@ export function readInput({ path, query, header, body, refusesQuery }: RouteInpu
   throw new RequestInvalid(isBounded ? boundedMistakes(all.at(), all.count) : [...all.at()]);
 }
 
-/** Stores the parsed query in the request. Express would parse it on each access. */
+/** Express would parse the query on each access. */
 function parsedOnce(request: Request): Record<string, string> {
   const query = request.query as Record<string, string>;
   Object.defineProperty(request, 'query', { value: query });

@@ -9,7 +9,6 @@ const validator = new Validator();
 
 const DECLARED = 'request-fields';
 
-/** A declared field, as the command line and the check for unknown fields need it. */
 export interface FieldDescription {
   readonly schema: Readonly<Record<string, unknown>>;
   readonly description: string | undefined;
@@ -22,14 +21,11 @@ export function declareField(target: object, name: string, description: FieldDes
   Reflect.defineMetadata(DECLARED, new Map([...declaredFields(target), [name, description]]), target);
 }
 
-/** Returns the fields of a DTO by name, from its prototype. */
+/** @param target the DTO's prototype */
 export const declaredFields = (target: object): Fields =>
   (Reflect.getMetadata(DECLARED, target) as Fields | undefined) ?? new Map();
 
-/**
- * Returns an instance of a DTO with its declared fields, coerced, or else all mistakes, in the order of
- * declaration. In a strict DTO, unknown fields are also mistakes.
- */
+/** Returns an instance of the DTO, or `ItemMistakes` in the order of declaration. */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
   const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
   const refused = validator

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
 import type { FieldPlace } from './strict-request';
 
-/** Wraps the values to read into a DTO: class-transformer would trust e.g. a `constructor` in them. */
+/** Hides the values from class-transformer, which would trust e.g. a `constructor` among them. */
 export class RequestFields {
   readonly #values: JsonObject;
   readonly #inputWhenMissing: JsonValue;
@@ -16,7 +16,6 @@ export class RequestFields {
     this.#isStrict = isStrict;
   }
 
-  /** Returns the fields of a nested object. */
   within(values: JsonObject): RequestFields {
     return new RequestFields(values, values, this.#place, this.#isStrict);
   }
@@ -37,7 +36,7 @@ export class RequestFields {
     return this.#place;
   }
 
-  /** The place of the fields if they are read strictly, otherwise undefined. */
+  /** Undefined if the fields are read leniently. */
   get strict(): FieldPlace | undefined {
     return this.#isStrict ? this.#place : undefined;
   }

@@ -1,7 +1,7 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
 import { instanceOf } from './read-input';
 
-/** Passes to the handler the DTO instances that `RequestInputGuard` created from the query and the body. */
+/** Replaces query and body with the DTO instances that `RequestInputGuard` created. */
 @Injectable()
 export class RequestValidationPipe implements PipeTransform<unknown> {
   transform(value: unknown, { type }: ArgumentMetadata): unknown {

@@ -8,7 +8,6 @@ interface TextReader {
   readonly read: (text: string | undefined) => unknown;
 }
 
-/** The inputs of a route that are read before its handler is called. */
 export interface RouteInput {
   readonly path: readonly TextReader[];
   readonly header: readonly TextReader[];
@@ -36,7 +35,6 @@ const readersOf = (route: object, handler: string | symbol): readonly TextReader
 
 const inputs = new WeakMap<object, RouteInput | null>();
 
-/** Returns the input of a route; null if the route has no input. */
 export function routeInput(controller: Type, handler: object & { readonly name: string }): RouteInput | null {
   const known = inputs.get(handler);
   if (known !== undefined) return known;
@@ -46,7 +44,7 @@ export function routeInput(controller: Type, handler: object & { readonly name: 
   return found;
 }
 
-/** Returns the input of a route, as declared by the decorators applied so far. */
+/** Sees only the decorators that have been applied so far. */
 export function inputOf(controller: Type, handler: string): RouteInput {
   const prototype = controller.prototype as object;
   const readers = readersOf(prototype, handler);
@@ -61,7 +59,7 @@ export function inputOf(controller: Type, handler: string): RouteInput {
 }
 
 interface HandlerArgument {
-  /** Nest's kind of parameter; NaN if one of our own decorators injects the argument. */
+  /** NaN if one of our own decorators injects the argument. */
   readonly kind: RouteParamtypes;
   readonly index: number;
   /** The name of the parameter or header. */

@@ -3,23 +3,22 @@ import { ApiExtension } from '@nestjs/swagger';
 import type { JsonValue } from '../json/json-value';
 import { InputMistake } from './input-mistake';
 
-/** Where the fields are in a request. In a query, every value is a string. */
+/** In a query, every value is a string. */
 export type FieldPlace = 'query' | 'body';
 
 const STRICT = 'strict-request';
-/** Marks the schema of a strict DTO. The finished description says `additionalProperties: false` instead. */
+/** Becomes `additionalProperties: false` in the finished description. */
 export const STRICT_EXTENSION = 'x-strict';
 
-/** Marks a field that may be null. Only bodies can contain null, so only their schemas show it. */
+/** Marks a field that may be null. Only the schemas of bodies show this. */
 export const NULLABLE_EXTENSION = 'x-nullable';
 
 const NO_CONTROLS = String.raw`^[^\x00-\x1f\x7f-\x9f]*$`;
 const isWithoutControls = (text: string): boolean => new RegExp(NO_CONTROLS, 'u').test(text);
 
 /**
- * Marks a DTO whose fields are accepted only as described. It rejects unknown fields, control characters in
- * strings, words for booleans other than `true` and `false`, and integers written as strings in a body.
- * Without the mark, a DTO is read as leniently as in Pydantic.
+ * Marks a DTO that rejects unknown fields, control characters, booleans such as `yes` and, in a body,
+ * integers written as strings. Other DTOs are read as leniently as in Pydantic.
  */
 export const StrictRequest = (): ClassDecorator =>
   applyDecorators(
@@ -29,7 +28,7 @@ export const StrictRequest = (): ClassDecorator =>
 
 export const isStrict = (dto: object): boolean => Reflect.hasMetadata(STRICT, dto);
 
-/** Returns the mistake in an input that only a lenient DTO accepts; undefined if there is none. */
+/** Rejects input that only a lenient DTO accepts. */
 export function refuseLoose(input: JsonValue, type: unknown, place: FieldPlace): InputMistake | undefined {
   if (typeof input === 'string' && !isWithoutControls(input)) {
     return new InputMistake(

@@ -6,7 +6,6 @@ import { hasLoneSurrogate, notUnicode } from './unicode';
 /** Matches a decimal, including the exponent form in which JavaScript writes small numbers. */
 const DECIMAL = /^(?:0|[1-9]\d{0,11})(?:\.\d+)?$|^\d(?:\.\d+)?e-\d+$/;
 
-/** Reads a positive (or non-negative) amount in roubles with at most two decimals. */
 export function readAmount(input: JsonValue, orZero: boolean): Money | InputMistake {
   if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'bigint') {
     const msg = 'Decimal input should be an integer, float, string or Decimal object';

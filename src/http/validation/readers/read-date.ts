@@ -1,7 +1,6 @@
 import type { JsonValue } from '../../json/json-value';
 import { InputMistake } from '../input-mistake';
 
-/** Reads a calendar day, e.g. `2026-11-21`, and returns it as a string. */
 export function readDate(input: JsonValue): string | InputMistake {
   if (typeof input !== 'string') return new InputMistake('date_type', 'Input should be a valid date', input);
   if (isDay(input)) return input;
@@ -13,7 +12,7 @@ export function readDate(input: JsonValue): string | InputMistake {
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
 
-/** Reads a date-time or a day (UTC). For the end of a period, a day means the start of the next day. */
+/** Reads a date-time or a UTC day. At the end of a period, a day means the start of the next day. */
 export function readBound(
   side: 'start' | 'end',
   input: JsonValue,
@@ -28,7 +27,6 @@ export function readBound(
 }
 
 /**
- * Reads an ISO 8601 date-time, which must contain an offset from UTC.
  * @param anySpelling whether to also accept offsets such as `+0000` and `z`
  * @param alternative another accepted form, to mention in the error message
  */
@@ -44,7 +42,7 @@ export function readDateTime(input: JsonValue, anySpelling = false, alternative 
   const [, day = '', offset] = DATE_TIME.exec(text) ?? [];
   const moment = new Date(text.replace(' ', 'T'));
   const year = moment.getUTCFullYear();
-  // Checks the year only after applying the offset, which may change it.
+  // The offset may have changed the year.
   if (!isDay(day) || !(year >= 1 && year <= 9999)) {
     const error = `expected ${alternative}ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z`;
     return new InputMistake('datetime_parsing', `Input should be a valid datetime, ${error}`, input, {
@@ -57,7 +55,7 @@ export function readDateTime(input: JsonValue, anySpelling = false, alternative 
   return moment;
 }
 
-/** Whether a string is a real calendar day. JavaScript would read February 30 as March 2. */
+/** Rejects February 30, which JavaScript would read as March 2. */
 function isDay(text: string): boolean {
   return /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text);
 }

@@ -17,10 +17,7 @@ export interface IntegerBounds {
   readonly atMost?: number;
 }
 
-/**
- * Reads an integer as leniently as Pydantic: from whole numbers, booleans and strings such as `" 6 "`,
- * `"+6"`, `"1_000"` and `"3.0"`. An integer beyond the safe range becomes the nearest safe integer.
- */
+/** Reads integers as leniently as Pydantic. Beyond the safe range, returns the nearest safe integer. */
 export function readInteger(input: JsonValue, bounds: IntegerBounds): number | InputMistake {
   const value = toBigInt(input);
   if (value instanceof InputMistake) return value;
@@ -70,7 +67,7 @@ function fromText(input: string): bigint | InputMistake {
   return new InputMistake('int_parsing', msg, input);
 }
 
-/** Removes what pydantic-core allows around an integer, in the same order as pydantic-core: `"0-5"` is -5. */
+/** Removes the same characters as pydantic-core, in the same order: `"0-5"` is -5. */
 function cleanIntegerText(input: string): string | null {
   const trimmed = trim(input);
   const unplussed = trimmed.startsWith('+') ? trimmed.slice(1) : trimmed;
@@ -85,7 +82,7 @@ function cleanIntegerText(input: string): string | null {
   return negative ? `-${digits}` : digits;
 }
 
-/** Trims Unicode white space, unlike `String.prototype.trim`. A regular expression is slow on many spaces. */
+/** Trims Unicode white space. A regular expression would be slow on many spaces. */
 function trim(text: string): string {
   let start = 0;
   let end = text.length;

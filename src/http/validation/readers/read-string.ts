@@ -9,7 +9,6 @@ export interface StringBounds {
   readonly pattern?: string;
 }
 
-/** Reads a string and checks its bounds. Does not convert numbers or booleans to strings. */
 export function readString(input: JsonValue, bounds: StringBounds): string | InputMistake {
   if (typeof input !== 'string') {
     return new InputMistake('string_type', 'Input should be a valid string', input);

@@ -2,7 +2,7 @@ import { InputMistake } from '../input-mistake';
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Whether the string contains half of a surrogate pair, which escapes in JSON can produce. */
+/** JSON escapes can produce half of a surrogate pair. */
 export function hasLoneSurrogate(text: string): boolean {
   return LONE_SURROGATE.test(text);
 }
