@@ -3,23 +3,19 @@ import { DataSource } from 'typeorm';
 import { queryRow } from '../database';
 import type { LeasedRun } from '../jobs';
 
-/** Number of flags to correct at a time. A batch takes well under a second. */
+/** A batch takes well under a second. */
 const BATCH_SIZE = 10_000;
 
-/**
- * SQL conditions that match proxies with a wrong `active` flag; a partial index supports each. The flags of
- * withdrawn proxies are not restored here, because the sweep maintains them.
- */
+/** SQL conditions for a wrong `active` flag. The sweep maintains the flags of withdrawn proxies. */
 const WRONG = {
   ended: 'active AND date_end <= now()',
-  /** The clock was set back, or the row was edited. */
+  /** For example, because the clock was set back or the row was edited. */
   restored: 'NOT active AND withdrawn_at IS NULL AND date_end > now()',
 } as const;
 
 /**
- * Keeps the `active` flags current for staff, reminders and renewals. Responses to customers compare
- * `date_end` itself. Only this service clears an ended rental's flag, so `record_proxy_changes.sql` announces
- * each expiry exactly once.
+ * Keeps `active` flags current. Only this service may clear the flag of an ended rental, because
+ * `record_proxy_changes.sql` then announces the expiry.
  */
 @Injectable()
 export class ActiveFlagsService {
@@ -41,10 +37,7 @@ export class ActiveFlagsService {
     return report;
   }
 
-  /**
-   * Corrects a batch of flags, except in rows that another transaction is changing. The ids are an array,
-   * because with a join the planner would scan the whole table.
-   */
+  /** Passes the ids as an array, because with a join the planner would scan the whole table. */
   private async correctBatch(wrong: string): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
       this.dataSource,

@@ -6,37 +6,33 @@ import type { Caller } from '../auth';
 import { Clock } from '../common';
 import { batchedLookup, preparedRows } from '../database';
 
-/** Version of a user's proxy list. A response made from a revision is valid as long as that revision. */
+/**
+ * Version of a user's proxy list. A response made from a revision stays valid as long as the revision does.
+ */
 export interface ListRevision {
   readonly userId: number;
-  /** Number that grows with every visible change in the database. */
+  /** Grows with every visible change in the database. */
   readonly revision: number;
-  /**
-   * Start of validity, in milliseconds since 1970. No rental expires from `fromMs` until just before
-   * `untilMs`.
-   */
+  /** Milliseconds since 1970. No rental expires from `fromMs` until just before `untilMs`. */
   readonly fromMs: number;
   readonly untilMs: number;
   /** Number of the user's proxies when the revision was looked up. */
   readonly proxyCount: number;
 }
 
-/** Returns a weak entity tag for everything on which a response depends. */
+/** @param source everything on which the response depends */
 export function weakTag(source: string): string {
   return `W/"${createHash('sha256').update(source).digest('base64url').slice(0, 22)}"`;
 }
 
-/**
- * Returns the entity tag of a response made from a list. It is weak because the response may be newer than
- * the tag's revision, but never older. @param variant everything else on which the response depends
- */
+/** Returns a weak tag, because the response may be newer than the revision, but never older. */
 export function entityTag({ userId, revision, untilMs }: ListRevision, variant: string): string {
   return weakTag(`${userId} ${revision} ${untilMs} ${variant}`);
 }
 
 const MAX_USERS = 20_000;
 
-/** Finds callers' list revisions, usually without another query after the token's lookup. */
+/** Usually needs no query beyond the token's lookup. */
 @Injectable()
 export class ListRevisionService {
   private readonly revisions = new LRUCache<number, ListRevision>({ max: MAX_USERS });
@@ -46,7 +42,7 @@ export class ListRevisionService {
     private readonly clock: Clock,
   ) {}
 
-  /** Returns a caller's list revision, the same object while the revision stays the same. */
+  /** Returns the same object while the revision stays the same. */
   async get({
     userId,
     proxiesRevision: revision,
@@ -69,7 +65,6 @@ export class ListRevisionService {
     return known?.revision === revision && known.fromMs <= nowMs && nowMs < known.untilMs ? known : undefined;
   }
 
-  /** Finds the time until a user's next rental expires, and the number of the user's proxies. */
   private readonly lookUpSpan = batchedLookup(async (userIds: readonly number[]) => {
     const fromMs = this.clock.now().getTime();
     const spans = await preparedRows<{ userId: number; proxyCount: number; end: Date | null }>(

@@ -78,7 +78,7 @@ last page is read is on one of the pages.`,
     });
   }
 
-  /** Sends a page. Its entity tag depends only on the page, not on other proxies of a long list. */
+  /** The entity tag depends only on the page, not on other proxies of a long list. */
   private async sendPage(
     userId: number,
     page: ProxyPageRequest,
@@ -140,7 +140,6 @@ last page is read is on one of the pages.`,
   }
 }
 
-/** Returns the path of the same request with another cursor. */
 function linkTo({ path, query }: Request, cursor: number): string {
   const parameters = new URLSearchParams({ ...(query as Record<string, string>), cursor: String(cursor) });
   return `${path}?${parameters.toString()}`;

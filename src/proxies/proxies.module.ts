@@ -23,12 +23,12 @@ import { ProxyPingsController } from './pings/proxy-pings.controller';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
 
-/** Refresh interval of `active` flags. They only copy `date_end` for lists, so a minute is harmless. */
+/** A delay of a minute is harmless, because `active` only repeats `date_end`. */
 const REFRESH_FLAGS_SECONDS = 60;
 const REMIND_SECONDS = 60;
-/** Maximum delay in updating `last_used_at` and `uses` of links. */
+/** Maximum delay of a link's `last_used_at` and `uses`. */
 const WRITE_USES_MS = 5000;
-/** Days for which checks are kept. Results matter only while a proxy is rented. */
+/** Results matter only while a proxy is rented. */
 const PROXY_CHECK_DAYS = 30;
 
 @Module({

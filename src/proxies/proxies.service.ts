@@ -11,10 +11,7 @@ import { ProxyNotFound } from './proxies.errors';
 import { type Proxy, PROXY_COLUMNS } from './proxy';
 import { PING_TIMEOUT_MS, tcpPing } from './tcp-ping';
 
-/**
- * Maximum number of proxies read for a filtered page. For a user with more, a page may be short even though
- * there is a next page.
- */
+/** Maximum number of proxies read for a filtered page. A user with more may get short pages. */
 export const MAX_FILTERED = 10_000;
 
 export interface ProxyPageRequest extends PageRequest {
@@ -29,7 +26,7 @@ export class ProxiesService {
     private readonly clock: Clock,
   ) {}
 
-  /** @throws ProxyNotFound if the user has no proxy with this id, even for an id that is not a number */
+  /** @throws ProxyNotFound even for an id that is not a number */
   async get(userId: number, proxyId: string): Promise<Proxy> {
     if (!isId(proxyId)) throw new ProxyNotFound();
     const [proxy] = await preparedRows<Proxy>(
@@ -41,10 +38,7 @@ export class ProxiesService {
     return proxy;
   }
 
-  /**
-   * Returns a page of a user's proxies as JSON, ordered by id, and the next cursor. The duration does not
-   * grow with the number of proxies.
-   */
+  /** Returns JSON, ordered by id. The duration does not grow with the number of proxies. */
   async readPage(
     userId: number,
     { filter, cursor, limit }: ProxyPageRequest,
@@ -103,7 +97,6 @@ export class ProxiesService {
     return new Map(rows.map((row) => [row.id, [row]]));
   });
 
-  /** Returns the user's first working proxy; null if there is none. */
   async findActive(userId: number): Promise<Proxy | null> {
     const [proxy] = await queryRows<Proxy>(
       this.dataSource,
@@ -114,7 +107,7 @@ export class ProxiesService {
     return proxy ?? null;
   }
 
-  /** Returns, by proxy id, when each withdrawn proxy was found to be withdrawn. Omits the other proxies. */
+  /** Returns the time of withdrawal by proxy id; omits proxies that are not withdrawn. */
   async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
     const withdrawn = await preparedRows<{ id: number; withdrawnAt: Date }>(
       this.dataSource,
@@ -125,10 +118,7 @@ export class ProxiesService {
     return new Map(withdrawn.map(({ id, withdrawnAt }) => [id, withdrawnAt]));
   }
 
-  /**
-   * Returns how long a TCP connection takes to open, in milliseconds; null if the proxy cannot be reached.
-   * @throws ProxyNotFound
-   */
+  /** Returns milliseconds; null if the proxy cannot be reached. @throws ProxyNotFound */
   async ping(userId: number, proxyId: string): Promise<number | null> {
     const { host, port } = await this.get(userId, proxyId);
     const timeoutMs = this.config.tuning.pingTimeoutMs ?? PING_TIMEOUT_MS;

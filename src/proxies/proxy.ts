@@ -12,9 +12,9 @@ export interface ProxyFields {
   readonly version: string;
   readonly dateStart: Date | null;
   readonly dateEnd: Date | null;
-  /** Time when the proxy was found withdrawn; null again once it is listed. */
+  /** Set when the proxy is found withdrawn; null again once the provider lists it. */
   readonly withdrawnAt: Date | null;
-  /** Customer's own label, never sent to the provider. It is `descr` in responses. */
+  /** `descr` in responses. Never sent to the provider. */
   readonly label: string | null;
 }
 
@@ -22,9 +22,8 @@ export interface Proxy extends ProxyFields {
   readonly userId: number;
   /** Purchase that delivered the proxy. */
   readonly orderId: number;
-  /** Time when the proxy was refunded because it did not work. The proxy stays withdrawn. */
   readonly refundedAt: Date | null;
-  /** Customer's own tags, as `normalTags()` returns them. */
+  /** As `normalTags()` returns them. */
   readonly tags: readonly string[];
 }
 
@@ -32,5 +31,4 @@ const FIELDS =
   'id host port login password proxyType country version dateStart dateEnd withdrawnAt label ' +
   'userId orderId refundedAt tags';
 
-/** SQL columns of a {@link Proxy}. */
 export const PROXY_COLUMNS = selectList(FIELDS.split(' '));

@@ -2,26 +2,19 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { TimeLimit } from '../common';
 
-/** Maximum time to open a connection. A slower proxy is unusable. */
+/** A slower proxy is unusable. */
 export const PING_TIMEOUT_MS = 3000;
 
 const FAULTS_OF_PEER: readonly (string | undefined)[] = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT'];
 
-/**
- * Whether the peer caused a connection failure. Other errors, such as ENOTFOUND, EAI_AGAIN, ENETUNREACH,
- * EADDRNOTAVAIL or EMFILE, may come from this machine or its network.
- */
+/** Other errors, such as ENOTFOUND, EAI_AGAIN or EMFILE, may come from this machine or its network. */
 export function isFaultOfPeer(error: unknown): boolean {
   // An AggregateError contains the errors of all addresses of a host.
   const errors = error instanceof AggregateError ? error.errors : [error];
   return errors.some((one) => FAULTS_OF_PEER.includes((one as NodeJS.ErrnoException).code));
 }
 
-/**
- * Opens and closes a TCP connection. Returns how many milliseconds it took, rounded up; null on failure.
- * @throws an error that is not the peer's fault
- * @param end signal that ends the attempt early
- */
+/** Returns milliseconds, rounded up; null on failure. @throws an error that is not the peer's fault */
 export async function tcpPing(
   host: string,
   port: number,

@@ -5,7 +5,6 @@ export const MAX_TARGETS = 1000;
 
 const anyText = { isValid: () => true, type: 'string_type', msg: 'Input should be a valid string' };
 
-/** Target of a bulk request: proxies by id, or all that match a filter. */
 @StrictRequest()
 export class BulkTargetRequest {
   @StringListField({

@@ -19,7 +19,7 @@ export interface TargetProxy {
   readonly version: IpVersion;
 }
 
-/** Id of a target, and its proxy; null if the user has no proxy with this id. */
+/** `proxy` is null if the user has no proxy with this id. */
 export interface Target {
   readonly proxyId: string;
   readonly proxy: TargetProxy | null;
@@ -38,7 +38,7 @@ export function readBulkTarget({ proxy_ids: ids, filter }: BulkTargetRequest): B
 export class BulkTargetsService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Finds a target's proxies, in the given order or, for a filter, by id. @throws TooManyTargets */
+  /** Returns proxies in the given order or, for a filter, ordered by id. @throws TooManyTargets */
   async find(userId: number, target: BulkTarget): Promise<Target[]> {
     if ('filter' in target) {
       const matching = await this.match(userId, target.filter);

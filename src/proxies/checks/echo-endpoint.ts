@@ -6,7 +6,6 @@ import { jsonOrUndefined } from '../../common';
 import { AppConfig } from '../../config';
 import { hostOf } from './request-through-proxy';
 
-/** Maximum duration of a direct request to the echo endpoint. */
 const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
@@ -16,7 +15,7 @@ const REACHED_FOR_MS = 5 * 60_000;
 
 type Family = 4 | 6;
 
-/** Echo endpoint's response: the address of the request, and whether a header revealed the proxy's client. */
+/** `forwarded_for` means that a header revealed the proxy's client. */
 const verdict = z.object({
   nonce: z.string(),
   address: z.union([z.ipv4(), z.ipv6()]),
@@ -32,24 +31,23 @@ export class EchoEndpoint {
 
   constructor(private readonly config: AppConfig) {}
 
-  /** URL of the echo endpoint; undefined if checks are disabled. */
+  /** Undefined if checks are disabled. */
   get url(): string | undefined {
     return this.config.proxyChecks.echoUrl;
   }
 
-  /** Returns a URL with a nonce. The response must repeat the nonce, so a cached response is not accepted. */
+  /** The response must repeat the nonce, so a cached response is not accepted. */
   question(url: string): { readonly url: URL; readonly nonce: string } {
     const nonce = randomBytes(16).toString('hex');
     return { url: new URL(`?nonce=${nonce}`, url), nonce };
   }
 
-  /** Parses a response; null unless it comes from the echo endpoint and contains this nonce. */
+  /** Returns null unless the text is the echo endpoint's response with this nonce. */
   read(text: string, nonce: string): z.output<typeof verdict> | null {
     const { data } = verdict.safeParse(jsonOrUndefined(text));
     return data?.nonce === nonce ? data : null;
   }
 
-  /** Records that a proxy reached the echo endpoint over an address family. */
   recordReached(family: Family): void {
     this.reachedAtMs.set(family, performance.now());
     this.recordReachable(family, true);
@@ -69,10 +67,7 @@ export class EchoEndpoint {
     }
   }
 
-  /**
-   * Returns whether the echo endpoint responds to a direct request over an address family. The other family's
-   * response is enough if a proxy of this family reached the endpoint recently. Never rejects.
-   */
+  /** Accepts the other family's response if a proxy of this family succeeded recently. Never rejects. */
   async isReachable(url: string, family: Family): Promise<boolean> {
     const [isDirect, isUp] = await Promise.all([
       this.responds(url, family),

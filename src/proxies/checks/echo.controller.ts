@@ -13,8 +13,7 @@ const REVEALING_HEADERS = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client
 
 /**
  * Whether a proxy in front of our load balancers revealed its client.
- * @param request.ips addresses of X-Forwarded-For, from the right, up to and including the first that is not
- * one of our load balancers; empty for a request without a load balancer
+ * @param request.ips the X-Forwarded-For addresses that our load balancers added
  */
 export function isForwarded({ ips, headers }: Pick<Request, 'ips' | 'headers'>): boolean {
   const forwardedFor = [headers['x-forwarded-for'] ?? []].flat().flatMap((list) => list.split(','));
@@ -23,10 +22,7 @@ export function isForwarded({ ips, headers }: Pick<Request, 'ips' | 'headers'>):
   return ips.length === 0 && REVEALING_HEADERS.some((name) => headers[name] !== undefined);
 }
 
-/**
- * Returns the address of a request that came through a customer's proxy, without using the database. The API
- * description omits the route.
- */
+/** Returns the address of a request that came through a customer's proxy. Does not use the database. */
 @ApiExcludeController()
 @Controller('echo')
 export class EchoController {

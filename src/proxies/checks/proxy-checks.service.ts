@@ -16,25 +16,19 @@ export type { ProxyToCheck };
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, checked_at`;
 
-/**
- * Maximum duration of a request through a proxy. Clients give up after ten seconds, and checking the echo
- * endpoint before and after also takes time.
- */
+/** Leaves time for direct requests to the echo endpoint: clients give up after ten seconds. */
 const CHECK_TIMEOUT_MS = 7000;
 
 type Result = Omit<ProxyCheckOut, 'checked_at' | 'works'>;
 
-/** Result of a check that no customer requested. The reason is null if the proxy works. */
+/** `reason` is null if the proxy works. */
 export interface ProxyProbe {
   readonly reason: ProxyCheckReason | null;
   /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
   readonly isAccepted: boolean;
 }
 
-/**
- * Checks a customer's proxy by sending a request through it to the echo endpoint. Reports a proxy as dead
- * only if the endpoint was reachable before and after.
- */
+/** Reports a proxy as dead only if the echo endpoint was reachable before and after the check. */
 @Injectable()
 export class ProxyChecksService {
   constructor(
@@ -56,7 +50,7 @@ export class ProxyChecksService {
     );
   }
 
-  /** Lists a proxy's checks, newest first. @throws ProxyNotFound */
+  /** Lists the newest check first. @throws ProxyNotFound */
   async list(userId: number, proxyId: string, page: PageRequest): Promise<Page<ProxyCheckOut>> {
     const { id } = await this.proxies.get(userId, proxyId);
     const { items, next_cursor } = await readPage(page, ({ cursor, limit }) =>
@@ -88,10 +82,7 @@ export class ProxyChecksService {
     return this.echo.url !== undefined;
   }
 
-  /**
-   * Checks a proxy without storing the result or proving that the echo endpoint works: for that, the caller
-   * checks other proxies. Does not count as a customer's request. Never rejects.
-   */
+  /** Does not prove that the echo endpoint works: the caller must check other proxies. Never rejects. */
   async probe(proxy: ProxyToCheck): Promise<ProxyProbe> {
     const { url } = this.echo;
     return url === undefined ? { reason: 'echo-down', isAccepted: false } : this.attempt(proxy, url);
@@ -111,10 +102,7 @@ export class ProxyChecksService {
     return { ...progress, reason: failure, exit_address: null };
   }
 
-  /**
-   * Stores a check's result. A working proxy's exit address is compared with that of its previous check that
-   * reached the echo endpoint.
-   */
+  /** Compares the exit address with that of the last check that reached the echo endpoint. */
   private async store(proxy: Proxy, result: Result): Promise<ProxyCheckOut> {
     return queryRow<ProxyCheckOut>(
       this.dataSource,

@@ -9,7 +9,7 @@ import type { Proxy } from '../proxy';
 import { isFaultOfPeer } from '../tcp-ping';
 import type { ProxyCheckReason } from './verdict';
 
-/** Reasons for a failed request through a proxy. A single request cannot show the excluded reasons. */
+/** Excludes the reasons that a single request cannot show. */
 export type ProxiedRequestFailure = Exclude<
   ProxyCheckReason,
   'leaks-forwarded-for' | 'exit-differs' | 'echo-down'
@@ -17,9 +17,8 @@ export type ProxiedRequestFailure = Exclude<
 
 export type ProxyToCheck = Pick<Proxy, 'proxyType' | 'host' | 'port' | 'login' | 'password'>;
 
-/** Progress of a request through a proxy. Times are milliseconds since the request's start. */
+/** Times are milliseconds since the request's start. */
 export interface ProxiedRequest {
-  /** Time when the TCP connection to the proxy opened. */
   readonly connectMs: number | null;
   /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
   readonly isAccepted: boolean;
@@ -28,7 +27,7 @@ export interface ProxiedRequest {
   readonly result: { readonly text: string } | { readonly failure: ProxiedRequestFailure };
 }
 
-/** Maximum time to look up the proxy's host. If the lookup takes longer, the resolver is at fault. */
+/** If a lookup takes longer, our resolver is at fault, not the proxy. */
 const LOOKUP_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
@@ -36,20 +35,19 @@ const MAX_RESPONSE_BYTES = 4096;
 /** Statuses with which a proxy reports that it did not reach the target. */
 const UNREACHED: readonly number[] = [403, 500, 502, 503, 504];
 
-/** Failure of a proxy that was reached and responded, but refused or failed. */
+/** The proxy responded, but with a refusal or an error. */
 class ProxyFailure extends Error {
   constructor(readonly failure: ProxiedRequestFailure) {
     super(failure);
   }
 }
 
-/** Returns a URL's host without the brackets of an IPv6 address. */
+/** Removes the brackets of an IPv6 address. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
 /**
- * Makes one GET request through a proxy without following redirects. Like browsers, sends an HTTP proxy a
- * plain request for http and CONNECT for https. A SOCKS proxy resolves the target's name itself. Never
- * rejects.
+ * Makes one GET request without following redirects. Like browsers, uses CONNECT only for https. A SOCKS
+ * proxy resolves the target's name. Never rejects.
  */
 export async function requestThroughProxy(
   proxy: ProxyToCheck,
@@ -121,7 +119,7 @@ const basicOf = ({ login, password }: ProxyToCheck): string =>
 
 async function connectTo({ host, port }: ProxyToCheck, signal: AbortSignal): Promise<net.Socket> {
   const socket = net.connect({ host, port: Number(port) });
-  // The code that waits for the socket handles its errors.
+  // The code that waits for the socket handles errors; without a listener, Node would exit.
   socket.on('error', () => undefined);
   signal.addEventListener('abort', () => socket.destroy(new Error('timeout')), { once: true });
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
@@ -162,10 +160,7 @@ async function openSocks(
   });
 }
 
-/**
- * Patterns of error messages, the only place where the packages report a proxy's responses. Tests check the
- * messages.
- */
+/** The packages report a proxy's responses only in error messages. Tests check these messages. */
 const FAILURE_PATTERNS: readonly (readonly [RegExp, ProxiedRequestFailure])[] = [
   [/Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
   [/Socks5 proxy rejected connection/i, 'echo-unreachable'],

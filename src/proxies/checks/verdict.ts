@@ -1,4 +1,4 @@
-/** Verdict by reason. `false` blames the proxy; `null` means that the fault is unknown. */
+/** `false` blames the proxy; `null` means that the fault is unknown. */
 const WORKS = {
   refused: false,
   'wrong-login': false,

@@ -10,7 +10,7 @@ import {
   StringField,
 } from '../../http';
 
-/** Changes to a proxy after its purchase, as `record_proxy_changes()` records them. */
+/** Changes that `record_proxy_changes()` records. */
 export const PROXY_CHANGES = [
   'moved',
   'credentials_changed',

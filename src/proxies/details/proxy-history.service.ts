@@ -5,22 +5,16 @@ import { type PageRequest, readPageBy } from '../../http';
 import type { ProxyEvent, ProxyHistoryPage } from './proxy-history.dto';
 
 interface PlacedEvent extends ProxyEvent {
-  /** Cursor of the event: its microseconds since 1970 and the id of its row in `proxy_changes`, or 0. */
+  /** The event's microseconds since 1970, a dot, and its id in `proxy_changes` or 0. */
   readonly cursor: string;
 }
 
-/**
- * Reads a proxy's history. The orders show the purchase and prolongations. A trigger has recorded all other
- * changes, and prolongations' new expiries, since it was installed.
- */
+/** Reads purchases and prolongations from the orders, and other changes from a trigger's records. */
 @Injectable()
 export class ProxyHistoryService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /**
-   * Returns a proxy's events, newest first. A prolongation and the recorded change of its expiry share a
-   * transaction and thus a time.
-   */
+  /** Returns the newest events first. A prolongation and its `end_changed` record have the same time. */
   async read(userId: number, proxyId: number, page: PageRequest<string>): Promise<ProxyHistoryPage> {
     const find = ({ cursor, limit }: PageRequest<string>): Promise<PlacedEvent[]> => {
       const [microseconds, id] = cursor?.split('.') ?? [];

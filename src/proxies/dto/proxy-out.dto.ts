@@ -56,10 +56,7 @@ export class ProxyOut {
   descr!: string | null;
 }
 
-/**
- * Returns a formatter of times in UTC with a precision of seconds, like the provider's times. It reuses its
- * last result, because a purchase's proxies share their times.
- */
+/** Writes seconds in UTC. Caches the last text, because the proxies of a purchase share their times. */
 function secondsWriter(): (date: Date | null) => string | null {
   let last = { ms: NaN, text: '' };
   return (date) => {
@@ -73,7 +70,6 @@ function secondsWriter(): (date: Date | null) => string | null {
 const writeStart = secondsWriter();
 const writeEnd = secondsWriter();
 
-/** Returns a proxy as its customer sees it at a given time. */
 export function toProxyOut(proxy: ProxyFields, now: Date): ProxyOut {
   return {
     id: String(proxy.id),

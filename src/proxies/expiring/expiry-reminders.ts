@@ -4,13 +4,12 @@ import { AppConfig } from '../../config';
 import { queryRow } from '../../database';
 import type { LeasedRun } from '../../jobs';
 
-/** Number of reminders to send at a time. A batch takes a few hundredths of a second. */
+/** A batch takes a few hundredths of a second. */
 const BATCH_SIZE = 1000;
 
 /**
- * Reminds customers in stages that their proxies will expire. One statement marks the stage in the proxy's
- * row and writes the event, so that despite crashes and concurrent runs, one reminder is sent per stage and
- * expiry. The shortest stage comes first, so that missed longer stages are skipped.
+ * Sends one reminder per stage and expiry, because one statement marks the stage and writes the event. The
+ * shortest stage comes first, so that missed longer stages are skipped.
  */
 @Injectable()
 export class ExpiryReminders {
@@ -35,10 +34,7 @@ export class ExpiryReminders {
     return report;
   }
 
-  /**
-   * Sends a batch of reminders. Skips rows that another transaction is changing, because their expiry may
-   * change.
-   */
+  /** Skips rows that another transaction is changing, because their expiry may change. */
   private async remindBatch(hours: number): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
       this.dataSource,

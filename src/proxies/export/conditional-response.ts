@@ -8,14 +8,11 @@ import { type ExportOptions, type ProxyExportService, variantOf } from './proxy-
 interface ConditionalResponse {
   readonly tag: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Returns the body. Called only if the caller's copy is missing or outdated. */
+  /** Called only if the client's copy is missing or outdated. */
   readonly write: (closed: AbortSignal) => Promise<Buffer | AsyncGenerator<Buffer>>;
 }
 
-/**
- * Sends a response, or 304 if the caller already has it. Only the caller may cache it, and must revalidate it
- * before each use.
- */
+/** Sends a response, or 304 if the client already has it. */
 export async function sendConditionally(
   request: Request,
   response: Response,
@@ -28,7 +25,7 @@ export async function sendConditionally(
   }
   const body = await write(disconnection(response));
   const stream = Buffer.isBuffer(body) ? undefined : await toStream(body);
-  // Express's own method would add a charset to every type.
+  // `response.set()` would add a charset to every type.
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (!stream) response.send(body);
   else if (request.method !== 'HEAD') await pipeline(stream, response);
@@ -40,10 +37,7 @@ export async function sendConditionally(
   }
 }
 
-/**
- * Sends an export as a file, or 304 if the caller already has it.
- * @param place the export's route or link. Each has its own entity tags, which reveal nothing about others
- */
+/** @param place the export's route or link, each of which has its own entity tags */
 export function sendExport(
   request: Request,
   response: Response,

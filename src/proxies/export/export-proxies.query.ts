@@ -32,7 +32,7 @@ class ExportFilterQuery extends ProxyFilterFields {
   readonly active_only!: boolean;
 }
 
-/** Query parameters of the fixed-contract export. It has only two formats and ignores unknown parameters. */
+/** Has only two formats and ignores unknown parameters, as the fixed contract requires. */
 export class ExportProxiesQuery extends ExportFilterQuery {
   @StringField({
     description: '`json`, or `txt` for a line `host:port:login:password` per proxy',

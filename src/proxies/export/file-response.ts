@@ -11,7 +11,6 @@ export const ETAG_HEADER = {
   },
 };
 
-/** Describes a route that returns 304 if the client already has the response. */
 export const ApiNotModified = () =>
   applyDecorators(
     ApiHeader({
@@ -26,11 +25,6 @@ export const ApiNotModified = () =>
 
 export const TXT_EXAMPLE = '185.22.134.250:7330:5svBNZ:iagn2d\n185.22.134.250:7331:Kd82hs:pQ1x9w\n';
 
-/**
- * Describes an export.
- *
- * @param content its media types
- */
 export const fileResponse = (content: NonNullable<ApiResponseNoStatusOptions['content']>) => ({
   description: 'Successful Response',
   headers: {

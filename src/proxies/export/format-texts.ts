@@ -5,7 +5,6 @@ import { PROXYCHAINS_START } from './proxychains';
 interface FormatText {
   readonly description: string;
   readonly schema?: object;
-  /** Example with a proxy of each type. */
   readonly example?: unknown;
 }
 

@@ -9,13 +9,12 @@ import { clashObject, proxyName, playwrightObject, singBoxObject, toYaml } from 
 export interface ExportFormat {
   readonly contentType: string;
   readonly fileName: string;
-  /** Text before the first proxy; `separator` goes between proxies, `end` after the last. */
   readonly start: string;
   readonly separator: string;
   readonly end: string;
-  /** Text of an export without proxies. Default: `start` and `end`. */
+  /** Text of an export without proxies; defaults to `start` and `end`. */
   readonly empty?: string;
-  /** Writes one proxy. PostgreSQL writes `json` and `lines`, because it is several times as fast. */
+  /** PostgreSQL writes `json` and `lines`, because it is several times as fast. */
   readonly write: 'json' | 'lines' | ((proxy: ProxyOut) => string);
 }
 
@@ -30,10 +29,7 @@ const lines = (write: ExportFormat['write'], start = ''): Omit<ExportFormat, 'fi
 
 const excel = excelWriter();
 
-/**
- * Placeholder that refuses connections. Without any proxy, some tools would connect directly, from the
- * customer's address.
- */
+/** Placeholder that refuses connections: without a proxy, some tools would connect directly. */
 const NO_PROXY: ProxyOut = {
   id: '0',
   host: 'no-active-proxy.invalid',
@@ -49,7 +45,7 @@ const NO_PROXY: ProxyOut = {
   descr: null,
 };
 
-/** Returns a format that writes only one file, because each line depends on the previous ones. */
+/** The format can write only one file, because each line depends on earlier ones. */
 function curlFormat(): ExportFormat {
   let isChosen = false;
   const line = (proxy: ProxyOut): string => `proxy = "${urlOf(proxy)}"\n`;
@@ -73,11 +69,9 @@ function curlFormat(): ExportFormat {
   };
 }
 
-/**
- * Maximum number of proxies in a group: few enough to choose from, and to keep in memory for a slow client.
- */
+/** Few enough to choose from, and to keep in memory for a slow client. */
 const MAX_IN_GROUP = 1000;
-/** Name of the group in profiles. No proxy has this name, because proxies' names contain an id. */
+/** No proxy has this name, because the names of proxies contain an id. */
 const GROUP = 'rented';
 
 interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
@@ -85,10 +79,7 @@ interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
   readonly endWith: (group: readonly string[]) => string;
 }
 
-/**
- * Returns a format that writes only one file. The file ends with a group of the active proxies or, if there
- * are none, of a placeholder that refuses connections.
- */
+/** Writes one file that ends with a group of the active proxies, or of a placeholder if there are none. */
 function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
   const { separator, write } = profile;
   const group: string[] = [];
@@ -116,8 +107,7 @@ const clashFormat = (): ExportFormat =>
     write: (proxy) => `  - ${clashObject(proxy)}\n`,
     endWith: (proxies) =>
       `proxy-groups:\n  - ${toYaml({ name: GROUP, type: 'select', proxies })}\n` +
-      // The first rule skips UDP traffic that its proxy cannot carry. Without the second rule, that traffic
-      // would go out directly.
+      // Without `REJECT`, UDP that the proxy cannot carry would go out directly.
       `rules:\n  - MATCH,${GROUP}\n  - MATCH,REJECT\n`,
   });
 
@@ -187,7 +177,7 @@ export const FORMAT_NAMES = Object.keys(FORMATS).filter((name) => name !== 'exce
 
 export interface ExportLayout {
   readonly format: AnyFormat;
-  /** Valid template that replaces the format. */
+  /** Replaces the format. */
   readonly template: string | null;
   /** Scheme for `url` and templates. Default: `socks5h`. */
   readonly socks?: SocksScheme | undefined;

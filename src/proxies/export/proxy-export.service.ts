@@ -23,48 +23,40 @@ interface Wanted {
 export const variantOf = ({ format, template, socks, filter }: ExportOptions): string =>
   `${format} ${socks ?? 'socks5h'} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
 
-/**
- * Whether a filter is usual. Usual filters are few enough for the cache and prepared statements; others
- * contain values that customers choose.
- */
+/** Usual filters are few enough for the cache and prepared statements. */
 const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>
   isUnfiltered(others);
 
 /** Whether PostgreSQL writes a format. Other formats are written by the thread that serves all requests. */
 const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
 
-/** Whether the fixed contract includes an export. Such exports are never refused. */
+/** Exports of the fixed contract are never refused. */
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
-/** Size of the cache, enough for lists with 100,000 proxies in total. */
+/** Enough for lists with 100,000 proxies in total. */
 const CACHE_BYTES = 26 * 1024 * 1024;
-/** Memory that a cached export takes in addition to its proxies. */
+/** Overhead of a cached export. */
 const ENTRY_BYTES = 512;
-/**
- * Maximum number of proxies in a cached export, about 2 MB as JSON. A larger export would evict many others.
- */
+/** About 2 MB as JSON. A larger export would evict many others. */
 const MAX_CACHED_PROXIES = 8000;
-/** Maximum number of proxies in a cached export by template, at up to a few kilobytes per proxy. */
+/** Fewer, because a line made from a template may take a few kilobytes. */
 const MAX_CACHED_BY_TEMPLATE = 1000;
 
-/**
- * Maximum number of proxies in a batch. Smaller batches need more statements; larger ones delay the first
- * byte.
- */
+/** Smaller batches need more statements; larger ones delay the first byte. */
 const MAX_BATCH = 1000;
 const MIN_BATCH = 100;
-/** Number of proxies to write (a few milliseconds of work) before yielding to other requests. */
+/** Writing this many proxies takes a few milliseconds; then other requests may run. */
 const WRITTEN_AT_ONCE = 250;
 const READS_AT_ONCE = 8;
 const READS_OF_A_USER = 2;
-/** Number of proxies read at a time for all clients together, to limit the memory of stalled clients. */
+/** Limit for all clients together, because stalled clients hold memory. */
 const PROXIES_TOGETHER = 5000;
 
-/** Returns SQL for a time in UTC with a precision of seconds, like the provider's times. */
+/** Formats a time like `toProxyOut`: UTC with a precision of seconds. */
 const isoSeconds = (column: string): string =>
   `replace(left(${column}::text, 19), ' ', 'T') || 'Z' AS ${column}`;
 
-/** Selects the fields of `ProxyOut`, in order, from a row of `proxies`. `$1` is the current time. */
+/** The fields of `ProxyOut`, in order. `$1` is the current time. */
 export const EXPORTED_COLUMNS = `
   SELECT id::text, host, port, login, password, proxy_type, country, version,
          ${isoSeconds('date_start')}, ${isoSeconds('date_end')},
@@ -80,21 +72,20 @@ const readLines = (selected: string): string => `
     FROM (SELECT id, format(E'%s:%s:%s:%s\\n', host, port, login, password) AS part ${selected}) AS parts`;
 
 interface Batch {
-  /** Content; null if there are no more proxies. */
+  /** Null if there are no more proxies. */
   readonly text: string | null;
   readonly last: number;
   readonly hasMore: boolean;
 }
 
 interface Piece extends Pick<Batch, 'last' | 'hasMore'> {
-  /** Content; null if there are no more proxies. */
   readonly bytes: Buffer | null;
 }
 
 /** Writes a user's proxies, ordered by id, as the text of lists and exports. */
 @Injectable()
 export class ProxyExportService {
-  /** Cached exports. Concurrent requests share an export that is being written. */
+  /** Concurrent requests share an export that is being written. */
   private readonly cache = new LRUCache<string, Buffer, Wanted>({
     maxSize: CACHE_BYTES,
     sizeCalculation: ({ length }, key) => ENTRY_BYTES + key.length + length,
@@ -111,8 +102,7 @@ export class ProxyExportService {
   ) {}
 
   /**
-   * Returns an export's text in UTF-8. With usual filters, it is written once per revision and cached. Very
-   * long texts are generated in pieces, so that a client that stops reading occupies little memory.
+   * Returns UTF-8. A long text comes in pieces, so that a client that stops reading occupies little memory.
    * @param closed aborts when the text has been sent or the client has disconnected
    * @throws TooManyUnderWay, possibly only when the first piece is read; the abort reason of `closed`
    */
@@ -144,10 +134,7 @@ export class ProxyExportService {
     });
   }
 
-  /**
-   * Writes an export in pieces. Between pieces, it occupies no database connection, so that slow clients do
-   * not exhaust the pool.
-   */
+  /** Occupies no database connection between pieces: slow clients must not exhaust the pool. */
   private async *writePieces(wanted: Wanted, closed: AbortSignal): AsyncGenerator<Buffer> {
     const leave = this.enter(wanted);
     this.open += 1;
@@ -168,16 +155,13 @@ export class ProxyExportService {
   private async writeWhole(wanted: Wanted, closed?: AbortSignal): Promise<Buffer> {
     const pieces: Buffer[] = [];
     for await (const bytes of this.writeBytes(wanted, () => Infinity, closed)) pieces.push(bytes);
-    // One of Node's small pooled buffers would keep the whole pool in memory.
+    // A small pooled buffer, as from `Buffer.concat`, would keep its whole pool in memory.
     const whole = Buffer.alloc(pieces.reduce((sum, { length }) => sum + length, 0));
     pieces.reduce((at, piece) => at + piece.copy(whole, at), 0);
     return whole;
   }
 
-  /**
-   * Yields an export's bytes, and reads one batch ahead of the client.
-   * @param size returns the maximum number of proxies in a batch
-   */
+  /** Reads one batch ahead of the client. @param size returns the maximum number of proxies in a batch */
   private async *writeBytes(
     wanted: Wanted,
     size: () => number,
@@ -187,14 +171,14 @@ export class ProxyExportService {
     const readAfter = (last: number): Promise<Piece> => {
       const limit = isByDatabase(wanted.format) ? size() : Math.min(size(), MAX_BATCH);
       const before = last === 0 ? start : separator;
-      // Text for a slow client is kept as bytes, outside the heap, which is slow to shrink.
+      // Keep the text for a slow client outside the heap, which is slow to shrink.
       const batch = this.turns
         .run(wanted.revision.userId, () => this.read(wanted, last, limit), closed)
         .then(({ text, ...rest }): Piece => ({
           ...rest,
           bytes: text === null ? null : Buffer.from(before + text),
         }));
-      // Ignores the failure of a batch whose client has disconnected.
+      // The batch may fail after its client has disconnected, when nothing awaits it.
       batch.catch(() => undefined);
       return batch;
     };

@@ -92,5 +92,5 @@ function fileController(format: FormatName): Type {
   return ProxyFileController;
 }
 
-/** Controllers of `GET /proxies/lists/{format}`: one path per format, each described with one media type. */
+/** One path per format, so that each is described with its own media type. */
 export const PROXY_FILE_CONTROLLERS = [...FORMAT_NAMES.map(fileController), TemplateFileController];

@@ -5,7 +5,7 @@ export const SOCKS_SCHEMES = ['socks5h', 'socks5'] as const;
 /** In most clients, `socks5h` lets the proxy resolve host names, `socks5` the client. */
 export type SocksScheme = (typeof SOCKS_SCHEMES)[number];
 
-/** Returns the URL scheme. The proxy type `socks` means SOCKS5. */
+/** The proxy type `socks` means SOCKS5. */
 export const schemeOf = ({ proxy_type: type }: ProxyOut, socks: SocksScheme = 'socks5h'): string =>
   type === 'socks' ? socks : 'http';
 
@@ -16,11 +16,9 @@ export const percentEncode = (text: string): string =>
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-/** Returns `host:port`, with an IPv6 address in brackets. */
 export const authorityOf = ({ host, port }: ProxyOut): string =>
   `${isIPv6(host) ? `[${host}]` : percentEncode(host)}:${percentEncode(port)}`;
 
-/** Returns `http://login:password@host:port`, with login and password percent-encoded. */
 export function urlOf(proxy: ProxyOut, socks?: SocksScheme): string {
   const [login, password] = [percentEncode(proxy.login), percentEncode(proxy.password)];
   return `${schemeOf(proxy, socks)}://${login}:${password}@${authorityOf(proxy)}`;

@@ -1,9 +1,9 @@
 import type { ProxyOut } from '../dto/proxy-out.dto';
 import { authorityOf, percentEncode, schemeOf, type SocksScheme, urlOf } from './proxy-url';
 
-/** Maximum length of a template, in code points. */
+/** In code points. */
 export const MAX_TEMPLATE_LENGTH = 500;
-/** Maximum number of placeholders. It limits the length of a line, together with MAX_TEMPLATE_LENGTH. */
+/** Bounds the length of a line, together with MAX_TEMPLATE_LENGTH. */
 const MAX_PLACEHOLDERS = 20;
 
 type Value = (proxy: ProxyOut, socks: SocksScheme) => string;
@@ -32,7 +32,7 @@ export const PLACEHOLDERS = Object.keys(VALUES) as readonly (keyof typeof VALUES
 
 /** Matches literal characters, an escape, a doubled brace, a placeholder, or any other character. */
 const PARTS = /[^\\{}]+|\\[nt\\]|\{\{|\}\}|\{(?<name>[^{}]*)\}|[^]/g;
-/** Escapes and doubled braces. A map, because an object inherits names such as `constructor`. */
+/** A map, because an object inherits names such as `constructor`. */
 const LITERALS: ReadonlyMap<string, string> = new Map([
   ['\\n', '\n'],
   ['\\t', '\t'],
@@ -40,17 +40,16 @@ const LITERALS: ReadonlyMap<string, string> = new Map([
   ['{{', '{'],
   ['}}', '}'],
 ]);
-/** Control characters, which templates cannot contain. Tabs and line breaks are written as escapes. */
+/** Templates contain tabs and line breaks only as escapes. */
 const CONTROL = /\p{Cc}/u;
 
 type Part = string | Value;
 
-/** Thrown for an invalid template. The message is the reason. */
 export class TemplateMistake extends Error {}
 
 const isPlaceholder = (name: string): name is keyof typeof VALUES => Object.hasOwn(VALUES, name);
 
-/** Before `://`, the placeholder is replaced with the scheme that every client knows. */
+/** Before `://`, `{type}` becomes the scheme that every client knows. */
 const schemeOfType: Value = (proxy) => schemeOf(proxy, 'socks5');
 
 function readPart({ 0: text, 1: name, index, input }: RegExpExecArray): Part {
@@ -76,7 +75,6 @@ function readTemplate(template: string): readonly Part[] {
   return parts;
 }
 
-/** Returns why a template is invalid; undefined if it is valid. */
 export function findTemplateMistake(template: string): string | undefined {
   try {
     readTemplate(template);
@@ -87,10 +85,9 @@ export function findTemplateMistake(template: string): string | undefined {
   }
 }
 
-/** Replaces line breaks in values, so that each proxy has one line. */
 const onOneLine = (text: string): string => text.replaceAll(/\r\n|[\r\n]/g, ' ');
 
-/** Compiles a template into a function that writes a proxy as a line. @throws TemplateMistake */
+/** @throws TemplateMistake */
 export function compileTemplate(
   template: string,
   socks: SocksScheme = 'socks5h',

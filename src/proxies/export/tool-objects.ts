@@ -29,7 +29,7 @@ const NOT_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 const escape = (character: string): string =>
   String.raw`\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** Writes a value as JSON, which is valid YAML. */
+/** Writes JSON, which is valid YAML once some characters are escaped. */
 export const toYaml = (value: object): string => JSON.stringify(value).replaceAll(NOT_YAML, escape);
 
 export const clashObject = (proxy: ProxyOut): string =>

@@ -37,7 +37,7 @@ export const TagFilterField = (): PropertyDecorator =>
     pattern: PRINTABLE,
   });
 
-/** Filter of a request, without the proxy type: `GET /proxies/export` has its own field for it. */
+/** Lacks the proxy type, for which `GET /proxies/export` has its own field. */
 export class ProxyFilterFields {
   @CountryFilterField()
   readonly country!: string | null;
@@ -85,7 +85,6 @@ export class ProxyFilterQuery extends ProxyFilterFields {
 @StrictRequest()
 export class ProxyFilterBody extends ProxyFilterQuery {}
 
-/** Converts a request's filter. Omitted fields become null. */
 export function toProxyFilter({
   country,
   version = null,

@@ -1,18 +1,18 @@
 import type { IpVersion, ProxyType } from '../../common';
 
-/** Filter of a user's proxies. A null field restricts nothing. */
+/** A null field restricts nothing. */
 export interface ProxyFilter {
-  /** Country code in lower case, as stored. */
+  /** In lower case. */
   readonly country: string | null;
   readonly version: IpVersion | null;
   readonly proxyType: ProxyType | null;
-  /** Whether the rental is running and the provider has not withdrawn the proxy. */
+  /** Whether the rental is running and the proxy is not withdrawn. */
   readonly active: boolean | null;
-  /** Customer's own label (`descr` in JSON), matched as a whole. */
+  /** `descr` in JSON; matched as a whole. */
   readonly label: string | null;
-  /** One of the customer's own tags, as `normalTag()` returns it. */
+  /** As `normalTag()` returns it. */
   readonly tag: string | null;
-  /** Selects rentals that expire before this time. Rentals without an expiry do not match. */
+  /** Rentals without an expiry do not match. */
   readonly endsBefore: Date | null;
   /** Purchase that delivered the proxy. */
   readonly orderId: number | null;
@@ -22,9 +22,8 @@ export const isUnfiltered = (filter: Partial<ProxyFilter>): boolean =>
   Object.values(filter).every((value) => value === null);
 
 /**
- * Returns a filter's SQL condition on the table `proxies`, in parentheses. The caller's WHERE must also name
- * the user.
- * @param given adds a parameter to the statement and returns its place, e.g. `$3`
+ * Returns a condition in parentheses. The caller's WHERE must also name the user.
+ * @param given adds a parameter to the statement and returns its placeholder, e.g. `$3`
  * @param now SQL for the current time, e.g. `$1` or `now()`
  */
 export function proxyFilterSql(filter: ProxyFilter, given: (value: unknown) => string, now: string): string {

@@ -14,9 +14,7 @@ interface Labelled {
   readonly id: number;
   readonly isChanged: boolean;
   readonly hasTooMany: boolean;
-  /**
-   * Whether the change would bring the proxy under another renewal rule, or none, which the token may not do.
-   */
+  /** Whether the change selects another renewal rule; a token with a daily limit may not do that. */
   readonly isMoved: boolean;
 }
 
@@ -28,11 +26,7 @@ export class LabelsService {
     private readonly targets: BulkTargetsService,
   ) {}
 
-  /**
-   * Changes all proxies of the target, or none.
-   *
-   * @throws TooManyTags, LimitedTokenCannotMoveRules, TooManyTargets
-   */
+  /** Changes all proxies or none. @throws TooManyTags, LimitedTokenCannotMoveRules, TooManyTargets */
   async changeAll(caller: Caller, target: BulkTarget, change: LabelChange): Promise<LabelProxiesResponse> {
     const targets = await this.targets.find(caller.userId, target);
     const labelled = await this.change(
@@ -49,10 +43,7 @@ export class LabelsService {
     };
   }
 
-  /**
-   * Asserts that the caller may give an order a label. A token with a daily limit may not bring the order's
-   * proxies under another renewal rule. @throws LimitedTokenCannotMoveRules
-   */
+  /** @throws LimitedTokenCannotMoveRules if the label would change the renewal rule of the order's proxies */
   async assertMayLabel({ userId, dailyLimit }: Caller, country: string, label: string): Promise<void> {
     if (dailyLimit === null) return;
     const { isMoved } = await queryRow<{ isMoved: boolean }>(
@@ -65,8 +56,8 @@ export class LabelsService {
   }
 
   /**
-   * Changes the labels and tags of all these proxies, or of none. Locks the rows first, in id order, so that
-   * concurrently added tags are kept and requests do not deadlock.
+   * Changes all proxies or none. Locks the rows in id order, so that requests neither lose added tags nor
+   * deadlock.
    * @throws TooManyTags, LimitedTokenCannotMoveRules
    */
   async change(

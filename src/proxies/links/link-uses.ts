@@ -8,10 +8,7 @@ interface Uses {
   lastAt: Date;
 }
 
-/**
- * Counts link fetches. Counts are written together at intervals, so that no request waits for a statement. A
- * crash loses a replica's unwritten counts.
- */
+/** Writes counts at intervals, so that no request waits. A crash loses a replica's unwritten counts. */
 @Injectable()
 export class LinkUses implements OnModuleDestroy {
   private counted = new Map<number, Uses>();
@@ -25,13 +22,13 @@ export class LinkUses implements OnModuleDestroy {
     this.add(linkId, { count: 1, lastAt: this.clock.now() });
   }
 
-  /** Writes the counts since the last write. After a failure, the next call writes them. */
+  /** After a failure, the next call writes the counts. */
   async write(): Promise<void> {
     if (this.counted.size === 0) return;
     const taken = [...this.counted];
     this.counted = new Map();
     try {
-      // Rows are locked in order, so that replicas do not deadlock.
+      // Lock the rows in order, so that replicas do not deadlock.
       await queryRows(
         this.dataSource,
         `WITH locked AS (SELECT id FROM export_links WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)

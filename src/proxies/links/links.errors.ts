@@ -3,9 +3,7 @@ import { InputMistake, RequestInvalid } from '../../http';
 
 export class LinkNotFound extends domainError('not-found', 'Link not found') {}
 
-/**
- * Refuses a secret that is unknown, expired, revoked, or restricted to other addresses, without saying which.
- */
+/** Does not say whether the secret is unknown, expired, revoked or restricted to other addresses. */
 export class SecretLinkNotFound extends domainError('not-found', 'Link not found', {
   // By default, caches would store a 404.
   headers: { 'Cache-Control': 'no-store' },
@@ -30,7 +28,6 @@ export class FormatBesideTemplate extends RequestInvalid {
 
 export class LinkExpiryInPast extends domainError('bad-request', 'expires_at must be in the future') {}
 
-/** Thrown for a link that would allow more than the token that creates it. */
 export class LinkWiderThanToken extends domainError(
   'forbidden',
   /** @param fields the request's fields that would allow more than the token */

@@ -23,20 +23,20 @@ import {
 } from './links.errors';
 import type { NewLinkRequest } from './new-link.request';
 
-/** Bounds of a link. If `networks` is null, any address is allowed. */
+/** If `networks` is null, any address is allowed. */
 type Bounds = Pick<NewLinkRequest, 'expires_at' | 'networks'>;
 
 /** Link that is valid now. */
 export interface OpenLink {
   readonly id: number;
   readonly userId: number;
-  /** List revision, which grows with every visible change to the user's proxies. */
+  /** Grows with every visible change to the user's proxies. */
   readonly proxiesRevision: number;
   readonly options: ExportOptions;
 }
 
 interface FoundLink extends Omit<OpenLink, 'options'> {
-  /** Format of the export; null if there is a template. */
+  /** Null if there is a template. */
   readonly format: FormatName | null;
   readonly template: string | null;
   readonly filter: StoredFilter;
@@ -47,14 +47,14 @@ interface FoundLink extends Omit<OpenLink, 'options'> {
 /** Filter as requested, in JSON without nulls. */
 type StoredFilter = Partial<Omit<ProxyFilterBody, 'ends_before'> & { readonly ends_before: string }>;
 
-/** Maximum number of remembered pairs of a link and an address that opened it; about 200 bytes each. */
+/** Remembered pairs of a link and an address that opened it, at about 200 bytes each. */
 const MAX_KNOWN = 20_000;
 
 const DAY_MS = 24 * 3600 * 1000;
-/** Days for which expired links are kept, so that a list shows which expired link a program still fetches. */
+/** Expired links stay listed, so that customers see which of them a program still fetches. */
 const EXPIRED_LINK_DAYS = 30;
 
-/** SQL for a link's expiry or its token's revocation, whichever is earlier; null if there is neither. */
+/** SQL for the link's expiry or the token's revocation, whichever is earlier; null if neither. */
 const EXPIRED_AT = 'least(link.expires_at, token.revoked_at)';
 
 /** SQL columns of a LinkOut. `$1` is the current time. */
@@ -64,7 +64,6 @@ const SHOWN = `
        WHEN link.expires_at <= $1 THEN 'expired' ELSE 'active' END AS state,
   link.created_at, link.expires_at, link.last_used_at, link.uses`;
 
-/** Creates, shows and deletes a user's links, and opens links by their secrets. */
 @Injectable()
 export class LinksService {
   private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN });
@@ -76,8 +75,7 @@ export class LinksService {
   ) {}
 
   /**
-   * Creates a link. Only the result contains its secret. The link can never do more than the token that
-   * creates it, whose expiry and networks are the defaults.
+   * Returns the link with its secret. A link can never do more than the token that creates it.
    * @throws FormatBesideTemplate, LinksDisabled, LinkExpiryInPast, LinkWiderThanToken, TooManyLinks,
    * InvalidToken
    */
@@ -121,10 +119,7 @@ export class LinksService {
     return Object.assign(created, { url: `${this.config.server.publicUrl ?? ''}/l/${secret}` });
   }
 
-  /**
-   * Returns the requested bounds of a link, or else the token's.
-   * @throws LinkWiderThanToken, or InvalidToken if the token was revoked after the request began
-   */
+  /** Returns the requested bounds or else the token's. @throws LinkWiderThanToken, InvalidToken */
   private async withinToken(
     tokenId: number,
     { expires_at: expiresAt, networks }: Bounds,
@@ -165,10 +160,7 @@ export class LinksService {
     if (removed.length < tooMany) throw new TooManyLinks(maxPerUser);
   }
 
-  /**
-   * Removes links that expired long ago. Walks through all links by id, so that each step reads the same
-   * number of rows.
-   */
+  /** Walks through all links by id, so that each step reads the same number of rows. */
   forgetExpired(after: number): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(
       this.dataSource,
@@ -184,7 +176,6 @@ export class LinksService {
     );
   }
 
-  /** Lists a user's links, oldest first. */
   list(userId: number, page: PageRequest): Promise<Page<LinkOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<LinkOut>(
@@ -208,7 +199,7 @@ export class LinksService {
     return link;
   }
 
-  /** Deletes a link, with immediate effect on every replica. @throws LinkNotFound */
+  /** Takes effect on every replica at once. @throws LinkNotFound */
   async delete(userId: number, id: number): Promise<void> {
     const deleted = await queryRows(
       this.dataSource,
@@ -218,10 +209,7 @@ export class LinksService {
     if (deleted.length === 0) throw new LinkNotFound();
   }
 
-  /**
-   * Finds the link that a secret opens from an address. Always reads the database, so that a link's expiry
-   * applies to the next request. @throws SecretLinkNotFound
-   */
+  /** Always reads the database, so that an expiry applies at once. @throws SecretLinkNotFound */
   async open(secret: string, address: string | null): Promise<OpenLink> {
     if (this.config.links.maxPerUser === 0 || !isWellFormedSecret('link', secret)) {
       throw new SecretLinkNotFound();
@@ -237,10 +225,7 @@ export class LinksService {
     return toOpenLink(link);
   }
 
-  /**
-   * Whether a secret opened a link at its last use from this address. The result grants no access. It shows
-   * which secrets are worth a lookup after the address has sent too many unknown ones.
-   */
+  /** Grants no access. Decides only whether an address with too many failures still gets a lookup. */
   opened(secret: string, address: string | null): boolean {
     return isWellFormedSecret('link', secret) && this.known.has(`${hexHashOf(secret)} ${address}`);
   }

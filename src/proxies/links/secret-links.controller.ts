@@ -71,9 +71,7 @@ export class SecretLinksController {
   }
 
   /**
-   * Finds a link, unless the address requested too many unknown links. Links that the address has fetched are
-   * looked up even then.
-   *
+   * Even after too many failures, an address can open links that it has fetched before.
    * @throws SecretLinkNotFound, TooManyRequests
    */
   private async open(secret: string, address: string | null): Promise<OpenLink> {

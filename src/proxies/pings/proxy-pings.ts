@@ -7,15 +7,14 @@ import { ProxyNotFound } from '../proxies.errors';
 import { PING_TIMEOUT_MS, tcpPing } from '../tcp-ping';
 import type { PingedProxy } from './ping-proxies.dto';
 
-/** Maximum number of concurrent pings per replica. */
 const PINGS_AT_ONCE = 1000;
-/** Maximum number of concurrent pings per user. A thousand dead proxies take three rounds. */
+/** A thousand dead proxies take three rounds. */
 const PINGS_OF_A_USER = 400;
 
-/** Time after which pings end. A response is promised within ten seconds. */
+/** A response is promised within ten seconds. */
 const PINGS_END_AFTER_MS = 9500;
 
-/** Number of sockets to open (a few milliseconds of work) before yielding to other requests. */
+/** Opening this many sockets takes a few milliseconds; then other requests may run. */
 const BEGUN_AT_ONCE = 25;
 
 const NOT_TRIED = 'Not tried in time';
@@ -31,11 +30,7 @@ export class ProxyPings {
     private readonly config: AppConfig,
   ) {}
 
-  /**
-   * Pings a target's proxies. Returns within ten seconds, with the results available by then.
-   * @param hangUp ends the pings immediately
-   * @throws TooManyTargets, TooManyUnderWay
-   */
+  /** Returns the results that are available within ten seconds. @throws TooManyTargets, TooManyUnderWay */
   ping(userId: number, target: BulkTarget, hangUp: AbortSignal): Promise<PingedProxy[]> {
     return this.underWay.run('ping', userId, () => this.pingAll(userId, target, hangUp));
   }
