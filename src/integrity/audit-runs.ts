@@ -12,15 +12,13 @@ import type { AuditScope } from './scopes';
 
 const DAY_SECONDS = 24 * 3600;
 const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
-/** Weekday of the full audit, which takes longest: offices are closed on Sundays. */
 const ALL_ON = SUNDAY;
-/** Maximum time for one invariant, in seconds. Even a hundred million orders need far less. */
+/** Maximum time for one invariant. */
 const INVARIANT_SECONDS = 1800;
-/** Lease of a run, in seconds. A failed run is not retried sooner, because each run reads all orders. */
+/** A failed run is retried only when its lease ends, because each run reads many orders. */
 const LEASE_SECONDS = 600;
-/** Number of runs to keep for each scope, about a year of daily runs. */
 const STORED_RUNS = 400;
-/** Seconds by which replicas' clocks may differ without causing a second run for the same due time. */
+/** Tolerated clock difference between replicas. A larger difference causes a second run per due time. */
 const CLOCKS_APART_SECONDS = 60;
 
 /** Runs the audit at the configured times, on one replica, and stores the result of each run. */
@@ -50,7 +48,6 @@ export class AuditRuns {
     }
   }
 
-  /** Returns the seconds since the last due time, plus the tolerated difference between replicas' clocks. */
   private secondsSince(minutes: number, weekday?: number): number {
     const now = this.clock.now();
     return (now.getTime() - lastMoment(now, minutes, weekday).getTime()) / 1000 + CLOCKS_APART_SECONDS;
@@ -83,7 +80,6 @@ export class AuditRuns {
     return { checked: invariants.length, violated: violated.length };
   }
 
-  /** Returns the payment provider whose recent payments the audit compares; undefined if it compares none. */
   private paymentsOf(scope: AuditScope): PaymentProvider | undefined {
     if (scope === 'all' || this.config.payments.provider === 'off') return undefined;
     return this.modules.get(PaymentProvider, { strict: false });

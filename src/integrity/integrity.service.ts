@@ -10,9 +10,7 @@ import { type AuditScope, SCOPE_SQL } from './scopes';
 
 export interface InvariantResult {
   readonly name: string;
-  /** Number of rows that violate the invariant. */
   readonly violations: number;
-  /** First of these rows. */
   readonly rows: readonly unknown[];
 }
 
@@ -22,13 +20,10 @@ export interface IntegrityReport {
 }
 
 export interface AuditOptions {
-  /** Data to audit; everything by default. */
   readonly scope?: AuditScope;
-  /** Whether to also compare the database with the provider's complete listing. */
+  /** Whether to compare the database with the provider's complete listing. */
   readonly withProvider?: boolean;
-  /** Payment provider whose listed payments and refunds are also compared with the database. */
   readonly payments?: PaymentProvider;
-  /** Aborts the audit, including the statement that is running. */
   readonly signal?: AbortSignal;
   readonly beforeEach?: (checked: number) => Promise<void>;
   /** Maximum time for one invariant, in seconds; 0 for no limit. */
@@ -37,11 +32,9 @@ export interface AuditOptions {
 
 const SHOWN_ROWS = 20;
 
-/** CTE with the provider's listing as this audit read it, for the invariants' statements. */
 const PROVIDER_LISTING = `provider_listing AS (
   SELECT provider_proxy_id, listed_as, date_end FROM provider_listings WHERE audit = $2)`;
 
-/** CTE with the payments and refunds as this audit read them, from the same table as the listing. */
 const PAYMENT_LISTING = `payment_listing AS (
   SELECT provider_proxy_id AS id, part[1] AS kind, part[2]::numeric AS value, part[3] AS currency,
          part[4] AS payment_id, date_end AS at
@@ -49,7 +42,7 @@ const PAYMENT_LISTING = `payment_listing AS (
 limits AS (SELECT $1::timestamptz AS listed_at, $3::text AS provider, $4::timestamptz AS since)`;
 
 const DAY_MS = 24 * 3600 * 1000;
-/** How many days back payments and refunds are listed. The provider's lists go back three years. */
+/** How many days of payments and refunds to list. The provider lists three years. */
 const LISTED_DAYS = {
   day: { payments: 3, refunds: 33, recorded: 2 },
   all: { payments: 3 * 365, refunds: 3 * 365, recorded: 3 * 365 - 1 },
@@ -63,10 +56,7 @@ export class IntegrityService {
     private readonly upstream: ProxyProvider,
   ) {}
 
-  /**
-   * Runs an audit on a connection outside the pool, where it uses at most one core of the database.
-   * @throws ProviderError, PaymentError if a listing could not be read completely
-   */
+  /** @throws ProviderError, PaymentError if a listing could not be read completely */
   async run(options: AuditOptions = {}): Promise<IntegrityReport> {
     const {
       scope = 'all',
@@ -86,7 +76,7 @@ export class IntegrityService {
     try {
       signal?.throwIfAborted();
       await session.connect();
-      // If the process dies, the server ends the running statement. Not every system supports this.
+      // Ends the running statement if this process dies. Not every system supports this.
       await session.query(`SET client_connection_check_interval = '5s'`).catch(() => undefined);
       await session.query(
         `SET statement_timeout = '${invariantSeconds}s'; SET idle_in_transaction_session_timeout = '5min';
@@ -119,11 +109,10 @@ export class IntegrityService {
     }
   }
 
-  /** Stores the provider's listing. Returns the database's time from before the first page was read. */
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
     for await (const { proxies, unread } of this.upstream.allProxies()) {
-      // Proxies in unreadable rows also count as listed, even though their expiry is unknown.
+      // Unreadable rows count as listed, with an unknown expiry.
       const rows = [...proxies, ...unread.map((row) => ({ ...row, dateEnd: null }))];
       const listed = rows.map(({ orderReference, ...row }) => ({ ...row, listedAs: orderReference }));
       await this.store(audit, listed);
@@ -131,7 +120,6 @@ export class IntegrityService {
     return listedAt;
   }
 
-  /** Stores the succeeded payments and refunds. Returns the parameters of the invariants about them. */
   private async storePayments(
     audit: string,
     paymentProvider: PaymentProvider,
@@ -141,7 +129,7 @@ export class IntegrityService {
     const days = LISTED_DAYS[scope];
     const since = (count: number) => new Date(listedAt.getTime() - count * DAY_MS);
     const hasSucceeded = ({ state }: { readonly state: string }) => state === 'succeeded';
-    // Lists payments by the time they were made, because a deposit may be paid days after its creation.
+    // Selects by capture time, because a deposit may be paid days after its creation.
     for await (const page of paymentProvider.paymentsSince(since(days.payments), 'captured_at')) {
       await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({
@@ -176,7 +164,6 @@ export class IntegrityService {
     );
   }
 
-  /** Deletes the stored listings of these audits, and of audits that were killed. */
   private async forgetListings(audits: readonly string[]): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -186,7 +173,6 @@ export class IntegrityService {
   }
 }
 
-/** Counts the violations of an invariant. @param source the CTEs that the statement reads: `WITH …` */
 async function measure(
   session: Client,
   name: string,

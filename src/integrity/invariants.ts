@@ -11,22 +11,20 @@ import {
   UNATTENDED_STATES,
 } from '../orders';
 
-/** SQL for a time. Orders placed before it had their last check at least 15 minutes ago. */
+/** SQL for a time: orders placed earlier had their last check at least 15 minutes ago. */
 const CHECKS_ARE_OVER = `now() - interval '${SEARCHES_END_AFTER_SECONDS} seconds 15 minutes'`;
 
-/** SQL condition: the events of the row's user have not been erased. */
 const HAS_EVENTS = 'user_id NOT IN (SELECT id FROM erased_users)';
 
 export interface Invariant {
-  /** Name in the output of `audit`. */
   readonly name: string;
-  /** Query for the rows that violate the invariant. It reads the tables of `scopes.ts`. */
+  /** Query for the violating rows. It reads the tables of `scopes.ts`. */
   readonly violations: string;
-  /** Other query for an audit of one day; `null` if only the full audit checks the invariant. */
+  /** Query for an audit of one day, if it differs; `null` if only the full audit checks the invariant. */
   readonly ofDay?: string | null;
 }
 
-/** Invariants of users, money, orders and proxies that need only the database. */
+/** Invariants that need only the database. */
 export const INVARIANTS: readonly Invariant[] = [
   {
     name: 'balances-equal-sums-of-entries',
@@ -41,7 +39,7 @@ export const INVARIANTS: readonly Invariant[] = [
                      FROM ledger_entries GROUP BY user_id) s USING (user_id)
        WHERE (a.available, a.held, a.spent, a.seq) IS DISTINCT FROM
              (coalesce(s.available, 0), coalesce(s.held, 0), coalesce(s.spent, 0), coalesce(s.last_seq, 0))`,
-    // A sum would read all entries of a customer. As entries are chained, the last one contains the sum.
+    // Reads only the last entry, which contains the sum because entries are chained.
     ofDay: `
       SELECT a.user_id, a.available, a.held, a.seq, last.available_after AS entries_available,
              last.held_after AS entries_held, last.seq AS last_seq
@@ -52,7 +50,6 @@ export const INVARIANTS: readonly Invariant[] = [
              (coalesce(last.available_after, 0), coalesce(last.held_after, 0), coalesce(last.seq, 0))`,
   },
   {
-    // A user's entries are numbered from 1 without gaps, and each balance follows from the one before.
     name: 'entries-gapless-and-chained',
     violations: `
       SELECT user_id, seq, available_after, held_after
@@ -84,7 +81,6 @@ export const INVARIANTS: readonly Invariant[] = [
     ofDay: null,
   },
   {
-    // The held money of an account is the sum of what its open orders and open refunds hold.
     name: 'held-equals-open-orders',
     violations: `
       SELECT a.user_id, a.held, coalesce(o.held, 0) AS open_orders, coalesce(r.held, 0) AS refunds
@@ -97,8 +93,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE a.held <> coalesce(o.held, 0) + coalesce(r.held, 0)`,
   },
   {
-    // A succeeded deposit has exactly one payment, credited to the deposit's user with the deposit's amount;
-    // any other deposit has none. The schema ensures that a payment is credited only once, with its amount.
+    // The schema ensures that a payment is credited only once, with its own amount.
     name: 'deposits-have-their-payments',
     violations: `
       SELECT d.id AS deposit_id, d.user_id, d.state, d.amount, p.id AS payment_id, p.amount AS paid,
@@ -119,7 +114,6 @@ export const INVARIANTS: readonly Invariant[] = [
           OR p.state <> 'credited' AND e.id IS NOT NULL`,
   },
   {
-    // Entries debit only succeeded refunds. A deposit's refunded amount is the sum of its refunds.
     name: 'refunds-of-deposits-agree-with-entries',
     violations: `
       SELECT r.id AS refund_id, r.deposit_id, r.state, r.amount, e.taken, e.held
@@ -137,7 +131,6 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE d.refunded <> r.sum`,
   },
   {
-    // The amounts on an order are the sums of its ledger entries.
     name: 'orders-agree-with-entries',
     violations: `
       SELECT o.id AS order_id, o.state, o.hold_amount, o.captured, o.released, e.held AS entry_held,
@@ -161,7 +154,7 @@ export const INVARIANTS: readonly Invariant[] = [
         FROM audited_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
   },
   {
-    // A purchase has captured its unit price for each delivered proxy, except those that staff assigned.
+    // A purchase captures its unit price for each delivered proxy, except those that staff assigned.
     name: 'charged-equals-delivered',
     violations: `
       SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured,
@@ -175,7 +168,6 @@ export const INVARIANTS: readonly Invariant[] = [
               OR (o.state NOT IN ${sqlList(['completed', 'partial'])} AND p.delivered IS NOT NULL))`,
   },
   {
-    // A proxy belongs to the user who bought it, and only this user prolongs it.
     name: 'proxies-belong-to-the-orders-user',
     violations: `
       SELECT p.id AS proxy_id, p.user_id, o.user_id AS orders_user, p.order_id
@@ -197,7 +189,6 @@ export const INVARIANTS: readonly Invariant[] = [
        GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    // For each idempotency key, at most one order is not canceled.
     name: 'one-order-per-key',
     violations: `
       SELECT user_id, idempotency_key, count(*) AS orders FROM orders
@@ -209,8 +200,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE state <> 'canceled' GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    // An order of a bulk request is for one of the requested proxies, with the `max_price` stored for it.
-    // `one-order-per-key` ensures that no proxy is charged twice. Keys with two spaces belong to renewals.
+    // Keys with one space belong to orders of bulk requests; keys with two spaces, to renewals.
     name: 'orders-of-bulks-as-accepted',
     violations: `
       SELECT o.id AS order_id, o.user_id, o.idempotency_key, o.proxy_id, o.max_price, bulk.max_price AS given
@@ -224,8 +214,7 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (bulk.proxy_id IS DISTINCT FROM o.proxy_id OR bulk.max_price IS DISTINCT FROM o.max_price)`,
   },
   {
-    // A placed renewal has an order that prolongs its proxy, with a key made from the proxy and its earlier
-    // expiry. Each such order has a renewal. `one-order-per-key` ensures that a rental is renewed only once.
+    // `one-order-per-key` ensures that a rental is renewed only once.
     name: 'renewals-have-their-orders',
     violations: `
       SELECT r.id AS renewal_id, r.state, r.order_id, o.idempotency_key
@@ -240,7 +229,6 @@ export const INVARIANTS: readonly Invariant[] = [
          AND NOT EXISTS (SELECT FROM renewals r WHERE r.order_id = o.id)`,
   },
   {
-    // A renewal is done if and only if its order was charged and the expiry has moved.
     name: 'renewals-agree-with-their-orders',
     violations: `
       SELECT r.id AS renewal_id, r.state, r.price, r.order_id, o.state AS order_state, o.hold_amount,
@@ -267,7 +255,6 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE hold_amount > max_price OR captured > max_price`,
   },
   {
-    // A proxy is refunded at most once, and its refund's amount is the sum of the refund's entries.
     name: 'refunds-of-proxies-agree-with-entries',
     violations: `
       SELECT r.id AS refund_id, r.proxy_id, r.state, r.amount, e.sum AS entries, p.refunded_at
@@ -306,7 +293,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE refunded < 0 OR refunded > captured`,
   },
   {
-    // A token's spending on a day is what its and its descendants' orders of that day hold or have captured.
+    // A token's spending includes the orders of its descendants.
     name: 'token-spending-equals-orders',
     violations: `
       SELECT s.token_id, s.day, s.spent, coalesce(o.taken, 0) AS orders_taken
@@ -320,7 +307,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE s.spent <> coalesce(o.taken, 0)`,
   },
   {
-    // The rolled-up daily sales agree with the orders and refunds, which this query sums up independently.
+    // Does not use `dailySalesSql`, so that the check finds errors in that query.
     name: 'sales-days-equal-orders',
     violations: `
       SELECT day::text, country, version, d.purchases, d.prolongations, d.proxies, d.sales, d.refunds,
@@ -352,7 +339,6 @@ export const INVARIANTS: readonly Invariant[] = [
              (s.purchases, s.prolongations, s.proxies, s.sales, s.refunds, s.refunds_by_rule, s.cost)`,
   },
   {
-    // All orders of one call are for the same item, and no waiting order is in a batch.
     name: 'batches-are-of-one-kind',
     violations: `
       SELECT o.id AS order_id, o.batch_id, o.state
@@ -363,7 +349,6 @@ export const INVARIANTS: readonly Invariant[] = [
           OR (o.kind = 'purchase' AND (o.country, o.proxy_type) <> (lead.country, lead.proxy_type))`,
   },
   {
-    // An order's price rule matches the order, and the order's markup is the rule's.
     name: 'orders-have-the-markup-of-their-rule',
     violations: `
       SELECT o.id AS order_id, o.markup_percent, o.price_rule_id
@@ -374,7 +359,6 @@ export const INVARIANTS: readonly Invariant[] = [
               OR o.period < r.min_period OR o.period > r.max_period)`,
   },
   {
-    // Reconciliation settles each order, or moves it to review, within a day.
     name: 'no-order-open-for-a-day',
     violations: `
       SELECT id AS order_id, state, created_at FROM audited_orders
@@ -382,8 +366,7 @@ export const INVARIANTS: readonly Invariant[] = [
          AND created_at < ${CHECKS_ARE_OVER}`,
   },
   {
-    // Each public state of an order has one event, in the right sequence, and each event has an order. If the
-    // order is older than the event log, or its history was cut, only the final state is checked.
+    // If the order is older than the event log, or its history was cut, only its final state is checked.
     name: 'orders-agree-with-their-events',
     violations: `
       SELECT coalesce(o.id, logged.order_id) AS order_id, coalesce(o.user_id, logged.user_id) AS user_id,
@@ -410,7 +393,6 @@ export const INVARIANTS: readonly Invariant[] = [
        END`,
   },
   {
-    // Each credit to a balance has one event, and each such event has a ledger entry.
     name: 'credits-agree-with-their-events',
     violations: `
       SELECT coalesce(e.user_id, logged.user_id) AS user_id, coalesce(e.seq, logged.seq) AS seq, e.amount,
@@ -433,8 +415,7 @@ export const INVARIANTS: readonly Invariant[] = [
        END`,
   },
   {
-    // Each change to a proxy has one event, and each such event has a change. Changes in the hour before the
-    // checked period may have events, but need not.
+    // Changes in the hour before the checked period may have events, but need not.
     name: 'proxy-changes-agree-with-their-events',
     violations: `
       SELECT coalesce(logged.proxy_id, changed.proxy_id) AS proxy_id,
@@ -461,8 +442,7 @@ export const INVARIANTS: readonly Invariant[] = [
     ofDay: null,
   },
   {
-    // A customer's invalid tokens are deleted only when the customer issues a new one, so the id of a deleted
-    // token is lower than the highest existing id.
+    // Only issuing a token deletes invalid ones, so a deleted token's id is below the highest id.
     name: 'tokens-agree-with-their-events',
     violations: `
       SELECT coalesce(token.id, logged.token_id) AS token_id, logged.types AS events
@@ -481,15 +461,12 @@ export const INVARIANTS: readonly Invariant[] = [
     ofDay: null,
   },
   {
-    // Replicas publish several times a second, so no event stays unpublished for long.
     name: 'events-are-published-soon',
     violations: `
       SELECT id AS event_id, user_id, type, at FROM events
        WHERE position IS NULL AND at < now() - interval '1 hour'`,
   },
   {
-    // An enabled webhook gets every event of its types after the position at which it was enabled, but no
-    // event of another user, and no test of another webhook. A unique key prevents duplicates.
     name: 'events-reach-their-webhooks',
     violations: `
       SELECT event.id AS event_id, event.user_id, event.type, webhook.id AS webhook_id, delivery.state
@@ -511,14 +488,9 @@ export const INVARIANTS: readonly Invariant[] = [
   },
 ];
 
-/**
- * Invariants between the database and the provider. `provider_listing` was read after the time `$1` and
- * before the snapshot of the database. Excludes proxies that may belong to an order that is still open, or
- * was closed after that time.
- */
+/** The listing was read between `$1` and the snapshot. Proxies of orders open since `$1` are excluded. */
 export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   {
-    // A proxy with our order reference was delivered to an order, or is recorded as unmatched.
     name: 'provider-proxies-have-an-order-or-are-known-as-unmatched',
     violations: `
       SELECT l.provider_proxy_id, l.listed_as
@@ -551,7 +523,6 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
                           WHERE o.proxy_id = p.id AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },
   {
-    // A refunded proxy has been deleted at the provider, so that its customer cannot use it.
     name: 'refunded-proxies-are-deleted',
     violations: `
       SELECT p.id AS proxy_id, p.provider_proxy_id, p.refunded_at
@@ -560,13 +531,11 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   },
 ];
 
-/** Time within which a payment is credited or left to staff: deposits are read at most ten minutes late. */
+/** A payment is credited or left to staff within this time: deposits are read at most ten minutes late. */
 const PAYMENT_SETTLES_WITHIN = `interval '15 minutes'`;
 
-/** Invariants of the payments and refunds in `payment_listing`, with the parameters in `limits`. */
 export const PAYMENT_INVARIANTS: readonly Invariant[] = [
   {
-    // Each received payment is credited, or left to staff.
     name: 'listed-payments-are-recorded',
     violations: `
       SELECT l.id AS payment_id, l.value, l.currency, l.at AS paid_at
@@ -584,7 +553,6 @@ export const PAYMENT_INVARIANTS: readonly Invariant[] = [
          AND (l.value, l.currency) IS DISTINCT FROM (p.paid_amount, p.currency)`,
   },
   {
-    // Each refund in the provider's list is recorded, even one that was made at the provider.
     name: 'listed-refunds-are-recorded',
     violations: `
       SELECT l.id AS refund_id, l.payment_id, l.value, d.id AS deposit_id

@@ -1,7 +1,7 @@
 import { sqlList } from '../database';
 import { OPEN_STATES } from '../orders';
 
-/** Data that an audit reads: what changed since the beginning of yesterday (UTC), or everything. */
+/** `day` is what has changed since the beginning of yesterday (UTC). */
 export type AuditScope = 'day' | 'all';
 
 const YESTERDAY = `(date_trunc('day', now() AT TIME ZONE 'UTC') - interval '1 day') AT TIME ZONE 'UTC'`;
@@ -12,10 +12,8 @@ const EVENTS_SINCE = `
            THEN coalesce((SELECT min(at) FROM events) + interval '1 hour', now()) END) AS since
     FROM installation`;
 
-/** SQL for the users whose events were erased. */
 const ERASED_USERS = 'SELECT id FROM users WHERE deleted_at IS NOT NULL';
 
-/** The rows to check, by table name. Other rows that a check needs are found by indexes. */
 const ALL = {
   audited_orders: 'SELECT * FROM orders',
   entries_of_orders: 'SELECT * FROM ledger_entries WHERE order_id IS NOT NULL',
@@ -38,7 +36,7 @@ const ALL = {
   erased_users: ERASED_USERS,
 };
 
-/** Rows that changed since yesterday, and open orders. Orders change when placed or when money moves. */
+/** Rows that changed since yesterday. Orders change only when they are placed or money moves. */
 const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   changed_orders: `SELECT id FROM orders WHERE created_at >= ${YESTERDAY}
     UNION SELECT order_id FROM ledger_entries WHERE created_at >= ${YESTERDAY} AND order_id IS NOT NULL
@@ -50,7 +48,7 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   audited_bulks: `SELECT bulk.* FROM bulk_prolongations bulk
     JOIN (SELECT DISTINCT user_id, split_part(idempotency_key, ' ', 1) AS idempotency_key
             FROM audited_orders WHERE idempotency_key LIKE '% %') AS keys USING (user_id, idempotency_key)`,
-  // Selecting by due time as well finds renewals whose order is missing.
+  // Selects by due time as well, to find renewals whose order is missing.
   audited_renewals: `SELECT * FROM renewals
     WHERE order_id = ANY (ARRAY(SELECT id FROM changed_orders)) OR due_at >= ${YESTERDAY}`,
   audited_entries: `SELECT * FROM ledger_entries WHERE created_at >= ${YESTERDAY}`,
@@ -73,7 +71,6 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   erased_users: ERASED_USERS,
 };
 
-/** The tables of a scope, as the beginning of a query: `WITH …`. */
 export const SCOPE_SQL: Readonly<Record<AuditScope, string>> = {
   // Inlined, so that the planner treats them like the original tables.
   all: withList(ALL, 'NOT MATERIALIZED'),
