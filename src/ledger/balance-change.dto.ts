@@ -1,7 +1,6 @@
 import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiRoubles, PageOf } from '../http';
 import { SHOWN_KINDS, type ShownKind } from './shown-kind';
 
-/** A ledger entry as the customer sees it. */
 export class BalanceChangeOut {
   @ApiInteger('Sequence number of the balance change; starts at 1, without gaps', 3)
   seq!: number;

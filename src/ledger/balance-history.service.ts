@@ -20,36 +20,31 @@ const COLUMNS = [
   'deposit_id',
 ] as const satisfies readonly (keyof BalanceChangeOut)[];
 
-/** SQL for the id of the deposit whose payment or refund caused an entry. */
 const DEPOSIT_ID = `coalesce(
   (SELECT deposit_id FROM payments WHERE payments.id = ledger_entries.payment_id),
   (SELECT deposit_id FROM deposit_refunds WHERE deposit_refunds.id = ledger_entries.refund_id)
 ) AS deposit_id`;
 
-/** SQL columns of a {@link BalanceChangeOut}, without staff's reason and reference. */
+/** Customers do not see staff's reason and reference. */
 const SHOWN = `
   seq, created_at, ${SHOWN_KIND_SQL} AS kind, order_id,
   available_after - available_delta AS available_before, available_delta, available_after,
   held_after - held_delta AS held_before, held_delta, held_after, ${DEPOSIT_ID}`;
 
-/** SQL for a CSV line (RFC 4180). Numbers, times and our own words need no quotes, and are never formulas. */
+/** SQL for a CSV line (RFC 4180). Numbers, times and kinds need no quotes, and are never formulas. */
 const LINE = `format(E'${COLUMNS.map(() => '%s').join(',')}\\r\\n', ${COLUMNS.map((column) =>
   column === 'created_at' ? 'iso_text(created_at)' : column,
 ).join(', ')})`;
 
-/** Maximum number of entries by which the order of times may differ from the order of numbers. */
+/** Maximum number of positions by which an entry's time may be out of `seq` order. */
 const MOST_OVERTAKEN = 1000;
-/** Number of lines to read and buffer at a time. */
 const BATCH_SIZE = 1000;
 
 @Injectable()
 export class BalanceHistoryService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /**
-   * Returns a page of a user's entries, newest first. The cursor is the last `seq` of the previous page.
-   * Entries written in between do not affect the pages. @throws InvalidPeriod
-   */
+  /** Returns a user's entries, newest first. @throws InvalidPeriod */
   listEntries(userId: number, filter: LedgerFilterQuery, page: PageRequest): Promise<Page<BalanceChangeOut>> {
     assertPeriod(filter.from, filter.to);
     const find = ({ cursor, limit }: PageRequest) => {
@@ -65,10 +60,7 @@ export class BalanceHistoryService {
     return readPageBy(page, find, ({ seq }) => seq);
   }
 
-  /**
-   * Yields a user's entries as of the start of the call, as CSV, oldest first. Entries never change, and
-   * later ones have higher numbers, so no connection is held between chunks. @throws InvalidPeriod
-   */
+  /** Yields a user's entries as of the start of the call, as CSV, oldest first. @throws InvalidPeriod */
   async *writeCsv(userId: number, filter: LedgerFilterQuery): AsyncGenerator<string> {
     assertPeriod(filter.from, filter.to);
     const { seq: end } = await queryRow<{ seq: number }>(
@@ -97,9 +89,8 @@ export class BalanceHistoryService {
 }
 
 /**
- * Returns the conditions of a filter. A time also yields a bound for `seq`: without it, each page would read
- * all entries of the period. An entry's time is the start of its transaction, which may then wait for the
- * account, so entries with lower numbers may have later times.
+ * Limits `seq` as well as the time: otherwise, each page would read all entries of the period. A lower `seq`
+ * may have a later time, because an entry's time is the start of its transaction.
  */
 export function selectEntries(
   userId: number,

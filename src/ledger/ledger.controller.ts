@@ -79,7 +79,7 @@ export class LedgerController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<BalanceChangesPage | StreamableFile> {
     response.vary('Accept');
-    // As on every other route, clients that accept neither format get JSON.
+    // Clients that accept neither format get JSON, as on every other route.
     const format = query.format ?? request.accepts('json', 'csv');
     if (format === 'csv') return this.sendFile(userId, query, false);
     return this.history.listEntries(userId, query, query);

@@ -1,7 +1,7 @@
 import { domainError, Money } from '../common';
 import { OUT_OF_RANGE } from '../database';
 
-/** Maximum amount, in roubles, that one staff action credits or debits. */
+/** Maximum amount of one credit or debit by staff. */
 export const LARGEST_AMOUNT = Money.parse('100000000');
 
 export class InsufficientBalance extends domainError('bad-request', 'Insufficient balance') {}
@@ -13,8 +13,6 @@ export class InvalidAmount extends domainError(
 
 export class BalanceTooLarge extends domainError('conflict', 'The balance would exceed the maximum') {}
 
-/** For `refusedBy`: the error if a balance, including its held amount, would exceed the maximum. */
 export const OVERFLOW = { [OUT_OF_RANGE]: BalanceTooLarge, accounts_total_check: BalanceTooLarge };
 
-/** For `refusedBy`: the error if an entry would overdraw the available balance. */
 export const OVERDRAFT = { accounts_available_check: InsufficientBalance };

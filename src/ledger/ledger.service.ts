@@ -10,11 +10,9 @@ export interface EntryOrigin {
   readonly reference?: string | null | undefined;
   /** Id of the staff action in the audit log. */
   readonly actionId?: number;
-  /** Manager of the transaction in which to post the entry. */
   readonly manager?: EntityManager;
 }
 
-/** SQL columns of a {@link PostedEntryOut}. */
 export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.available_delta AS amount,
   entry.reason, entry.reference, entry.available_after AS balance, entry.held_after AS held,
   entry.created_at`;
@@ -34,7 +32,7 @@ export class LedgerService {
     return this.post(userId, 'adjustment', amount, reason, origin);
   }
 
-  /** Returns a user's available balance. @throws UserNotFound */
+  /** @throws UserNotFound */
   async available(userId: number): Promise<Money> {
     const [account] = await queryRows<{ available: string }>(
       this.dataSource,
@@ -50,7 +48,6 @@ export class LedgerService {
     return this.lowBalance('SELECT low_balance AS below FROM accounts WHERE user_id = $1', [userId]);
   }
 
-  /** @returns the stored value */
   setLowBalance(userId: number, below: Money | null): Promise<string | null> {
     return inQueueOf(userId, () =>
       this.lowBalance(

@@ -1,8 +1,7 @@
 /**
- * Returns SQL that posts a statement's entries and writes each account once, in user order. The SQL numbers
- * the entries itself, because triggers would run separate queries for each entry.
+ * Returns SQL that posts entries and updates each account once, in user order. It numbers the entries itself,
+ * because triggers would run separate queries for each entry.
  * @param entries a query for `user_id`, `kind`, `order_id`, `available_delta` and `held_delta`
- * @param users a query for the users' ids
  */
 export const postEntriesSql = (entries: string, users: string): string => `
   INSERT INTO ledger_entries (user_id, seq, kind, order_id, available_delta, held_delta, available_after,

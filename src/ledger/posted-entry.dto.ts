@@ -2,7 +2,6 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiNullable, ApiRoubles } from '../http';
 import type { LedgerEntryKind } from './entry-kinds';
 
-/** Ledger entry by staff. */
 export class PostedEntryOut {
   @ApiProperty({ type: 'integer', example: 1234 })
   id!: number;

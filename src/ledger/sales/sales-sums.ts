@@ -2,8 +2,7 @@ export const SALES_COLUMNS =
   'day, country, version, purchases, prolongations, proxies, sales, refunds, refunds_by_rule, cost';
 
 /**
- * Returns a query for sales and refunds by day (UTC), country and version. An order counts on the day on
- * which it was closed, a refund on the day on which it was made.
+ * Returns a query for daily sales (UTC): orders count when they were closed, refunds when they were made.
  * @param from SQL for the first day: a parameter or a subquery, so that the indexes are used
  * @param to SQL for the day after the last, likewise
  */

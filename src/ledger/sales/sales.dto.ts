@@ -1,6 +1,6 @@
 import { ApiInteger, ApiNullable, ApiRoubles } from '../../http';
 
-/** Sums of sales. Amounts are summed before they are rounded to kopecks. */
+/** Amounts are summed before they are rounded to kopecks. */
 export class SalesFiguresOut {
   @ApiInteger('Number of orders paid in full or in part', 120)
   orders!: number;

@@ -11,15 +11,13 @@ export type SalesDimension = (typeof SALES_DIMENSIONS)[number];
 export interface SalesSelection {
   /** First day in UTC, for example `2026-11-21`. */
   readonly from: string;
-  /** Last day in UTC, inclusive. */
+  /** Last day, inclusive. */
   readonly to: string;
-  /** Dimensions by which to group the rows, at least one. */
   readonly by: readonly SalesDimension[];
 }
 
 export interface Sales {
   readonly total: SalesFiguresOut;
-  /** Rows, sorted by day, latest first, then by country and version. */
   readonly rows: readonly SalesRowOut[];
 }
 
@@ -30,10 +28,8 @@ export class SalesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns the sales of a period. Reads rolled-up days and later days in one statement, so that a concurrent
-   * roll-up cannot change the sums.
+   * Reads all days in one statement, so that a concurrent roll-up cannot change the sums.
    * @param page.after dimensions of the previous page's last row, in the order of SALES_DIMENSIONS
-   * @param page.limit maximum number of rows; all rows if omitted
    * @throws InvalidSalesPeriod, InvalidSalesCursor
    */
   async read(
@@ -87,11 +83,10 @@ const selectDimension = (name: SalesDimension, keys: readonly SalesDimension[]):
   return name === 'day' ? `to_char(day, 'YYYY-MM-DD') AS day` : name;
 };
 
-/** Returns whether a row with these dimensions can have these values. */
 const isCursor = (values: readonly string[], keys: readonly SalesDimension[]): boolean =>
   values.length === keys.length && (keys[0] !== 'day' || /^\d{4}-\d\d-\d\d$/.test(values[0] ?? ''));
 
-/** Returns an SQL condition for rows after the row whose keys are the parameters from $4 on. */
+/** Returns an SQL condition for the rows after the cursor, whose values are the parameters from `$4` on. */
 const isAfter = (keys: readonly SalesDimension[]): string => {
   const alternatives = keys.map((key, n) => {
     const equal = keys.slice(0, n).map((earlier, index) => `${earlier} = $${4 + index}`);
