@@ -20,9 +20,8 @@ import {
 } from './provider-errors';
 import type { BreakerStatus } from './proxy-provider';
 
-/** Number of consecutive failures that opens a breaker: fewer may be caused by the calls themselves. */
+/** Fewer failures may be caused by the calls themselves. */
 const FAILURES_IN_A_ROW = 5;
-/** Delay of an open breaker's first probe. Most failures are over by then. */
 const PROBE_MS = 5000;
 const LONGEST_PROBE_INTERVAL_MS = 60_000;
 
@@ -37,13 +36,12 @@ const STATE_NAMES = {
 const isIrrelevant = (error: unknown): boolean =>
   error instanceof NoPermitInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
 
-/** Whether an error shows that the provider is failing. Among refusals, only `misconfigured` does. */
 const isFailure = (error: unknown): error is ProviderError =>
   error instanceof ProviderUnavailable ||
   error instanceof ProviderOutcomeUnknown ||
   (error instanceof ProviderRefused && error.reason === 'misconfigured');
 
-/** A breaker that opens after consecutive failures. While it is open, only the results of probes count. */
+/** While the breaker is open, only the results of probes count. */
 class CircuitBreaker {
   private readonly logger = new Logger(CircuitBreaker.name);
   private readonly policy: CircuitBreakerPolicy;
@@ -99,11 +97,9 @@ class CircuitBreaker {
 }
 
 /**
- * Stops calls to a failing provider. `money` counts the calls that cost money, `reads` the others. While any
- * breaker is open, a read probes the provider at growing intervals, and its response can close each breaker.
- *
- * `funds` opens with the first refusal for lack of funds, and closes once the balance covers the smallest
- * refused cost. It stops no calls: each call's cost is compared with the balance.
+ * `money` counts the calls that cost money, `reads` all others. While a breaker is open, a read probes the
+ * provider at growing intervals. `funds` opens with a refusal for lack of funds, and closes once the balance
+ * covers the smallest refused cost. It stops no calls: each call's cost is compared with the balance.
  */
 export class CircuitBreakers {
   private readonly probeMs: number;
@@ -167,7 +163,6 @@ export class CircuitBreakers {
     return this.count(this.reads, call);
   }
 
-  /** If a breaker is open, probes immediately. Called after a change that may close the breaker. */
   probeNow(): void {
     if (!this.areClosed()) this.probeFirstIn(0);
   }

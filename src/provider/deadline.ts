@@ -2,7 +2,7 @@ import { type Clock, type Moment, SystemClock } from '../common';
 
 const system = new SystemClock();
 
-/** A time limit. It keeps running while the process is suspended, and ignores changes to the wall clock. */
+/** Keeps running while the process is suspended, and ignores changes to the wall clock. */
 export class Deadline {
   static readonly never = Deadline.after(Infinity);
 

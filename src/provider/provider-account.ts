@@ -7,23 +7,19 @@ const STORED_AT_MOST_EVERY_MS = 1000;
 /** How long until an unchanged balance is stored again, to replace an older one from another replica. */
 const STORED_AGAIN_AFTER_MS = 60_000;
 
-/**
- * The balance of our account at the provider, stored in the background without delaying or failing a call.
- * Only one replica logs that the balance became low, or recovered.
- */
+/** Stores our balance at the provider in the background, without delaying or failing a call. */
 export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger(ProviderAccount.name);
-  /** Roubles as a decimal string, like all amounts in this class; `null` before the first response. */
+  /** Roubles; `null` before the first response. */
   private known: string | null = null;
   private knownSinceMs = -Infinity;
-  /** The smallest cost refused since the last known balance. The balance is below this cost. */
+  /** The smallest cost refused since the balance became known. The balance is below this cost. */
   private refusedCost: string | null = null;
   private storedAmount: string | undefined;
   private storedAtMs = -Infinity;
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
-  /** @param lowBalance the balance below which a warning is logged */
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: string,
@@ -56,14 +52,13 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     return this.known === null || compareDecimals(this.known, cost) >= 0;
   }
 
-  /** Records that the provider refused an order with this cost for lack of funds. */
   recordRefusal(cost: string): void {
     if (!this.covers(cost)) return;
     this.refusedCost = cost;
     this.knownSinceMs = performance.now();
   }
 
-  /** Applies a newer balance that another replica has stored. Ignores database failures. */
+  /** Applies a newer balance from another replica. Ignores database failures. */
   async followStore(): Promise<void> {
     const requestedAtMs = performance.now();
     const [stored] = await queryRows<{ amount: string; ageMs: number }>(
@@ -118,7 +113,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     }
   }
 
-  /** Stores the balance. The row lock lets only one replica see `is_low` change. */
+  /** The row lock lets only one replica see `is_low` change and log it. */
   private async write(amount: string): Promise<{ wasLow: boolean; isLow: boolean }> {
     const [written] = await queryRows<{ wasLow: boolean; isLow: boolean }>(
       this.dataSource,

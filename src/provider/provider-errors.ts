@@ -54,9 +54,7 @@ export class NoPermitInTime extends ProviderUnavailable {
 export class ProviderOutcomeUnknown extends ProviderError {
   readonly outcome = 'unknown';
 
-  /**
-   * @param rateLimited whether the provider returned 429, which according to its documentation has no effect
-   */
+  /** @param rateLimited whether the provider returned 429, which by its documentation has no effect */
   constructor(
     message: string,
     readonly rateLimited = false,

@@ -10,25 +10,24 @@ import { NoPermitInTime } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
 
 /**
- * A call is sent within PERMIT_MS of its permit. Our window is longer than the provider's by MARGIN_MS, which
- * covers calls that are sent late (PERMIT_MS) and variations in network delay (the remainder).
+ * A call is sent within PERMIT_MS of its permit. MARGIN_MS makes our window longer than the provider's, to
+ * cover this delay and variations in network delay.
  */
 const PERMIT_MS = 60;
 const MARGIN_MS = 150;
 
-/** Minimum time that a call waits for its permit, long enough for one database query. */
+/** Long enough for one database query. */
 const SHORTEST_WAIT_MS = 100;
 
 const RETRY_AFTER_FAILURE_MS = 100;
 
-/** Number of times that a call may be overtaken before it goes next. `take_rate_permit` also uses it. */
+/** Number of times that a call may be overtaken. `take_rate_permit` uses the same number. */
 export const MAX_PASSED_OVER = 8;
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
 
 type Grant = (permit: RatePermit) => void;
 
-/** The result of the database function `take_rate_permit`. */
 interface PermitRow {
   /** Position in CALL_PRIORITIES, from 1, of the call that may go; `null` if none may go for `wait_ms`. */
   readonly priority: number | null;
@@ -37,9 +36,8 @@ interface PermitRow {
 }
 
 /**
- * Limits the number of calls that all replicas send in any window of time. Calls go by priority and by how
- * often they were overtaken; within a priority, in order of arrival. The database counts the calls.
- * (rate-limiter-flexible counts in fixed windows, and has no priorities across processes.)
+ * Limits the calls of all replicas in any window of time. Calls go by priority and by how often they were
+ * overtaken. (rate-limiter-flexible has only fixed windows, and no priorities across processes.)
  */
 export class RatePermits {
   private readonly logger = new Logger(RatePermits.name);
@@ -56,9 +54,8 @@ export class RatePermits {
   private readonly giveUps = new Set<() => void>();
   private isStopped = false;
   private isPolling = false;
-  /** Highest priority that we have reported to the database, as a position in CALL_PRIORITIES from 1. */
+  /** Highest priority reported to the database, as a position in CALL_PRIORITIES from 1. */
   private announced = Infinity;
-  /** Ends the pause before the next query. */
   private wakeUp = new AbortController();
   private hasFailed = false;
   private pausing: Promise<void> = Promise.resolve();
@@ -72,7 +69,7 @@ export class RatePermits {
     private readonly metrics = Metrics.disabled,
   ) {}
 
-  /** Waits for a permit. A call whose previous permit expired `goesFirst` within its priority. */
+  /** @param goesFirst puts the call first within its priority, because its previous permit expired */
   waitForPermit(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<RatePermit> {
     if (this.isStopped) return Promise.reject(new NoPermitInTime());
     if (this.calls === 0) return Promise.resolve(UNLIMITED);
@@ -142,7 +139,7 @@ export class RatePermits {
     this.isPolling = false;
   }
 
-  /** Requests one permit and grants it. Returns the pause before the next query, in milliseconds. */
+  /** @returns the pause before the next query, in milliseconds */
   private async poll(): Promise<number> {
     try {
       const response = await this.queryDatabase();
@@ -218,14 +215,13 @@ export class RatePermits {
     else await giveBack();
   }
 
-  /** Takes a call of the permit's priority or, if none waits, of the highest waiting priority. */
   private takeNext(granted: CallPriority | undefined): Grant | undefined {
     const queues = CALL_PRIORITIES.map((priority) => this.waiting[priority]);
     const queue = granted && this.waiting[granted].length > 0 ? this.waiting[granted] : undefined;
     return (queue ?? queues.find(({ length }) => length > 0))?.shift();
   }
 
-  /** Returns each waiting call's priority, listed twice if more than one call of that priority is waiting. */
+  /** Lists a priority twice if more than one of its calls is waiting. */
   private demand(): number[] {
     return CALL_PRIORITIES.flatMap((priority, at) => this.waiting[priority].slice(0, 2).map(() => at + 1));
   }
@@ -234,7 +230,7 @@ export class RatePermits {
     return this.demand()[0] ?? Infinity;
   }
 
-  /** Runs an update and ignores failures, which only make calls wait longer. */
+  /** Ignores failures, because they only make calls wait longer. */
   private async tryToUpdate(statement: string, parameters: readonly unknown[]): Promise<void> {
     await queryRows(this.dataSource, statement, parameters).catch((error: unknown) =>
       this.logger.debug(`an update of the rate permits failed: ${messageOf(error)}`),

@@ -6,19 +6,14 @@ import { ProviderRefused } from '../provider-errors';
 /** How long until a refused key is retried: it may not have been active yet. */
 const TRY_AGAIN_MS = 60_000;
 
-/** Thrown if a key in the file cannot be used, unless the provider is unavailable. */
 class KeyNotUsable extends Error {}
 
-/**
- * The API key of our account at the provider. A new key in the key's file is used once the provider has
- * accepted it for the same account: with another account's key, checks would search the wrong account for
- * orders.
- */
+/** A new key must belong to the same account, because another account's listings lack our orders. */
 @Injectable()
 export class ApiKey {
   private readonly logger = new Logger(ApiKey.name);
   private text: string;
-  /** The provider's id of our account, known after the first response that contains it. */
+  /** The provider's id of our account. */
   private account: string | undefined;
   private rejected: { readonly text: string; readonly atMs: number } | undefined;
   private complaint: string | undefined;
@@ -27,7 +22,7 @@ export class ApiKey {
     this.text = config.provider.apiKey;
   }
 
-  /** The key in use. Every URL contains it, so no URL may reach a log. */
+  /** Every URL contains the key, so no URL may reach a log. */
   get current(): string {
     return this.text;
   }
@@ -36,11 +31,7 @@ export class ApiKey {
     this.account ??= id;
   }
 
-  /**
-   * Switches to the key in the file, if it differs and the provider accepts it. Never rejects.
-   * @param accountOf requests a key's account id from the provider
-   * @returns whether the key has changed
-   */
+  /** Never rejects. @returns whether the key has changed */
   async follow(accountOf: (key: string) => Promise<string>): Promise<boolean> {
     const { apiKeyFile } = this.config.provider;
     if (apiKeyFile === undefined) return false;

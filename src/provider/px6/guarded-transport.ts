@@ -5,15 +5,13 @@ import type { RatePermit } from '../proxy-provider';
 
 /**
  * A transport for axios that records whether any byte of the request may have been sent. It checks the
- * deadline and the permit right before it writes the request: a process that was suspended after it decided
- * to buy must not buy when it resumes. It requires requests without a body, and agents that hand over
- * connected sockets.
+ * deadline and the permit right before it writes: a process that was suspended after it decided to buy must
+ * not buy when it resumes. Requires requests without a body, and agents that hand over connected sockets.
  */
 export class GuardedTransport {
   private written = false;
   private isWaitingForPermit = false;
 
-  /** @param nextPermit waits for another permit if the first one has expired */
   constructor(
     private readonly deadline: Deadline,
     private permit: RatePermit,
@@ -25,7 +23,6 @@ export class GuardedTransport {
     return this.written;
   }
 
-  /** Whether the call failed because there was no permit in time. */
   lacksPermit(): boolean {
     return this.isWaitingForPermit;
   }
@@ -42,12 +39,11 @@ export class GuardedTransport {
     return call;
   };
 
-  /** Returns an unused permit for use by another call. */
   givePermitBack(): Promise<void> {
     return this.permit.giveBack();
   }
 
-  /** Writes the request with a valid permit. Nothing runs between the last check and the first byte. */
+  /** Nothing runs between the last check and the first byte. */
   private async writeWithPermit(call: http.ClientRequest, write: () => void): Promise<void> {
     try {
       while (this.permit.until.hasPassed() && !this.deadline.hasPassed()) {

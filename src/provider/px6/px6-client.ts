@@ -24,7 +24,6 @@ import { envelope, type Px6Method, refusals, responses } from './px6-responses';
 
 interface RawResponse {
   readonly status: number;
-  /** The parsed body; undefined if it is not JSON. */
   readonly json: unknown;
 }
 
@@ -42,7 +41,6 @@ const TOO_MANY_CALLS: readonly number[] = [429, 503];
 /** Maximum number of rows in a response if the request sets no limit. */
 const MOST_ROWS = 1000;
 
-/** Whether a list has more rows than were requested. */
 function isTooLong(json: unknown, { limit, count, ids }: Readonly<Record<string, string>>): boolean {
   const { list } = json as { readonly list?: unknown };
   const requested = Number(limit ?? count ?? ids?.split(',').length ?? MOST_ROWS);
@@ -58,10 +56,7 @@ function withoutSecrets(json: unknown): unknown {
   return json;
 }
 
-/**
- * Calls methods of the PROXY6 API and parses their responses strictly. Every failure becomes a ProviderError.
- * No message contains the URL, which includes the API key.
- */
+/** Turns every failure into a ProviderError. No message contains the URL, which includes the API key. */
 @Injectable()
 export class Px6Client {
   constructor(
@@ -73,7 +68,7 @@ export class Px6Client {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Calls a method. The call's span contains no URL, which includes the API key. */
+  /** The span contains no URL, because the URL includes the API key. */
   call<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,

@@ -4,9 +4,8 @@ import type { ProviderRefusal } from '../provider-errors';
 import type { UnreadRow } from '../proxy-provider';
 
 /*
- * The responses of the PROXY6 API. Numbers may be JSON numbers or strings. A list is an array, or an object
- * keyed by id; an empty list is `[]`. Unknown fields are ignored. Any other difference makes the response
- * unusable, except in rows of lists, which may be unrelated to us.
+ * Numbers may be JSON numbers or strings. A list is an array, or an object keyed by id. Any other difference
+ * makes a response unusable, except in the rows of lists, which may be unrelated to us.
  */
 
 /** Creates a field; `read` returns undefined for invalid values. Zod's unions take five times as long. */
@@ -36,10 +35,9 @@ const readText = (value: unknown, pattern = /^[^\0\p{Surrogate}]{0,255}$/u): str
   return pattern.test(text) ? text : undefined;
 };
 
-/** Reads an id, a string of digits. */
 const readIdentifier = (value: unknown): string | undefined => readText(value, /^\d{1,20}$/);
 
-/** Reads the order reference, which a proxy bought by hand may lack. */
+/** A proxy bought by hand may have no order reference. */
 const readDescr = (value: unknown): string | undefined => readText(value ?? '');
 
 const LATEST_UNIX_SECONDS = 99_999_999_999;
@@ -54,7 +52,7 @@ const TYPES: ReadonlyMap<string, ProxyType | 'auto'> = new Map([
 
 export const isKnownType = (type: string): boolean => TYPES.has(type);
 
-/** Reads a proxy's type, for information only: the order stores its own type. */
+/** For information only: the order stores its own type. */
 const readType = (value: unknown): string => {
   const word = readText(value, /^[\w-]{1,32}$/)?.toLowerCase() ?? 'unknown';
   return TYPES.get(word) ?? word;
@@ -65,10 +63,10 @@ const isObject = (value: unknown): value is object =>
 
 const integer = field(readInteger);
 
-/** An amount in roubles. Orders have lower limits than this maximum. */
+/** Roubles. Orders have lower limits. */
 const amount = field((value) => readDecimal(value, /^\d{1,9}(\.\d{1,12})?$/));
 
-/** The balance of our account, possibly negative. Unreadable balances are omitted. */
+/** May be negative. Unreadable balances are omitted. */
 const balance = z.transform((value) => readDecimal(value, /^-?\d{1,10}(\.\d{1,12})?$/)).optional();
 
 const identifier = field(readIdentifier);
@@ -76,7 +74,7 @@ const identifier = field(readIdentifier);
 /** An id for information only, omitted if unreadable. */
 const informalId = z.transform(readIdentifier).optional();
 
-/** Prices by number of days. Unreadable prices are omitted. */
+/** Unreadable prices are omitted. */
 const pricesByDays = z
   .transform((value): readonly (readonly [days: number, price: string])[] =>
     Object.entries(isObject(value) ? value : {}).flatMap(([days, price]) => {
@@ -97,14 +95,11 @@ const unixSeconds = field((value) => {
   return isTime ? new Date(seconds * 1000) : undefined;
 });
 
-/** Creates a list field. Its length is unlimited here: the client checks the number of rows. */
+/** The length is unlimited here: the client checks the number of rows. */
 const listOf = <Row extends z.ZodType>(row: Row) =>
   field((list) => readRows(isObject(list) ? Object.values(list) : list, Infinity, row));
 
-/**
- * A proxy. All fields except the type must be readable: customers pay for the access data, the start
- * determines the period of an order lost in a restore, and the end determines renewals and refunds.
- */
+/** All fields except the type must be readable: deliveries, renewals and refunds depend on them. */
 const proxy = z.object({
   id: identifier,
   host: field((value) => (typeof value === 'string' ? readText(value, /^[\w.:-]{1,253}$/) : undefined)),
@@ -118,7 +113,6 @@ const proxy = z.object({
 
 export type Px6Proxy = z.output<typeof proxy>;
 
-/** A proxy in a listing. Its country and version are omitted if they are unreadable. */
 const listedProxy = proxy.extend({
   descr: field(readDescr),
   country: z.transform((value) => readText(value, /^[A-Za-z]{2,4}$/)).optional(),
@@ -127,14 +121,12 @@ const listedProxy = proxy.extend({
 
 export type Px6ListedProxy = z.output<typeof listedProxy>;
 
-/** Reads the id and order reference of a row with unreadable fields. */
 export const toUnreadRow = ({ row, fields }: UnreadableRow): UnreadRow => {
   const { id, descr } = Object(row) as Partial<Record<'id' | 'descr', unknown>>;
   return { id: readIdentifier(id) ?? null, orderReference: readDescr(descr) ?? null, fields };
 };
 
 export const responses = {
-  /** The response contains only the envelope. */
   account: z.object({ user_id: identifier }),
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
@@ -143,14 +135,13 @@ export const responses = {
     price: amount.optional(),
     data: z.object({ 6: pricesByDays, 4: pricesByDays, 3: pricesByDays }).optional(),
   }),
-  /** A page of a listing. It is incomplete if `list_count` differs from the number of rows. */
   getproxy: z
     .object({ list_count: integer.nullish(), list: listOf(listedProxy) })
     .refine(({ list_count: count, list: { rows, odd } }) => {
       const listed = rows.length + odd.length;
       return (count ?? listed) === listed;
     }),
-  /** A purchase. One unreadable row makes the whole response unusable; a later listing shows the proxies. */
+  /** One unreadable row makes the whole response unusable; a later listing shows the proxies. */
   buy: z
     .object({ order_id: informalId, count: integer, price: amount, list: listOf(proxy) })
     .refine(({ list }) => list.odd.length === 0),
@@ -166,9 +157,7 @@ export const responses = {
 
 export type Px6Method = keyof typeof responses;
 
-/**
- * The envelope of every response. Callers check `currency`: a purchase in another currency was still made.
- */
+/** Callers check `currency`, because a purchase in another currency was still made. */
 export const envelope = z.discriminatedUnion('status', [
   z.object({ status: z.literal('yes'), currency: z.string(), balance, user_id: informalId }),
   z.object({ status: z.literal('no'), error_id: integer }),

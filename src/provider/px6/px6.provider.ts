@@ -44,23 +44,21 @@ import {
 /** The provider's name in the database. */
 export const PX6_NAME = 'px6';
 
-/** The provider's numbers for the IP versions. */
 const WIRE_VERSION = { '6': '6', '4': '4', '4s': '3' } as const satisfies Record<IpVersion, string>;
 
-/** Maximum page size in a request. The provider may return shorter pages. */
+/** The provider may return shorter pages. */
 const PAGE_SIZE = 1000;
 
-/** Maximum time that a read waits for its rate permit. */
 const LONGEST_READ_WAIT_MS = 10_000;
 
-/** Number of attempts to read a page, so that a failure does not restart a long listing. */
+/** Retries a page, so that a failure does not restart a long listing. */
 const PAGE_ATTEMPTS = 5;
 const PAGE_WAIT_MS = 60_000;
 
 /** Maximum number of unreadable rows and unknown proxy types that are logged, each once. */
 const MOST_NAMED = 1000;
 
-/** `Retry-After` while funds are short, in seconds. The balance is read again within this time. */
+/** The balance is read again within this time. */
 const SHORT_OF_FUNDS_RETRY_SECONDS = 5;
 
 const toProviderProxy = (proxy: Px6Proxy): ProviderProxy => ({
@@ -86,9 +84,8 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy =>
   });
 
 /**
- * Reads the pages of a listing up to an empty page: the provider's page size may be smaller than ours.
- * @param lastMayRepeat whether a repeated page ends the listing, because the provider may return its last
- * page for any later number
+ * Reads up to an empty page, because the provider's page size may be smaller than ours.
+ * @param lastMayRepeat whether the provider may return its last page for any later number
  * @throws ProviderOutcomeUnknown if a page is repeated otherwise
  */
 async function* pagesOf(
@@ -188,9 +185,8 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   /**
-   * Lists the proxies with an order reference. An empty first page proves that there are none: the provider's
-   * filter omits no match. Two kinds of rows show that the list may be incomplete: a row with another order
-   * reference (the filter is too wide), and a row that appears twice (rows move between pages).
+   * An empty first page is proof, because the provider's filter omits no match. The list may be incomplete if
+   * a row has another order reference (the filter is too wide) or appears twice (rows move between pages).
    */
   async proxiesByReference(
     orderReference: string,
@@ -263,7 +259,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     }
   }
 
-  /** Calls a method, and retries once if there were too many calls. Reconciliation retries by itself. */
+  /** Retries once if there were too many calls. Reconciliation retries by itself. */
   private async read<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
@@ -323,15 +319,12 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return false;
   }
 
-  /** Reads the balance in the background for the next order: our account may have been topped up. */
+  /** Reads the balance in the background, because our account may have been topped up. */
   private readBalanceForTheNext(): void {
     this.probe().catch(() => undefined);
   }
 
-  /**
-   * Makes a cheap call that bypasses the breakers, at most one at a time. Its priority is `confirmation`: its
-   * response updates the balance and shows whether orders can be sent.
-   */
+  /** Bypasses the breakers. The response updates the balance and shows whether orders can be sent. */
   private probe(): Promise<unknown> {
     this.probing ??= this.callWithPermit('getprice', {}, { priority: 'confirmation' }, this.readWaitMs)
       .catch((error: unknown) => {
@@ -423,7 +416,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     });
   }
 
-  /** Changes the type. Failures do not open the breaker: e.g. a change without effect returns error 30. */
+  /** Failures do not open the breaker: a change without effect returns error 30. */
   async setType(
     { proxyId, proxyType }: { proxyId: string; proxyType: ProxyType },
     options: Pick<ReadOptions, 'priority' | 'deadline'> = {},
@@ -436,7 +429,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return (await this.read('check', { ids: proxyId }, options)).proxy_status;
   }
 
-  /** Deletes a proxy by its id, never by a comment, which other proxies may share. */
+  /** Deletes by id, because several proxies may share a comment. */
   async deleteProxy(proxyId: string, options?: ReadOptions): Promise<void> {
     await this.read('delete', { ids: proxyId }, options);
   }
