@@ -1,6 +1,6 @@
 import { domainError } from '../common';
 
-/** Thrown because staff's decision applies only to the number of missing proxies that they saw. */
+/** Staff's decision applies only to the number of missing proxies that they saw. */
 export class MissingProxiesChanged extends domainError(
   'conflict',
   'The number of missing proxies has changed',
@@ -8,14 +8,12 @@ export class MissingProxiesChanged extends domainError(
 
 export class NotInMaintenance extends domainError('conflict', 'The service is not closed for maintenance') {}
 
-/** Thrown if staff, who know of the restore, began the maintenance. */
 export class DatabaseWasRestored extends domainError(
   'conflict',
   'The database was restored: nothing_was_lost is refused, and maintenance ends when everything is ' +
     'decided',
 ) {}
 
-/** Thrown while some orders sold after the restore point may still be missing or undecided. */
 export class MaintenanceNotOver extends domainError(
   'conflict',
   (toBeDone: readonly string[]) => `The service stays closed for maintenance: ${toBeDone.join('; ')}`,
@@ -26,13 +24,12 @@ export class TooFewUnmatchedProxies extends domainError(
   'This order reference has fewer undecided unmatched proxies than requested',
 ) {}
 
-/** Thrown if the listing lacks the country or the version. */
 export class UnmatchedProxiesIncomplete extends domainError(
   'conflict',
   'The provider does not report the country or the version of this proxy',
 ) {}
 
-/** Thrown because the order id in a reference is reserved for the user whom the reference names. */
+/** The order id in a reference is reserved for the user whom the reference names. */
 export class NamedUserFirst extends domainError(
   'conflict',
   'The proxies must first be delivered to the user whom the order reference names',
@@ -52,13 +49,12 @@ export class UnmatchedProxyAssigned extends domainError(
   'The unmatched proxy is already assigned to an order',
 ) {}
 
-/** Thrown for a prolongation or an open order. An open order may still get the proxy itself. */
+/** An open order may still get the proxy itself. */
 export class OrderNotAssignable extends domainError(
   'conflict',
   'Unmatched proxies can be assigned only to closed purchases',
 ) {}
 
-/** `Retry-After` in seconds. A change of type is usually over soon. */
 const RETRY_AFTER_SECONDS = 5;
 
 export class ProxyEnded extends domainError('conflict', 'The rental of this proxy has ended') {}
@@ -72,19 +68,18 @@ export class TypeChangeRefused extends domainError(
   'The provider refuses to change the type of this proxy',
 ) {}
 
-/** Thrown because the type changes of a proxy run one after the other. */
 export class TypeChangeInProgress extends domainError('conflict', 'The type of this proxy is being changed', {
   retryAfterSeconds: RETRY_AFTER_SECONDS,
 }) {}
 
-/** Thrown if the provider may have changed the type, or may still change it. A retry shows the outcome. */
+/** The provider may have changed the type, or may still change it. A retry shows the outcome. */
 export class TypeChangeUncertain extends domainError(
   'unavailable',
   'Service temporarily unavailable: it is not known yet whether the type has changed',
   { retryAfterSeconds: RETRY_AFTER_SECONDS },
 ) {}
 
-/** Thrown if it is certain that nothing was changed. The log contains the reason, for staff. */
+/** It is certain that nothing was changed. The log contains the reason. */
 export class TypeChangesUnavailable extends domainError(
   'unavailable',
   'Service temporarily unavailable: types cannot be changed at the moment',

@@ -18,7 +18,6 @@ import type { FoundProlongationOut, FoundProlongationState } from './maintenance
 
 /** Staff's terms for a lost order. Null fields are derived from the found proxies or prolongation. */
 interface ForgottenTerms {
-  /** Rental period in days. */
   readonly period: number | null;
   /** Customer's price of each proxy. */
   readonly price: Money;
@@ -59,11 +58,7 @@ const FOUND = `
 
 const DAY_MS = 86_400_000;
 
-/**
- * Recreates orders that a database restore has lost, as staff decide. Found proxies and prolongations are
- * delivered and charged by the same steps as for any order. The idempotency keys are unknown; see
- * `take_forgotten_key.sql`.
- */
+/** Recreates orders lost in a restore. Their idempotency keys are unknown: see `take_forgotten_key.sql`. */
 @Injectable()
 export class ForgottenOrdersService {
   constructor(
@@ -73,12 +68,11 @@ export class ForgottenOrdersService {
   ) {}
 
   /**
-   * Delivers unmatched proxies with one order reference to a user, as one purchase. If the restore lost the
-   * order that the reference names, the purchase takes over that order's id and reference. Otherwise it joins
-   * that order's batch, because a reference names only the batch's leader.
+   * Delivers unmatched proxies as one purchase. If the order that their reference names was lost, the
+   * purchase takes over its id. Otherwise it joins that order's batch, because a reference names only the
+   * batch's leader.
    * @param unmatchedProxyId one of the proxies, which the caller has locked
-   * @param count number of proxies to deliver; `null` for all undecided ones
-   * @returns the id of the order
+   * @param count `null` for all undecided proxies
    * @throws TooFewUnmatchedProxies, OrderNotAssignable, UnmatchedProxiesIncomplete, NamedUserFirst,
    * InsufficientBalance, ProxyBelongsToAnother
    */
@@ -157,11 +151,7 @@ export class ForgottenOrdersService {
     return found;
   }
 
-  /**
-   * Locks a found prolongation until the transaction ends.
-   *
-   * @throws FoundProlongationNotFound, FoundProlongationDecided
-   */
+  /** @throws FoundProlongationNotFound, FoundProlongationDecided */
   async lockProlongation(id: number, manager: EntityManager): Promise<FoundProlongationOut> {
     await queryRows(manager, 'SELECT FROM found_prolongations WHERE id = $1 FOR UPDATE', [id]);
     const found = await this.getProlongation(id, manager);
@@ -169,10 +159,7 @@ export class ForgottenOrdersService {
     return found;
   }
 
-  /**
-   * Charges the user for a found prolongation, which may be the sum of several. If the charged period is
-   * shorter, the remaining days stay open as another found prolongation. @throws InsufficientBalance
-   */
+  /** Days beyond the charged period stay open as another found prolongation. @throws InsufficientBalance */
   async chargeProlongation(
     id: number,
     { period, price, cost }: ForgottenTerms,
@@ -260,10 +247,7 @@ export class ForgottenOrdersService {
     );
   }
 
-  /**
-   * Returns the order id that the reference names, for the purchase to reuse; a null id if it is taken.
-   * @throws NamedUserFirst
-   */
+  /** @returns the order id that the reference names; a null id if it is taken @throws NamedUserFirst */
   private async placeOfReference(
     orderReference: string,
     userId: number,

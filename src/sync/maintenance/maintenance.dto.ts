@@ -1,11 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiBoolean, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiTexts } from '../../http';
 
-/** Reasons why the service was closed for maintenance. */
 export const MAINTENANCE_REASONS = ['restored', 'server-changed'] as const;
 export type MaintenanceReason = (typeof MAINTENANCE_REASONS)[number];
 
-/** Whether the service is closed for maintenance, and the remaining steps until it accepts orders again. */
 export class MaintenanceOut {
   @ApiBoolean('Whether the service is closed for maintenance, so that no order is accepted', false)
   closed!: boolean;

@@ -6,12 +6,11 @@ import { countOpenOrdersAsPossiblyBought, OPEN_STATES, spacingOfEmptySearchesSec
 import { DatabaseWasRestored, MaintenanceNotOver, NotInMaintenance } from '../sync.errors';
 import type { MaintenanceOut, MaintenanceReason } from './maintenance.dto';
 
-/** Default number of ids to skip, more than are usually issued in a day. */
+/** More ids than are usually issued in a day. */
 export const DEFAULT_SKIPPED_IDS = 1_000_000;
 
 /**
- * Closes the service for maintenance, or restarts maintenance that has not ended. Orders open in the restored
- * database may have been sent since: all count as possibly bought, and only evidence closes them.
+ * Open orders may have been sent since the restore point, so all count as possibly bought.
  * @param queryable a transaction
  * @param skippedIds number of ids to skip in each table, more than were issued since the restore point
  */
@@ -31,12 +30,7 @@ export async function beginMaintenance(
   await countOpenOrdersAsPossiblyBought(queryable);
 }
 
-/**
- * Stores the current server and timeline. If they have changed, locks the stored row until the transaction
- * ends.
- *
- * @returns whether they changed
- */
+/** Keeps the row locked until the transaction ends, if the server has changed. @returns whether it has */
 export async function storeServer(queryable: Queryable): Promise<boolean> {
   const changed = await queryRows(
     queryable,
@@ -49,15 +43,9 @@ export async function storeServer(queryable: Queryable): Promise<boolean> {
   return changed.length > 0;
 }
 
-/** Conditions for the end of maintenance. */
 type Found = Omit<MaintenanceOut, 'closed' | 'to_be_done'> & { readonly is_swept: boolean };
 
-/**
- * Closes the service for maintenance after its database was restored. Orders sold after the restore point are
- * missing here but known to the provider. Until all are found and decided, no replica places or sends an
- * order: `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure this. See
- * `docs/decisions/0050-maintenance.md`.
- */
+/** Keeps the service closed until staff have decided about everything that a restore lost. */
 @Injectable()
 export class MaintenanceService {
   constructor(
@@ -65,7 +53,6 @@ export class MaintenanceService {
     private readonly config: AppConfig,
   ) {}
 
-  /** Begins maintenance because staff know of a restore. See {@link beginMaintenance}. */
   async begin(skippedIds: number, manager: EntityManager): Promise<MaintenanceOut> {
     await beginMaintenance(manager, 'restored', skippedIds);
     await storeServer(manager);
@@ -73,9 +60,7 @@ export class MaintenanceService {
   }
 
   /**
-   * Ends maintenance, so that orders are accepted again. Skips all order ids in the provider's listing, even
-   * if `begin` skipped too few.
-   *
+   * Skips all order ids in the provider's listing, even if `begin` skipped too few.
    * @param nothingWasLost whether staff assert that the database was not restored to an earlier moment
    * @throws NotInMaintenance, MaintenanceNotOver, DatabaseWasRestored
    */
@@ -100,10 +85,9 @@ export class MaintenanceService {
     const { settlementDelaySeconds } = this.config.reconciliation;
     const [found] = await queryRows<Found>(
       queryable,
-      // The last complete sweep must have begun after all earlier calls had taken effect and after the last
-      // order was canceled: only such a sweep finds proxies that a canceled order left at the provider.
-      // Another complete sweep must have begun some time before, because a proxy may move between pages and
-      // be missed.
+      // The last sweep must begin after all calls and cancellations have taken effect, to find what canceled
+      // orders bought. Another sweep must begin earlier, because a proxy may move between pages and be
+      // missed.
       `WITH closed AS (
          SELECT begun_at, reason, swept.last_at AS swept_at,
                 greatest(begun_at + make_interval(secs => $1),

@@ -6,17 +6,13 @@ import { Jobs } from '../../jobs';
 import { beginMaintenance, storeServer } from './maintenance.service';
 
 const FOLLOW_MS = 10_000;
-/**
- * Maximum age of a replica's report, in milliseconds. Replicas report every five seconds. The reports are
- * unlogged, so a restored server starts with none.
- */
+/** Replicas report every five seconds. Reports are unlogged, so a restored server starts with none. */
 const REPORTED_WITHIN_MS = 6000;
 const POLL_MS = 250;
 
 /**
- * Closes the service for maintenance if it starts on a different database server or timeline than last time:
- * the database may have been restored and have lost later sales. A failover also changes the timeline, but
- * running replicas store the new one.
+ * Closes the service if it starts on another database server or timeline: a restore may have lost later
+ * sales. A failover also changes the timeline, but running replicas store the new one.
  */
 @Injectable()
 export class ServerChange {

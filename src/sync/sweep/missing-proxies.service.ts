@@ -4,13 +4,10 @@ import { type Queryable, queryRow, queryRows } from '../../database';
 import { MissingProxiesChanged } from '../sync.errors';
 import type { MissingProxiesOut } from './sweep.dto';
 
-/** SQL condition for rented proxies missing from two listings in a row and not yet withdrawn. */
+/** Missing from two listings in a row, and not yet withdrawn. */
 const MISSING = 'absences = 2 AND withdrawn_at IS NULL AND date_end > now()';
 
-/**
- * Returns `WITH locked AS (…)`, which locks missing proxies in id order, like every statement that changes
- * proxies.
- */
+/** Locks in id order, like every statement that changes proxies. */
 const lockMissing = (condition = 'true'): string => `WITH locked AS MATERIALIZED (
          SELECT id FROM proxies WHERE ${MISSING} AND ${condition} ORDER BY id FOR NO KEY UPDATE
        )`;
@@ -20,7 +17,6 @@ const lockMissing = (condition = 'true'): string => `WITH locked AS MATERIALIZED
 export class MissingProxiesService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Counts the proxies that {@link decide} would withdraw. */
   countMissing(queryable: Queryable = this.dataSource): Promise<MissingProxiesOut> {
     return queryRow(
       queryable,
@@ -28,7 +24,6 @@ export class MissingProxiesService {
     );
   }
 
-  /** Withdraws missing proxies, except those that are listed again. @returns the number withdrawn */
   async withdraw(queryable: Queryable): Promise<number> {
     const withdrawn = await queryRows(
       queryable,
@@ -42,11 +37,8 @@ export class MissingProxiesService {
   }
 
   /**
-   * Withdraws missing proxies as decided by staff. Sets their absences to 3, so that the next sweep does not
-   * count them as newly withdrawn.
-   *
-   * @param expected number of missing proxies that staff saw
-   * @throws MissingProxiesChanged if the number has changed
+   * Sets absences to 3, so that the next sweep does not count the proxies as newly withdrawn.
+   * @throws MissingProxiesChanged if the number of missing proxies is not the `expected` one
    */
   async decide(expected: number, manager: EntityManager): Promise<void> {
     const withdrawn = await queryRows(

@@ -60,7 +60,6 @@ export class UnmatchedProxyOut {
   order_id!: number | null;
 }
 
-/** Counts of proxies missing at the provider, for staff's decision. */
 export class MissingProxiesOut {
   @ApiInteger('The number of missing rented proxies', 0)
   proxies!: number;

@@ -8,28 +8,20 @@ import { type ListedProxy, ProxyProvider, type UnreadRow } from '../../provider'
 import { MissingProxiesService } from './missing-proxies.service';
 
 const NOTHING_FOUND = {
-  /** Number of proxies that the provider listed, including those that are not ours. */
+  /** Includes proxies that are not ours. */
   listed: 0,
-  /**
-   * Number of proxies whose host, port, login, password, type or expiry changed, or that are listed again.
-   */
+  /** Proxies with changed data, and proxies that are listed again. */
   changed: 0,
-  /**
-   * Number of changed proxies that expire later than stored, without an open order. A prolongation took
-   * effect after its order was canceled, or the provider extended the rental itself.
-   */
+  /** Changed proxies whose rental was extended without an open order. */
   extended: 0,
-  /** Number of new proxies under our order references that belong to no order. */
   unmatched: 0,
-  /** Number of rented proxies missing twice in a row, now inactive. */
   withdrawn: 0,
-  /** Number of missing proxies left unmarked because the number is implausibly high. Staff decide. */
+  /** Missing proxies that were not withdrawn, because they are too many. Staff decide. */
   implausible: 0,
-  /** Number of unreadable rows that are not ours, such as other kinds of proxies bought by hand. */
   unread_foreign: 0,
-  /** Number of unreadable rows of our proxies, or under our order references. They are not compared. */
+  /** Unreadable rows of our proxies, or under our order references. They are not compared. */
   unread_own: 0,
-  /** Number of unreadable rows that may be our proxies. Because of them, absences were not counted. */
+  /** Unreadable rows that may be our proxies. Because of them, absences were not counted. */
   unread_unknown: 0,
 };
 type SweepReport = Readonly<typeof NOTHING_FOUND>;
@@ -40,48 +32,38 @@ interface TakenOver {
   readonly isExtended: boolean;
 }
 
-/** Number of rented proxies, and how many of them the listing lacks. */
 interface Absences {
   readonly rented: number;
   readonly missing: number;
 }
 
-/** Maximum time for a page, in seconds. Each page waits for a rate permit. */
+/** Each page waits for a rate permit. */
 const LONGEST_PAGE_SECONDS = 180;
 const LONGEST_LEASE_SECONDS = 60;
 const SHORTEST_LEASE_SECONDS = 5;
 
-/** Interval of sweeps during maintenance, when all customers wait for them. */
+/** Short, because all customers wait during maintenance. */
 const MAINTENANCE_INTERVAL_SECONDS = 60;
 
 /** Number of missing proxies that is always plausible, even if only a few are rented. */
 const ALWAYS_PLAUSIBLE = 20;
-/** Maximum percentage of rented proxies that may be missing before staff have to check the listing. */
+/** Percentage of rented proxies that may be missing before staff have to check the listing. */
 const PLAUSIBLE_PERCENT = 5;
 
-/** Retention of completed sweeps. Maintenance never reads sweeps as old as this. */
+/** Maintenance never reads sweeps as old as this. */
 const COMPLETED_RETENTION_DAYS = 30;
 
-/** Number of our proxies that one statement compares with the listing. */
 const COMPARED_AT_ONCE = 50_000;
 
-/**
- * Returns the id of a marker that a sweep stores among its sightings. The marker disappears if another sweep
- * begins, or a crash empties the unlogged table. A sweep without its marker fails, because every proxy would
- * seem missing.
- */
+/** A sweep fails without its marker, because its sightings are gone and every proxy would seem missing. */
 const sweepMark = (startedAt: Date): string => `sweep of ${startedAt.toISOString()}`;
 
-/** SQL for a page of a listing as a table. `$1` is the provider's name, `$2` the page. */
+/** `$1` is the provider's name, `$2` the page. */
 const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
   id text, "orderReference" text, host text, port text, login text, password text, type text, country text,
   version text, date_start timestamptz, date_end timestamptz)`;
 
-/**
- * Compares the provider's listing with everything that we store. Stores the provider's changes, and reports
- * to staff the proxies that only one side has. The listing is not a snapshot, so only a second absence
- * counts. If too many proxies are missing, staff decide.
- */
+/** The listing is not a snapshot, so only a second absence counts. Staff decide if too many are missing. */
 @Injectable()
 export class SweepService {
   private readonly logger = new Logger(SweepService.name);
@@ -171,7 +153,6 @@ export class SweepService {
     else this.logger.debug(text);
   }
 
-  /** Logs the extended proxies. @returns their number */
   private logExtended(changed: readonly TakenOver[]): number {
     const ids = changed.filter(({ isExtended }) => isExtended).map(({ id }) => id);
     if (ids.length > 0) this.logger.warn(`proxies ${ids.join(', ')} end later than anybody ordered`);
@@ -187,11 +168,9 @@ export class SweepService {
   }
 
   /**
-   * Applies the listing's changes to our proxies, except refunded ones. A listed proxy is no longer
-   * withdrawn. Skips a proxy whose prolongation is open or was closed after the page was requested, or whose
-   * type is being changed. For a day after a prolongation, an earlier expiry is ignored, because listings lag
-   * behind. A proxy listed for both protocols, or with an unknown type, keeps its rented type. During
-   * maintenance, later expiries become found prolongations.
+   * Skips proxies that an order or a type change may have changed since the page was requested. For a day
+   * after a prolongation, an earlier expiry is ignored, because listings lag behind. During maintenance,
+   * later expiries become found prolongations.
    */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<TakenOver[]> {
     return queryRows<TakenOver>(
@@ -237,10 +216,7 @@ export class SweepService {
     );
   }
 
-  /**
-   * Stores proxies under our order references that belong to no order. Skips a proxy while an open order may
-   * account for it, or if its order was closed after the page was requested.
-   */
+  /** Skips a proxy if its order is open or was closed after the page was requested. */
   private async storeUnmatchedProxies(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
     const unmatched = await queryRows(
       this.dataSource,
@@ -290,10 +266,7 @@ export class SweepService {
     );
   }
 
-  /**
-   * Counts absences of unlisted proxies. If an unreadable row may be one of them, they are only marked as
-   * unconfirmed. @throws Error if the sightings to compare with no longer exist
-   */
+  /** If an unreadable row may be one of ours, missing proxies only become unconfirmed (`absences` = -1). */
   private async recordAbsences(run: LeasedRun, startedAt: Date, soFar: SweepReport): Promise<Absences> {
     const last = await queryRow<{ id: number | null }>(this.dataSource, 'SELECT max(id) AS id FROM proxies');
     const absences = { rented: 0, missing: 0 };
@@ -346,7 +319,6 @@ export class SweepService {
   }
 }
 
-/** Whether it is plausible that the provider withdrew this many proxies. */
 const isPlausible = ({ rented, missing }: Absences): boolean =>
   missing <= Math.max(ALWAYS_PLAUSIBLE, (rented * PLAUSIBLE_PERCENT) / 100);
 

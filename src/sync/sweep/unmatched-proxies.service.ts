@@ -20,10 +20,6 @@ const UNMATCHED_PROXY = `
     LEFT JOIN proxies assigned ON resolution = 'assigned' AND assigned.provider = unmatched.provider
                               AND assigned.provider_proxy_id = unmatched.provider_proxy_id`;
 
-/**
- * Manages unmatched proxies: listed under our order references, but belonging to no order. Staff assign each
- * to an order, or write it off.
- */
 @Injectable()
 export class UnmatchedProxiesService {
   constructor(
@@ -53,11 +49,7 @@ export class UnmatchedProxiesService {
     return unmatchedProxy;
   }
 
-  /**
-   * Locks an unmatched proxy until the transaction ends, so that decisions about it run one after the other.
-   *
-   * @throws UnmatchedProxyNotFound, UnmatchedProxyAssigned
-   */
+  /** @throws UnmatchedProxyNotFound, UnmatchedProxyAssigned */
   async lockUndecided(unmatchedProxyId: number, manager: EntityManager): Promise<UnmatchedProxyOut> {
     await queryRows(manager, 'SELECT FROM unmatched_proxies WHERE id = $1 FOR UPDATE', [unmatchedProxyId]);
     const unmatchedProxy = await this.get(unmatchedProxyId, manager);
@@ -67,9 +59,7 @@ export class UnmatchedProxiesService {
 
   /**
    * Gives an unmatched proxy to the user of a closed purchase, free of charge.
-   *
-   * @param actionId id of the entry in the audit log
-   * @returns the id of the user
+   * @returns the user's id
    * @throws OrderNotFound, OrderNotAssignable, ProxyBelongsToAnother
    */
   async assign(
@@ -111,10 +101,6 @@ export class UnmatchedProxiesService {
     return order.userId;
   }
 
-  /**
-   * Removes the credentials of unmatched proxies whose rental ended more than `days` days ago. @returns the
-   * number of these proxies
-   */
   async forgetCredentials(days: number): Promise<number> {
     const forgotten = await queryRows(
       this.dataSource,
@@ -126,10 +112,7 @@ export class UnmatchedProxiesService {
     return forgotten.length;
   }
 
-  /**
-   * Writes off an unmatched proxy (`written-off`), or requests a decision again (`open`). A retry does not
-   * buy a written-off purchase again, unless staff deliver it after all.
-   */
+  /** A retry does not buy a written-off purchase again. */
   async mark(unmatchedProxyId: number, state: 'open' | 'written-off', manager: EntityManager): Promise<void> {
     const [unmatchedProxy] = await queryRows<Omit<WrittenOffRequest, 'userId'> & { userId: number | null }>(
       manager,

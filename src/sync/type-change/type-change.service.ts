@@ -26,19 +26,18 @@ import {
   TypeChangeUncertain,
 } from '../sync.errors';
 
-/** Priority below orders and most other calls, because customers can request any number of changes. */
+/** Priority below most other calls, because customers can request any number of changes. */
 const PRIORITY = 'exact';
 
-/** Milliseconds that a change waits for its rate permits, in addition to its calls' timeouts. */
+/** Time that a change waits for its rate permits, in addition to its calls' timeouts. */
 const PERMITS_MS = 20_000;
 
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Changes a proxy's type at the provider, and stores the proxy as listed, because its port may change too.
- * The listing decides: a response may be lost, and "error 30" proves nothing. A row of `proxy_type_changes`
- * serialises a proxy's changes. The row is settled when the listing shows the requested type; until then the
- * stored type is not trusted.
+ * Stores the proxy as listed after the change, because its port may change too. The listing decides: a
+ * response may be lost, and error 30 proves nothing. A row of `proxy_type_changes` serialises a proxy's
+ * changes. Until the row is settled, the stored type is not trusted.
  */
 @Injectable()
 export class TypeChangeService {
@@ -56,7 +55,6 @@ export class TypeChangeService {
   ) {}
 
   /**
-   * @returns the changed proxy
    * @throws ProxyNotFound, ProxyRefunded, ProxyWithdrawn, ProxyEnded, ProxyGone, TypeChangeRefused,
    * TypeChangesUnavailable, TypeChangeInProgress, TypeChangeUncertain, TooManyUnderWay, ServiceUnavailable
    */
@@ -101,8 +99,7 @@ export class TypeChangeService {
   }
 
   /**
-   * Begins a change. Replaces a change that did not end in time, or whose time limit is too late because the
-   * database's clock was set back. The row lock prevents a concurrent refund. @throws TypeChangeInProgress
+   * Replaces an overdue attempt, even if the clock was set back. The row lock prevents a concurrent refund.
    */
   private async begin(proxyId: number): Promise<string> {
     const attempt = randomUUID();
@@ -122,7 +119,7 @@ export class TypeChangeService {
     return attempt;
   }
 
-  /** Sends the change before its deadline. Also returns if the outcome is unknown: the listing shows it. */
+  /** Returns even if the outcome is unknown: the listing shows it. */
   private async send(proxyId: string, proxyType: ProxyType): Promise<void> {
     try {
       const deadline = Deadline.after(this.config.provider.timeoutMs);
@@ -153,7 +150,7 @@ export class TypeChangeService {
     });
   }
 
-  /** Finds the proxy in the listing. @throws ProxyGone, TypeChangeUncertain if the listing cannot be read */
+  /** @throws ProxyGone, TypeChangeUncertain if the listing cannot be read */
   private async find(orderReference: string, providerProxyId: string): Promise<ListedProxy> {
     const isIt = ({ id }: ListedProxy) => id === providerProxyId;
     try {
@@ -170,7 +167,7 @@ export class TypeChangeService {
     throw new ProxyGone();
   }
 
-  /** Stores the change. @throws TypeChangeUncertain if another attempt has begun since */
+  /** @throws TypeChangeUncertain if another attempt has begun since */
   private async settle(
     proxyId: number,
     attempt: string,
@@ -191,10 +188,7 @@ export class TypeChangeService {
     if (settled.length === 0) throw new TypeChangeUncertain();
   }
 
-  /**
-   * Ends the attempt, so that another change can begin immediately. If this fails, another change can begin
-   * only after the timeout.
-   */
+  /** If this fails, another change can begin only after the timeout. */
   private async endAttempt(proxyId: number, attempt: string): Promise<void> {
     await queryRows(
       this.dataSource,
