@@ -7,21 +7,17 @@ export interface BatchMember {
   readonly count: number;
   readonly placedAt: Date;
   readonly isRenewal: boolean;
-  /** Provider's quote for the order in roubles, as a decimal string. */
+  /** Provider's quote in roubles, as a decimal string. */
   readonly cost: string;
-  /**
-   * Provider's id of the prolonged proxy, and the reference under which it is listed; `null` for a purchase.
-   */
+  /** Provider's id of the prolonged proxy; `null` for a purchase. */
   readonly providerProxyId: string | null;
   readonly purchaseReference: string | null;
-  /** Rental's expiry just before the call that prolongs it; `null` for a purchase. */
+  /** Rental's expiry just before the prolongation; `null` for a purchase. */
   readonly dateEndBefore: Date | null;
 }
 
 /**
- * Orders of one kind that go to the provider in one call. The batch takes the id of its first order, the
- * leader; a batch of purchases also takes the leader's reference. Each member keeps its own state, charge and
- * response.
+ * Orders that share one provider call. `id` and `orderReference` are those of the first order, the leader.
  */
 export interface OrderBatch {
   readonly id: number;
@@ -45,7 +41,6 @@ export interface OrderBatch {
 export const batchSize = (batch: OrderBatch): number =>
   batch.members.reduce((size, { count }) => size + count, 0);
 
-/** Whether a listing contains everything that a batch of purchases ordered, and no unreadable rows. */
 export const listsWholePurchase =
   (batch: OrderBatch) =>
   (listed: readonly unknown[], unread: number): boolean =>
@@ -54,11 +49,9 @@ export const listsWholePurchase =
 export const memberIds = (batch: OrderBatch): number[] => batch.members.map(({ id }) => id);
 
 /**
- * Chooses the members that the capacity allows: the first order of each user in order of arrival, then the
- * second of each, and so on. An order that is too large is skipped, so that it does not block smaller ones.
- *
+ * Chooses the members that the capacity allows: each user's first order, by arrival, then each user's second,
+ * and so on. An order that is too large is skipped, so that it does not block smaller ones.
  * @param capacity number of proxies, or roubles, as a decimal string
- * @param sizeOfMember returns how much capacity a member takes, as a decimal string
  */
 export function chooseInTurn(
   batch: OrderBatch,
@@ -82,11 +75,9 @@ export function chooseInTurn(
   });
 }
 
-/** Returns a batch's name for log lines. */
 export const batchName = (batch: OrderBatch): string =>
   batch.members.length === 1 ? `order ${memberIds(batch)[0]}` : `orders ${memberIds(batch).join(', ')}`;
 
-/** Whether a listing contains the proxies of all these prolongations. */
 export const listsAllProlongations =
   (members: readonly Pick<BatchMember, 'providerProxyId'>[]) =>
   (listed: readonly { readonly id: string }[]): boolean => {
@@ -94,10 +85,7 @@ export const listsAllProlongations =
     return members.every(({ providerProxyId }) => providerProxyId !== null && ids.has(providerProxyId));
   };
 
-/**
- * Groups a batch's prolongations by their purchase's order reference, under which the provider lists the
- * proxies.
- */
+/** The provider lists a proxy under the order reference of its purchase. */
 export function membersByPurchase(batch: OrderBatch): Map<string, BatchMember[]> {
   const byReference = new Map<string, BatchMember[]>();
   for (const member of batch.members) {

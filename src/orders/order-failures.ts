@@ -3,15 +3,11 @@ import { type DomainError, ServiceUnavailable } from '../common';
 import type { OrderFailure, OrderKind } from './order-states';
 import { CannotBeProlonged } from './orders.errors';
 
-/** `Retry-After` while the queue is too long, in seconds. */
 const BUSY_RETRY_AFTER_SECONDS = 5;
 
 const unavailable = (): DomainError => new ServiceUnavailable();
 
-/**
- * Error for the caller, by the reason why the order was canceled. Nothing was bought or charged. The database
- * function `public_failure` groups the reasons in the same way, for events and renewals.
- */
+/** Must group the reasons as the database function `public_failure` does. */
 const ERROR_OF_FAILURE: Readonly<Record<OrderFailure, (kind: OrderKind) => DomainError>> = {
   count: () => new NotEnoughProxies(),
   period: () => new UnsupportedPeriod(),
@@ -33,7 +29,7 @@ export const ORDER_FAILURES = Object.keys(ERROR_OF_FAILURE) as readonly OrderFai
 const isOrderFailure = (text: string | null): text is OrderFailure =>
   text !== null && Object.hasOwn(ERROR_OF_FAILURE, text);
 
-/** @param failure as stored; a newer replica may have stored a reason that this one does not know */
+/** @param failure may be a reason that only a newer replica knows */
 export function errorOfFailure(kind: OrderKind, failure: string | null): DomainError {
   return isOrderFailure(failure) ? ERROR_OF_FAILURE[failure](kind) : unavailable();
 }

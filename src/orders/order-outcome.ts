@@ -2,10 +2,7 @@ import type { IpVersion, ProxyType } from '../common';
 import type { Metrics } from '../metrics';
 import type { OrderKind, OrderState } from './order-states';
 
-/**
- * A delivered proxy as in the response, stored for idempotent replays. Times are ISO 8601. Login and password
- * are removed after the replay window.
- */
+/** Stored for idempotent replays. Login and password are removed after the replay window. */
 export interface DeliveredProxy {
   readonly id: number;
   readonly host: string;
@@ -18,7 +15,6 @@ export interface DeliveredProxy {
   readonly label?: string | null;
 }
 
-/** Outcome of an order, for the response to its caller. Amounts are in roubles. */
 export interface OrderOutcome {
   readonly id: number;
   readonly kind: OrderKind;
@@ -26,27 +22,23 @@ export interface OrderOutcome {
   /** `OrderFailure` of a canceled order; for an order in review, a message for staff. */
   readonly failure: string | null;
   readonly captured: string;
-  /** Prolonged proxy; `null` for a purchase. */
   readonly proxyId: number | null;
   readonly proxyType: ProxyType;
   readonly country: string;
   readonly version: IpVersion;
-  /** Delivered proxies; `null` if they are not loaded. */
+  /** `null` if not loaded. */
   readonly deliveredProxies: readonly DeliveredProxy[] | null;
 }
 
-/** Columns of an {@link OrderOutcome} without the delivered proxies. */
 export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyId",
               proxy_type AS "proxyType", country, version`;
 
-/** Columns of an {@link OrderOutcome}. */
 export const WHOLE_OUTCOME_COLUMNS = `${OUTCOME_COLUMNS}, delivered_proxies AS "deliveredProxies"`;
 
-/** Current state of an order. */
 export type OrderProgress = OrderOutcome & {
-  /** How much longer a reserved order may wait, in milliseconds. */
+  /** How much longer a reserved order may wait. */
   readonly leftMs?: number | null;
-  /** Whether the order's first call was refused, so that the current call is its second. */
+  /** Whether the order's first call was refused. */
   readonly resent?: boolean;
   /**
    * Whether the order was not sent because a canceled order may have prolonged the proxy, and the first
@@ -58,7 +50,6 @@ export type OrderProgress = OrderOutcome & {
 /** An order that was closed or sent to review. */
 export type EndedOrder = Pick<OrderOutcome, 'kind' | 'state'>;
 
-/** Counts ended orders in the metrics. Staff's decisions are counted before the transaction commits. */
 export function countOutcomes(metrics: Metrics, orders: readonly EndedOrder[]): void {
   for (const { kind, state } of orders) metrics.count('orders_total', { kind, outcome: state });
 }

@@ -20,26 +20,20 @@ import { IS_RENEWAL_SQL, isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { IdempotencyKeyReused } from './orders.errors';
 
 type SentOrder = Pick<OrderOutcome, 'kind' | 'state'> & {
-  /** Id of the batch; `null` before the order is sent. */
+  /** `null` before the order is sent. */
   readonly batchId: number | null;
 };
 
 /** Marks a request whose order was lost in a database restore and written off by staff. */
 export const WRITTEN_OFF = 'written-off';
 
-/** Outcome of an earlier request with the same idempotency key. */
 export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
 
-/** Row of an order with the common fields of its batch. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
 
-/** SQL for the prefix of the installation's order references, read once per statement. */
 export const REFERENCE_PREFIX_SQL = '(SELECT reference_prefix FROM installation)';
 
-/**
- * SQL for the reference under which the provider lists a row of `proxies`: the reference of the batch's
- * leader, or the proxy's own if staff assigned it as an unmatched proxy.
- */
+/** SQL for a proxy's order reference at the provider. Only proxies that staff assigned store their own. */
 export const PURCHASE_REFERENCE_SQL = `coalesce(proxies.order_reference,
   (SELECT leader.order_reference
      FROM orders purchase JOIN orders leader ON leader.id = coalesce(purchase.batch_id, purchase.id)
@@ -69,10 +63,6 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
   });
 }
 
-/**
- * Reads orders for processing. The lists for customers and staff, the sales report and the invariants query
- * the table themselves.
- */
 @Injectable()
 export class OrderQueries {
   /** Orders that this process's requests wait for. */
@@ -87,7 +77,6 @@ export class OrderQueries {
     );
   }
 
-  /** Returns the database's time, on which all order times are based. */
   now(): Promise<Date> {
     return databaseTime(this.dataSource);
   }
@@ -102,9 +91,8 @@ export class OrderQueries {
   }
 
   /**
-   * Finds the order under an idempotency key, unless it was canceled. A failover cannot undo the result. A
-   * key without an order belongs to a written-off request or to a bulk request. Do not call this for keys of
-   * bulk requests: the result would be meaningless.
+   * Finds the order under a key, unless it was canceled. A failover cannot undo the result. Must not be
+   * called with an accepted bulk request's own key, which would count as written off.
    * @throws IdempotencyKeyReused if the key belongs to another request
    */
   async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<EarlierRequest | null> {
@@ -126,7 +114,6 @@ export class OrderQueries {
     return order ?? null;
   }
 
-  /** Finds the ids of placed orders by their client-generated ids. */
   async findIdsByAttempt(
     attempts: readonly { readonly userId: number; readonly attempt: string }[],
   ): Promise<ReadonlyMap<string, number>> {
@@ -150,10 +137,7 @@ export class OrderQueries {
   /** Reads outcomes in one statement, because all callers of a batch read at the same moment. */
   private readonly outcomeOf = batchedLookup((orderIds: readonly number[]) => this.outcomesOf(orderIds));
 
-  /**
-   * Returns outcomes by order id; unknown ids are omitted. A failover does not reopen an order that was
-   * returned as closed.
-   */
+  /** Omits unknown ids. A failover does not reopen an order that was returned as closed. */
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,
@@ -166,7 +150,6 @@ export class OrderQueries {
     return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
   }
 
-  /** Counts the proxies that queued and running purchases will take from the stock. */
   async countQueuedProxies(country: string, version: IpVersion): Promise<number> {
     const { count } = await preparedRow<{ count: number }>(
       this.dataSource,
@@ -178,7 +161,7 @@ export class OrderQueries {
     return count;
   }
 
-  /** Finds a batch with its open members that may have been bought; null if there are none. */
+  /** Finds a batch's members that may have been bought; null if there are none. */
   async findBatch(batchId: number): Promise<OrderBatch | null> {
     return (await this.findBatches([batchId]))[0] ?? null;
   }
@@ -196,10 +179,7 @@ export class OrderQueries {
     return toBatches(rows);
   }
 
-  /**
-   * Returns the provider's id of a proxy, and the reference under which the provider lists it. @throws Error
-   * if there is no such proxy
-   */
+  /** @throws Error if there is no such proxy */
   getProviderIdentity(proxyId: number): Promise<{ orderReference: string; providerProxyId: string }> {
     return preparedRow(
       this.dataSource,
@@ -209,7 +189,6 @@ export class OrderQueries {
     );
   }
 
-  /** Returns the given ids whose proxies already belong to an order. */
   async findOwnedProxyIds(
     provider: string,
     providerProxyIds: readonly string[],

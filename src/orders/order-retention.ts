@@ -9,13 +9,10 @@ import { OPEN_STATES } from './order-states';
 /** Days within which an order with an unknown outcome is closed or goes to review. */
 const DAYS_TO_CLOSE = 2;
 
-/** Number of orders per step. One order may have delivered a thousand proxies. */
+/** Small, because one order may have delivered a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
 
-/**
- * Removes old order data that is not accounting data. Copies of credentials, except those in the customer's
- * list, are removed after the rentals' expiry.
- */
+/** Removes old order data that is not accounting data. */
 @Injectable()
 export class OrderRetention {
   constructor(
@@ -30,8 +27,7 @@ export class OrderRetention {
     retention.add('unused_bulks', () => bulks.forgetUnused());
     retention.add('expected_retries', () => this.endExpectedRetries());
     if (historyDays > 0) {
-      // Removes the delivered proxies of orders whose rentals, not counting prolongations, expired some days
-      // ago. A replay then returns the current proxies.
+      // After the removal, a replay returns the current proxies.
       retention.add('delivered_proxies', () =>
         this.forgetBatch(
           `UPDATE orders SET delivered_proxies = NULL WHERE id = ANY (ARRAY(
@@ -75,10 +71,7 @@ export class OrderRetention {
     });
   }
 
-  /**
-   * Removes credentials from the delivered proxies of a batch of orders whose rentals, including
-   * prolongations, expired some days ago. @param after last row of the previous batch
-   */
+  /** @param after last row of the previous batch */
   private async forgetCredentials(
     days: number,
     after: { readonly ended: string; readonly id: number },
@@ -111,7 +104,7 @@ export class OrderRetention {
     return { removed: batch?.forgotten ?? 0, next: batch ?? null };
   }
 
-  /** Stops waiting, once the time is up, for clients to retry requests that were lost in a restore. */
+  /** When the time for retries is over, stops waiting for clients to retry requests that a restore lost. */
   private async endExpectedRetries(): Promise<RetentionStep<true>> {
     const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,
@@ -128,7 +121,7 @@ export class OrderRetention {
     return { removed, next: null };
   }
 
-  /** Removes one batch of rows. @param removal SQL; its parameter `$2` limits the number of rows */
+  /** @param removal SQL whose parameter `$2` limits the number of rows */
   private async forgetBatch(removal: string, days: number): Promise<RetentionStep<true>> {
     const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,

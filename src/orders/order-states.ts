@@ -1,11 +1,5 @@
 import type { ProviderRefusal } from '../provider';
 
-/**
- * Defines an order's states, and the reasons why an order ends without a delivery. The statements' guards,
- * check constraints and partial indexes (a test compares them), status, the invariants and the staff
- * interface's description all use these names.
- */
-
 /*
  * Every statement that changes an order is in `transitions/`, except for the first one, `place_orders.sql`:
  *
@@ -19,16 +13,13 @@ import type { ProviderRefusal } from '../provider';
  *                 │                                   sendToReview └→ review ─┘ deliver…, cancelOrders
  *                 └─ cancelOrders ──→ canceled
  *
- * Each arrow is one statement in its own transaction, guarded by the states from which it may start
- * (NEXT_STATES). A statement that runs twice, even on two replicas, changes nothing the second time.
- * Delivered proxies, the orders' states and the entries of the ledger change together or not at all. Entries
- * are posted in user order, so that two batches never deadlock. All times are the database's, so that the
- * replicas' clocks do not matter.
+ * Each arrow is one statement in its own transaction, guarded by NEXT_STATES: if it runs twice, even on two
+ * replicas, the second run changes nothing. Delivered proxies, orders' states and ledger entries change
+ * together or not at all. Entries are posted in user order, so that two batches never deadlock. All times are
+ * the database's.
  */
 
 /**
- * Which states may follow which.
- *
  * - `reserved`: the money is held, and nothing has been sent.
  * - `submitting`: the one call to the provider is in progress, or the process that made it has died.
  * - `confirming`: the outcome is unknown, and reconciliation searches for it at the provider.
@@ -47,7 +38,6 @@ const NEXT_STATES = {
 
 export type OrderState = keyof typeof NEXT_STATES;
 
-/** State that an order can leave. */
 export type OpenState = {
   [State in OrderState]: (typeof NEXT_STATES)[State] extends readonly [] ? never : State;
 }[OrderState];
@@ -57,7 +47,6 @@ export const ORDER_STATES = Object.keys(NEXT_STATES) as readonly OrderState[];
 export const ORDER_KINDS = ['purchase', 'prolongation'] as const;
 export type OrderKind = (typeof ORDER_KINDS)[number];
 
-/** SQL for whether a row of `orders` renews a rental. */
 export const IS_RENEWAL_SQL = `origin = 'renewal'`;
 
 export const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[state].length > 0;
@@ -65,7 +54,7 @@ export const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[sta
 /** States in which the order's money is held. */
 export const OPEN_STATES: readonly OpenState[] = ORDER_STATES.filter(isOpen);
 
-/** State that customers see for each stored state, as in the database's `public_state()`. */
+/** Must agree with the database's `public_state()`. */
 const PUBLIC_STATES = {
   reserved: 'open',
   submitting: 'open',
@@ -82,7 +71,6 @@ export const ALL_PUBLIC_STATES: readonly PublicState[] = [...new Set(Object.valu
 
 export const publicState = (state: OrderState): PublicState => PUBLIC_STATES[state];
 
-/** Returns the states that customers see as this public state. */
 export const statesShownAs = (shown: PublicState): readonly OrderState[] =>
   ORDER_STATES.filter((state) => publicState(state) === shown);
 
@@ -94,7 +82,6 @@ export const POSSIBLY_BOUGHT_STATES: readonly OpenState[] = OPEN_STATES.filter(
 /** Open states that reconciliation settles without staff. */
 export const UNATTENDED_STATES: readonly OpenState[] = OPEN_STATES.filter((state) => state !== 'review');
 
-/** Returns the states that a transition to `next` may start from, for its statement's guard. */
 export function statesBefore(next: OrderState): readonly OpenState[] {
   return OPEN_STATES.filter((state) => (NEXT_STATES[state] as readonly OrderState[]).includes(next));
 }
@@ -105,16 +92,12 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
  * - `unavailable`: the order never reached the provider.
  * - `busy`: the order waited in the queue for longer than PURCHASE_WAIT_MS.
  * - `not-sent`: the order was not sent while it was queued.
- * - `nothing-found`: reconciliation proved that nothing was bought.
- * - `staff`: staff decided.
+ * - `nothing-found`: reconciliation found no evidence of a delivery.
  */
 export type OrderFailure = ProviderRefusal | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
-/** Reasons for cancellation after which the call may still turn out to have taken effect. */
+/** Reasons after which the call may still turn out to have taken effect. */
 export const CANCELED_WITHOUT_PROOF: readonly OrderFailure[] = ['nothing-found', 'staff'];
 
-/**
- * Reasons why the provider refuses to prolong particular proxies. With the reason `request`, it is unknown
- * which of several proxies was refused.
- */
+/** Refusals of particular proxies. With `request`, it is unknown which of several proxies was refused. */
 export const PROXY_FAILURES: readonly OrderFailure[] = ['not-found', 'request'];

@@ -3,23 +3,17 @@ import { type InputMistake, RequestInvalid } from '../http';
 
 export class UnsupportedProxyType extends domainError('bad-request', 'Unsupported proxy type') {}
 
-/**
- * Names the error in a header, because the fixed contract of these routes has no `code`. The header
- * distinguishes final refusals with the same status.
- */
+/** The fixed contract of these routes has no `code`, so a header identifies the error. */
 const refusedAs = (code: string) => ({ headers: { 'Order-Refusal': code } });
 
-/** Thrown if one token's limit is exceeded. The user's other tokens may still order. */
 export class DailyLimitExceeded extends domainError(
   'bad-request',
   'Daily spending limit of the token exceeded',
   refusedAs('daily-limit-exceeded'),
 ) {}
 
-/** Thrown if the provider no longer has the proxy. */
 export class CannotBeProlonged extends domainError('bad-request', 'Proxy can no longer be prolonged') {}
 
-/** Thrown if the order now costs more than its caller allowed. */
 export class PriceAboveMax extends domainError(
   'conflict',
   /** @param price of the whole order */
@@ -28,7 +22,6 @@ export class PriceAboveMax extends domainError(
   refusedAs('price-above-max'),
 ) {}
 
-/** `Retry-After` while a request is in progress, in seconds. The caller may retry it unchanged. */
 const IN_PROGRESS_RETRY_AFTER_SECONDS = 2;
 
 export class ProlongationInProgress extends domainError(
@@ -37,20 +30,17 @@ export class ProlongationInProgress extends domainError(
   { retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS },
 ) {}
 
-/** Returns the header with the open order's path. */
 const locationOf = (orderId: number) => ({ Location: `/orders/${orderId}` });
 
 export class IdempotencyKeyInProgress extends domainError(
   'conflict',
   'A request with this Idempotency-Key is in progress',
-  /** @param orderId the order under this key, if known */
   (orderId?: number) => ({
     retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS,
     headers: orderId === undefined ? {} : locationOf(orderId),
   }),
 ) {}
 
-/** Thrown if the order was lost in a database restore and written off by staff. */
 export class RequestWrittenOff extends domainError(
   'conflict',
   'The order of this Idempotency-Key was lost and written off; nothing was charged. Order again with ' +
@@ -58,13 +48,10 @@ export class RequestWrittenOff extends domainError(
   refusedAs('request-written-off'),
 ) {}
 
-/** `Retry-After` for an order that is being confirmed. Short, because the first searches follow soon. */
+/** Short, because the first searches follow soon. */
 const RETRY_AFTER_SECONDS = 5;
 
-/**
- * Thrown if the outcome is unknown. The money stays held until the order is settled in the background. An
- * order that may not have been placed is identified by its request id.
- */
+/** Thrown if the outcome is unknown. The money stays held until the order is settled in the background. */
 export class OrderBeingConfirmed extends DomainError {
   readonly kind = 'unavailable';
 
@@ -79,7 +66,6 @@ export class OrderBeingConfirmed extends DomainError {
 
 export class OrderNotFound extends domainError('not-found', 'Order not found') {}
 
-/** Thrown if the order is not in review, perhaps because a colleague decided first. */
 export class OrderNotInReview extends domainError('conflict', 'The order is not in review') {}
 
 export class NothingToDeliver extends domainError(
@@ -89,10 +75,8 @@ export class NothingToDeliver extends domainError(
 
 export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy belongs to another order') {}
 
-/** For `refusedBy`: the error for the constraint that prevents delivering another order's proxy. */
 export const PROXY_OF_ANOTHER = { proxies_provider_proxy_id_key: ProxyBelongsToAnother };
 
-/** @param left roubles that can still be refunded */
 export class OrderRefundTooLarge extends domainError('conflict', (left: Money) =>
   left.isPositive()
     ? `At most ${left.toString()} of this order can be refunded`

@@ -35,15 +35,12 @@ import { OrderClaims } from './transitions/order-claims';
 import { OutcomeSearchRecords } from './transitions/outcome-search-records';
 import { Settlement } from './transitions/settlement';
 
-/**
- * Interval of reconciliation in milliseconds. The first search after a lost response comes within a second.
- */
+/** The first search after a lost response comes within a second. */
 const RECONCILE_INTERVAL_MS = 1000;
 const SEARCHES_AT_ONCE = 20;
 const IS_SEARCH_DUE = `FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()`;
 const DUE_SEARCHES = `SELECT count(*)::integer AS count, min(next_search_at) AS oldest ${IS_SEARCH_DUE}`;
 
-/** Providers that execute the SQL statements for orders and apply staff's decisions. */
 const RECORDS = [
   OrderQueries,
   OrderClaims,

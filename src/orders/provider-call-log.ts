@@ -4,17 +4,14 @@ import { messageOf } from '../common';
 import { mayHaveCommitted, queryRows, resolveCommitOutcome } from '../database';
 import type { ProviderCallRecord } from '../provider';
 
-/** Stores an order's calls to the provider, so that staff can see what happened. */
+/** Stores orders' calls to the provider for staff. */
 @Injectable()
 export class ProviderCallLog {
   private readonly logger = new Logger(ProviderCallLog.name);
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /**
-   * Runs work and stores the records of its calls under an order, except records that the work's own
-   * statement has stored. A failure to store a record does not change the work's outcome.
-   */
+  /** Stores the records of the work's calls, except those that the work's own statement has stored. */
   async record<Result>(
     orderId: number,
     work: (onCall: (record: ProviderCallRecord) => void, calls: OrderCallRecorder) => Promise<Result>,
@@ -43,7 +40,7 @@ export class ProviderCallLog {
     }
   }
 
-  /** Finds out whether the first record was stored even though its statement's reply was lost. */
+  /** Finds out whether the first record was stored although its statement's reply was lost. */
   private async isFirstStored({ orderId, records: [first], lost }: OrderCallRecorder): Promise<boolean> {
     if (!lost || !first) return false;
     return resolveCommitOutcome(this.dataSource, lost, async () => {
@@ -87,10 +84,7 @@ export interface RecordedCall {
   readonly record: ProviderCallRecord;
 }
 
-/**
- * Returns SQL that logs the provider call behind a delivery. `call` and `response` are the placeholders, e.g.
- * `$4`, of the values from {@link callParameters}.
- */
+/** Takes the placeholders, e.g. `$4`, of the two values from {@link callParameters}. */
 export const recordCallSql = (call: string, response: string): string => `
        recorded AS (
          INSERT INTO provider_calls
@@ -102,10 +96,7 @@ export const recordCallSql = (call: string, response: string): string => `
           WHERE order_id IS NOT NULL
        )`;
 
-/**
- * Returns the two parameters of {@link recordCallSql}; nulls if there is nothing to record. The response is a
- * separate text, because jsonb refuses some characters, and PostgreSQL would parse it twice within the JSON.
- */
+/** The response is a separate text: jsonb refuses some characters, and PostgreSQL would parse it twice. */
 export function callParameters(call: RecordedCall | undefined): [string | null, string | null] {
   if (!call) return [null, null];
   const { method, request, outcome, httpStatus, response, durationMs } = call.record;

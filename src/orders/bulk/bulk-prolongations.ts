@@ -44,13 +44,11 @@ interface BulkRequest {
   readonly idempotency: Idempotency;
 }
 
-/** Order of one proxy, and a function that waits for its result; or the error that refused the order. */
 type Outcome = { readonly orderId: number; readonly result: () => Promise<OrderResult> } | DomainError;
 
 /**
- * Prolongs many proxies in one request. Each proxy gets an ordinary order under a key derived from the
- * request's key, so that crashes and retries never place it twice. Retries use the proxies and guards of the
- * first request.
+ * Prolongs many proxies in one request. Each proxy gets an order under a key derived from the request's key,
+ * so that no retry places it twice. Retries use the proxies and price limits of the first request.
  */
 @Injectable()
 export class BulkProlongations {
@@ -69,7 +67,6 @@ export class BulkProlongations {
     private readonly ledger: LedgerService,
   ) {}
 
-  /** @returns the response, and whether it replays an earlier request */
   async prolong(
     caller: Caller,
     body: BulkProlongRequest,
@@ -78,7 +75,7 @@ export class BulkProlongations {
     return this.orders.track(this.executeAndSumUp(read(caller, body, idempotencyKey)));
   }
 
-  /** For a dry run, checks each proxy and the total price. Places nothing. */
+  /** Checks each proxy and the total price for a dry run. Places nothing. */
   async rehearse(caller: Caller, ids: readonly string[], period: number): Promise<DryRunResponse> {
     const refusals = new Map<string, DryRunRefusal>();
     const refuse = (error: DomainError, proxyId?: string): void => {
@@ -98,7 +95,7 @@ export class BulkProlongations {
     const whole = first && { ...first, total, proxyId: null };
     const assessed = whole && (await this.placement.assess(whole));
     for (const order of orders) {
-      // Report only this proxy's refusals here. Those of the whole request are reported once, below.
+      // Refusals of the whole request are reported once, below.
       const { refusals: own } = await this.placement.assess(order);
       for (const refusal of own.filter((one) => !assessed?.refusals.includes(one))) {
         refuse(ERROR_OF_REFUSAL[refusal](order), String(order.proxyId));
@@ -118,10 +115,7 @@ export class BulkProlongations {
     };
   }
 
-  /**
-   * Prolongs proxies for a request without an idempotency key, which is not safe to retry. @returns each
-   * proxy's delivery or error
-   */
+  /** Prolongs proxies without an idempotency key, so that a retry is not safe. */
   async prolongOnce(
     caller: Caller,
     ids: readonly string[],
@@ -162,8 +156,7 @@ export class BulkProlongations {
     }
     const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
     const { overLimit } = caller;
-    // A rate-limited caller may retry the remaining proxies soon. Any other refusal is the final outcome of
-    // each remaining proxy.
+    // A rate-limited caller may retry soon. Any other refusal is final for each remaining proxy.
     if (missing.length > 0 && overLimit?.kind === 'rate-limited') throw overLimit;
     if (known && missing.length > 0 && !overLimit) await this.maintenance.assertOpen();
 
@@ -179,10 +172,7 @@ export class BulkProlongations {
     return { ids, outcomes, replayed: known !== null && missing.length === 0 };
   }
 
-  /**
-   * Stores the request's proxies and each order's price limit for later retries. @throws
-   * IdempotencyKeyReused, TooManyTargets, PriceAboveMax, ServiceUnavailable
-   */
+  /** @throws IdempotencyKeyReused, TooManyTargets, PriceAboveMax, ServiceUnavailable */
   private async accept(request: BulkRequest): Promise<Bulk> {
     const { caller, target, period, maxPrice, idempotency } = request;
     await this.queries.findByKey(caller.userId, idempotency);
@@ -225,7 +215,6 @@ export class BulkProlongations {
     );
   }
 
-  /** Returns each proxy's prepared order, or the error that prevents the order. */
   private async prepare(
     caller: Caller,
     period: number,
@@ -275,7 +264,6 @@ export class BulkProlongations {
     return new ServiceUnavailable();
   }
 
-  /** Returns each proxy's price, or the reason why it cannot be ordered. */
   private pricesOf(
     userId: number,
     proxies: readonly TargetProxy[],
@@ -328,7 +316,7 @@ function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string |
   return { caller, target, period, maxPrice, idempotency };
 }
 
-/** Returns an order's share of the request's `maxPrice`, in proportion to its price, rounded down. */
+/** Returns an order's share of `maxPrice`, in proportion to its price, rounded down. */
 const shareOf = (maxPrice: Money, price: Money, total: Money): Money =>
   total.isPositive() ? Money.ofKopecks((maxPrice.kopecks * price.kopecks) / total.kopecks) : Money.zero;
 

@@ -7,10 +7,10 @@ import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import { type OrderOutcome, WHOLE_OUTCOME_COLUMNS } from '../order-outcome';
 import { IdempotencyKeyReused } from '../orders.errors';
 
-/** Proxies and guards of an accepted bulk request. They never change. */
+/** An accepted bulk request. It never changes. */
 export interface Bulk {
   readonly proxyIds: readonly number[];
-  /** Maximum price of each order; `null` if the request sets no limit. */
+  /** Maximum price of each order, in the order of `proxyIds`; `null` for any price. */
   readonly maxPrices: readonly Money[] | null;
 }
 
@@ -42,10 +42,9 @@ export class BulkRecords {
   }
 
   /**
-   * Accepts a bulk request, or returns the one that a concurrent request with the same key created first.
-   * Orders are placed under the same account lock, so a key never belongs to both an order and a bulk
-   * request.
-   * @throws IdempotencyKeyReused
+   * Accepts a bulk request, or returns the one that was accepted under the same key. Placing an order takes
+   * the same account lock, so a key never belongs to both an order and a bulk request. @throws
+   * IdempotencyKeyReused
    */
   async accept(userId: number, idempotency: Idempotency, bulk: Bulk): Promise<Bulk> {
     const [row] = await inTransaction(this.dataSource, async (manager) => {
@@ -70,7 +69,6 @@ export class BulkRecords {
     return toBulk(row, idempotency);
   }
 
-  /** Returns a bulk request's orders by proxy id, without the canceled ones. */
   async findOrders(userId: number, key: string, { proxyIds }: Bulk): Promise<Map<number, OrderOutcome>> {
     const orders = await queryRows<OrderOutcome>(
       this.dataSource,
@@ -82,10 +80,7 @@ export class BulkRecords {
     return new Map(orders.map((order) => [order.proxyId ?? 0, order]));
   }
 
-  /**
-   * Deletes bulk requests that have no orders, to free their keys. The others are kept as long as their
-   * orders, so that a retry prolongs the same proxies.
-   */
+  /** Frees the keys of bulk requests without orders. A retry of any other must find the same proxies. */
   async forgetUnused(): Promise<RetentionStep<true>> {
     const { checked, forgotten } = await queryRow<{ checked: number; forgotten: number }>(
       this.dataSource,

@@ -33,13 +33,11 @@ import { OrderClaims } from '../transitions/order-claims';
 import { OutcomeSearchRecords } from '../transitions/outcome-search-records';
 import { Settlement } from '../transitions/settlement';
 
-/** Permission to send a batch's call: a rate permit, and the time after which the call must not be sent. */
 export interface CallPermission {
   readonly permit: RatePermit;
   readonly deadline: Deadline;
 }
 
-/** Result of a batch's call. `outcomes` contains the outcomes known without a query. */
 export interface SettledBatch {
   /** Whether some of the orders may be back in the queue. */
   readonly mayBeQueued: boolean;
@@ -49,15 +47,12 @@ export interface SettledBatch {
 /** Members of a refused batch to send a second time, grouped by call. */
 type OtherCalls = readonly (readonly BatchMember[])[];
 
-/**
- * Maximum number of calls that resend a refused batch's prolongations. That many calls take four seconds. If
- * the batch has at most this many members, each is resent alone.
- */
+/** Maximum number of calls that resend a refused batch's prolongations. They take four seconds in total. */
 const PROLONGATION_CALLS = 12;
 
 type OnCall = (record: ProviderCallRecord) => void;
 
-/** Maximum time that callers wait for the search after a lost response, in milliseconds. */
+/** Maximum time that callers wait for a search at the provider. */
 const SEARCH_TIMEOUT_MS = 5000;
 
 /** Makes the one call for a claimed batch, and settles the batch according to the response. */
@@ -77,7 +72,7 @@ export class BatchCallService {
     private readonly calls: ProviderCallLog,
   ) {}
 
-  /** Sends a batch and settles its orders. Never rejects: reconciliation takes over unsettled orders. */
+  /** Never rejects: reconciliation takes over unsettled orders. */
   async callAndSettle(batch: OrderBatch, permission: CallPermission): Promise<SettledBatch> {
     const outcomes: OrderOutcome[] = [];
     let hasResponse = false;
@@ -104,8 +99,7 @@ export class BatchCallService {
       for (const { count } of batch.members) this.catalog.recordPriceUsed({ ...batch, count });
       return { mayBeQueued: false, outcomes };
     } catch (error) {
-      // If the call succeeded and a later step failed, the orders may exist, so the outcome is unknown. Only
-      // an error of the call itself can be a refusal.
+      // A failure after a successful call is not a refusal: the proxies may have been bought.
       const failure = hasResponse
         ? new ProviderOutcomeUnknown(`after a successful call: ${messageOf(error)}`)
         : error;
@@ -132,7 +126,7 @@ export class BatchCallService {
     return closed;
   }
 
-  /** After a short delivery, adds the proxies that the provider lists under the order reference. */
+  /** Replaces a short delivery with the provider's listing if the listing contains more proxies. */
   private async confirmShortDelivery(
     batch: OrderBatch,
     purchase: ProviderPurchase,
@@ -144,10 +138,7 @@ export class BatchCallService {
     return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
   }
 
-  /**
-   * Settles prolongations. A rental whose expiry has not moved was not prolonged, even if the provider
-   * reported success.
-   */
+  /** A rental whose expiry has not moved was not prolonged, even if the provider reported success. */
   private async settleProlongations(
     batch: OrderBatch,
     { dateEnds, providerOrderId, charge }: ProviderProlongation,
@@ -171,10 +162,7 @@ export class BatchCallService {
     }
   }
 
-  /**
-   * Cancels the orders if it is certain that nothing was bought, except those that may be resent. Otherwise
-   * searches once and leaves the rest to reconciliation. @returns whether some of the orders are queued again
-   */
+  /** Cancels orders only if it is certain that nothing was bought. @returns whether some are queued again */
   private async settleFailure(batch: OrderBatch, error: unknown): Promise<boolean> {
     if (!(error instanceof ProviderRefused || error instanceof ProviderUnavailable)) {
       this.logger.error(`${batchName(batch)}: the outcome is unknown: ${messageOf(error)}`);
@@ -187,11 +175,7 @@ export class BatchCallService {
     return false;
   }
 
-  /**
-   * Requeues some members of a refused batch, because the refusal may concern only the others. No member is
-   * sent a third time.
-   * @returns whether some of the orders are queued again
-   */
+  /** Requeues members that may not have caused the refusal. No member is sent a third time. */
   private async settleRefusal(batch: OrderBatch, reason: ProviderRefusal): Promise<boolean> {
     if (batch.kind === 'purchase' && reason === 'period') {
       this.catalog.recordPeriodRefused(batch.version, batch.period, batch.country);
@@ -219,13 +203,11 @@ export class BatchCallService {
     if (reason === 'misconfigured') return [];
     if (reason === 'out-of-funds') return [await this.chooseAffordable(batch)];
     if (isPurchase && reason === 'out-of-stock') return [await this.chooseInStock(batch)];
-    // The purchases in a batch differ only in count, so only a `count` refusal can be due to some of them and
-    // not to all.
+    // Purchases in a batch differ only in count, so any refusal except `count` concerns all of them.
     if (isPurchase) return reason === 'count' ? batch.members.map((member) => [member]) : [];
     return separate(batch.members);
   }
 
-  /** Chooses the members that the stock covers; none if the stock cannot be read. */
   private async chooseInStock(batch: OrderBatch): Promise<BatchMember[]> {
     const stock = await this.catalog.readStock(batch.country, batch.version).catch(() => 0);
     return chooseInTurn(batch, String(stock), ({ count }) => String(count));
@@ -248,16 +230,13 @@ export class BatchCallService {
     }
   }
 
-  /** Cancels orders that bought nothing, even if reconciliation is already searching for them. */
+  /** Cancels even orders that reconciliation is already searching for. */
   private async cancelUnbought(orderIds: readonly number[], reason: OrderFailure): Promise<void> {
     await this.cancellations.cancelOrders(orderIds, reason, ['submitting', 'confirming']);
   }
 }
 
-/**
- * Splits refused prolongations into several calls, because any of them may have caused the refusal. Sorts
- * them by expiry, so that most rentals bought together, and most expired ones, share a call.
- */
+/** Splits prolongations by expiry: rentals bought together, and expired ones, then usually share a call. */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;
   const byEnd = members.toSorted((one, other) => endOf(one) - endOf(other));

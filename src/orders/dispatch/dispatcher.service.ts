@@ -17,21 +17,19 @@ import { BatchCallService, type CallPermission } from './batch-call.service';
 import { EndReader } from './end-reader';
 import { OrderWaiters } from './order-waiters';
 
-/** Milliseconds between checks for queued orders that other replicas have not sent. */
+/** Interval of checks for queued orders that other replicas have not sent. */
 const LOOK_EVERY_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
 
-/** Work that follows a claim, usually a call. */
 type ClaimedCall = () => Promise<void>;
 
 const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
 
 /**
- * Sends queued orders to the provider. All replicas share the queue: whichever replica gets a rate permit
- * sends the next batch, wherever its orders were placed. Orders placed here are sent immediately; orders that
- * another replica has not sent are found within a second. A claimed order counts as possibly bought. A claim
- * therefore never expires, unlike a lease, and requires a permit.
+ * Sends queued orders to the provider. Whichever replica gets a rate permit sends the next batch, wherever
+ * its orders were placed. A claim requires a permit and, unlike a lease, never expires, because a claimed
+ * order counts as possibly bought.
  */
 @Injectable()
 export class DispatcherService {
@@ -66,7 +64,6 @@ export class DispatcherService {
     });
   }
 
-  /** Starts sending the orders of this kind that were just placed. */
   wake(kind: OrderKind): void {
     this.mayBeUnread ||= kind === 'prolongation';
     this.calls.wake();
@@ -93,8 +90,7 @@ export class DispatcherService {
         : await this.claimBatch(permit);
     } catch (error) {
       if (error instanceof ProviderError) {
-        // The provider accepts no orders, or no permit was available in time. Each waiting request leaves the
-        // queue when its own timer fires.
+        // If no permit was available, each waiting request leaves the queue when its own timer fires.
         await this.waiters.emptyQueueIfClosed();
       } else {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
@@ -104,10 +100,7 @@ export class DispatcherService {
     }
   }
 
-  /**
-   * Returns what the next permit is for, or null if no permit is needed. Calls alternate with listings. If no
-   * prolongation may need a listing, a queued purchase is sent without querying the queue first.
-   */
+  /** Chooses what the next permit is for; null if no permit is needed. Calls alternate with listings. */
   private async nextStep(): Promise<'call' | 'listing' | null> {
     if (this.isStopping && this.waiters.countQueued() === 0) return null;
     const hasPurchase = this.waiters.isAnyQueued('purchase');
@@ -155,13 +148,12 @@ export class DispatcherService {
 
   private observeWaits({ submittedAt, members }: OrderBatch): void {
     for (const { placedAt, isRenewal } of members) {
-      // Skip renewals: no request waits for them, and they let all other orders go first.
+      // Renewals are skipped, because no request waits for them.
       if (isRenewal) continue;
       this.metrics.observe('queue_wait_seconds', {}, (submittedAt.getTime() - placedAt.getTime()) / 1000);
     }
   }
 
-  /** Cancels a claimed batch that costs more than our balance at the provider. */
   private async cancelUnsent(batch: OrderBatch): Promise<void> {
     const ids = memberIds(batch);
     try {

@@ -17,25 +17,19 @@ import { EndReadClaims, type EndToRead, type StoredEnd } from '../transitions/en
 import { OrderCancellations } from '../transitions/order-cancellations';
 import { OrderWaiters } from './order-waiters';
 
-/** Maximum page size that the provider allows. */
+/** The provider's maximum page size. */
 const PAGE_SIZE = 1000;
-/** From this many purchases on, one full listing may take fewer calls than listing each purchase. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
-  /**
-   * How to treat proxies missing from the listing: list them separately, or cancel their orders with this
-   * reason.
-   */
+  /** Whether to list missing proxies separately, or the reason with which to cancel their orders. */
   readonly missing: 'listed-alone' | OrderFailure;
 }
 
-/** Prolongations whose expiries are read from one listing. */
 interface ClaimedEnds {
   readonly ends: readonly EndToRead[];
   readonly list: () => Promise<Listing>;
-  /** Called once the expiries are stored, so that the prolongations can be sent. */
   readonly whenRead: () => void;
 }
 
@@ -43,11 +37,10 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
   ends.map(({ orderId }) => orderId);
 
 /**
- * Reads the expiries of rentals before their prolongation, unless a sweep has confirmed them. The stored
- * expiry shows afterwards whether the prolongation succeeded. The replica with a rate permit makes one
- * listing: of one purchase, or of all proxies if that takes fewer calls. The listing must start after the
- * orders were claimed, because an older one may miss an earlier prolongation. If an expiry cannot be read,
- * the order is canceled: no call that costs money has been sent yet.
+ * Reads a rental's expiry before its prolongation, unless a sweep has confirmed the expiry. The stored expiry
+ * shows afterwards whether the prolongation succeeded. The listing must start after the claim, because an
+ * older one may miss an earlier prolongation. If the expiry cannot be read, the order is canceled: no call
+ * that costs money has been sent yet.
  */
 @Injectable()
 export class EndReader {
@@ -63,10 +56,6 @@ export class EndReader {
     private readonly config: AppConfig,
   ) {}
 
-  /**
-   * Claims the expiries to read from the next listing. @returns the listing to make, if any, and whether
-   * other expiries may remain
-   */
   async claim(permit: RatePermit, whenRead: () => void): Promise<Claimed<() => Promise<void>>> {
     try {
       const purchases = await this.readings.countPurchases();
@@ -131,7 +120,7 @@ export class EndReader {
     await this.waiters.recordCanceled(ids);
   }
 
-  /** Lists one purchase's proxies. @param ends must all belong to one purchase */
+  /** @param ends must all belong to one purchase */
   private async listPurchase(ends: readonly EndToRead[], permit: RatePermit): Promise<Listing> {
     const [first] = ends;
     if (!first) return { proxies: [], missing: 'not-found' };
@@ -159,8 +148,8 @@ export class EndReader {
   }
 
   /**
-   * Lists each missing proxy separately. A full listing is not a snapshot and may contain unreadable rows, so
-   * a proxy counts as gone only after a listing by its order reference.
+   * Lists each missing proxy alone. A full listing is not a snapshot and may contain unreadable rows, so only
+   * a listing by order reference proves that a proxy is gone.
    */
   private async listAlone(missing: readonly EndToRead[], whenRead: () => void): Promise<void> {
     for (const end of missing) {

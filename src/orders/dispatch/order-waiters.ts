@@ -10,18 +10,15 @@ import { OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
 import { OrderCancellations } from '../transitions/order-cancellations';
 
-/** A request in this process that waits for its order's outcome. */
 interface WaitingRequest {
   readonly kind: OrderKind;
   readonly origin: Origin;
-  /** Whether the order was in the queue when last checked. */
   isQueued: boolean;
   /** Whether the order was sent a second time, or is queued to be. */
   isResent: boolean;
-  /** Whether the order had been queued for longer than allowed when last checked. */
+  /** Whether the order's time in the queue was up when last checked. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
-  /** Tracing span of the wait in the queue; undefined after the wait. */
   queueSpan: OpenSpan | undefined;
   readonly end: (order?: OrderProgress) => void;
 }
@@ -39,7 +36,6 @@ export class OrderWaiters {
     private readonly config: AppConfig,
   ) {}
 
-  /** Counts the requests whose orders wait for their call, or for the listing before it. */
   countQueued(): number {
     return [...this.requests.values()].filter(({ isQueued }) => isQueued).length;
   }
@@ -48,16 +44,11 @@ export class OrderWaiters {
     return [...this.requests.values()].some(({ kind, isQueued }) => isQueued && kind === ofKind);
   }
 
-  /** Returns the tracing origins of this process's requests for these orders. */
   origins(orderIds: readonly number[]): Origin[] {
     return orderIds.flatMap((id) => this.requests.get(id)?.origin ?? []);
   }
 
-  /**
-   * Waits until a reserved order has an outcome, or none can be expected soon. The order leaves the queue at
-   * its `queued_until`, which allows PURCHASE_WAIT_MS for the wait for the call, and as much again if a
-   * listing has to come first. Never rejects. @returns undefined if the outcome must be read from the order
-   */
+  /** Never rejects. @returns undefined if the outcome must be read from the order */
   untilOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     return new Promise((resolve) => {
       const request: WaitingRequest = {
@@ -84,7 +75,6 @@ export class OrderWaiters {
     });
   }
 
-  /** Records that this process has claimed the batch of these orders. */
   recordSent(orderIds: readonly number[]): void {
     for (const id of orderIds) {
       const request = this.requests.get(id);
@@ -92,16 +82,14 @@ export class OrderWaiters {
     }
   }
 
-  /** Records that this process has canceled these queued orders. */
   async recordCanceled(orderIds: readonly number[]): Promise<void> {
     await this.recordChanged(orderIds);
     for (const id of orderIds) this.requests.get(id)?.end();
   }
 
   /**
-   * Records that a batch's call is over. Requests without an outcome stop waiting, because reconciliation
-   * takes over their orders. Members of a refused batch that are sent once more keep waiting, even if a
-   * replica has already begun their second call.
+   * Ends the requests of a batch whose call is over. Reconciliation takes over orders without an outcome.
+   * Members of a refused batch that are sent a second time keep waiting.
    * @param outcomes those known without a query
    */
   async recordCallOver(batch: OrderBatch, outcomes: readonly OrderOutcome[] = []): Promise<void> {
@@ -114,7 +102,7 @@ export class OrderWaiters {
     }
   }
 
-  /** While the provider accepts no orders, cancels the queued orders of this process's requests. */
+  /** Cancels this process's queued orders while the provider accepts none. */
   async emptyQueueIfClosed(): Promise<void> {
     try {
       this.provider.assertTakesOrders();
@@ -124,9 +112,7 @@ export class OrderWaiters {
     }
   }
 
-  /**
-   * Notifies the requests that are waiting for these orders. Each order has one such request, on one replica.
-   */
+  /** Each order has one waiting request, on one replica. */
   private recordChanged(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
     const elsewhere = orderIds.filter((id) => !this.requests.has(id));
     return this.queries.awaited.changed(orderIds, outcomes, elsewhere);
@@ -145,7 +131,7 @@ export class OrderWaiters {
     else void this.leaveQueue(id, 'busy');
   }
 
-  /** Checks the order again after `waitMs`, because reading the rental's expiry extends its time limit. */
+  /** Checks the order again after `waitMs`, because reading the rental's expiry extends the time limit. */
   private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;
     request.timer = setTimeout(() => {

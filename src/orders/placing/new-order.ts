@@ -5,7 +5,6 @@ import { snakeCase } from '../../database';
 import type { Idempotency } from '../order-keys';
 import type { OrderKind } from '../order-states';
 
-/** Item of an order, before it has a price. */
 export interface OrderedItem {
   readonly kind: OrderKind;
   readonly country: string;
@@ -15,19 +14,16 @@ export interface OrderedItem {
   readonly proxyType: ProxyType;
   /** Prolonged proxy; `null` for a purchase. */
   readonly proxyId: number | null;
-  /** Maximum total at which the order is placed; `null` for any price. */
+  /** `null` for any price. */
   readonly maxPrice: Money | null;
-  /** Label of the proxies that a purchase delivers. */
   readonly label?: string | null;
 }
 
-/** User who pays, and the tokens whose daily limits apply. */
 export interface Payer extends Pick<Caller, 'userId' | 'dailyLimit' | 'limitedBy'> {
   /** `null` if the service itself places the order, for a renewal rule. */
   readonly tokenId: number | null;
 }
 
-/** Order to place. Its quote's total is held. */
 export interface NewOrder extends OrderedItem, Quote, Payer {
   readonly provider: string;
   readonly idempotency: Idempotency | null;
@@ -42,14 +38,10 @@ export const newOrder = (
   request: Pick<NewOrder, 'provider' | 'idempotency' | 'requestId'>,
 ): NewOrder => ({ userId, tokenId, dailyLimit, limitedBy, ...request, ...quote, ...item });
 
-/** Returns the tokens whose daily limits apply to an order; `null` if there are none. */
 export const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): number[] | null =>
   dailyLimit === null || tokenId === null ? null : [tokenId, ...limitedBy];
 
-/**
- * Converts an order into the row for `place_orders.sql`, with the column names of `orders`. Other fields are
- * not stored. @param more additional columns, and parameters of the SQL function
- */
+/** Returns the row for `place_orders.sql`. @param more additional columns, and the function's parameters */
 export function toRow(order: NewOrder, more: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { total, markup, idempotency, ...fields } = order;
   const columns = Object.entries(fields).map(([name, value]) => [snakeCase(name), value] as const);

@@ -27,14 +27,12 @@ import { newOrder, type NewOrder, type OrderedItem } from './new-order';
 import { OrderPlacement, type OrderRefusal } from './order-placement';
 import type { OrderRequest } from './order-request';
 
-/** Priced order, which can be placed unless a check has refused it. */
 export interface PreparedOrder {
   readonly order: NewOrder;
-  /** Account's balance; `null` if it was not read. */
+  /** `null` if not read. */
   readonly available: Money | null;
 }
 
-/** Error for the caller, by the reason for not placing the order. */
 export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) => DomainError>> = {
   'closed-for-maintenance': closedForMaintenance,
   'key-in-use': () => new IdempotencyKeyInProgress(),
@@ -45,7 +43,6 @@ export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) =
   'daily-limit': () => new DailyLimitExceeded(),
 };
 
-/** Returns the caller's error after a failed placement: `OrderBeingConfirmed` if the order may exist. */
 export const placementFailure = (error: unknown, { requestId: id }: NewOrder): unknown =>
   error instanceof StatementOutcomeUnknown ? new OrderBeingConfirmed({ requestId: id }) : error;
 
@@ -59,7 +56,6 @@ const UNKNOWN_QUOTE: Quote = {
   markup: { percent: '0', ruleId: null },
 };
 
-/** Returns the work's result, or the domain error that it throws. */
 async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | DomainError> {
   try {
     return await work();
@@ -69,10 +65,7 @@ async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | 
   }
 }
 
-/**
- * Checks whether an order can be placed; used by both real orders and dry runs. The checks write nothing, and
- * make no call that costs money.
- */
+/** The checks write nothing, and make no call that costs money. */
 @Injectable()
 export class OrderChecks {
   private readonly logger = new Logger(OrderChecks.name);
@@ -86,11 +79,9 @@ export class OrderChecks {
   ) {}
 
   /**
-   * Prices an order, and yields the refusals in the order in which callers see them. An order stops at the
-   * first refusal; a dry run collects all. Throws if no price can be determined.
-   * Placing repeats the checks of `order_refusals.sql`, so this method runs them only for previews, orders
-   * without partial delivery, and orders that our own balance may not cover.
-   * @throws DomainError
+   * Yields refusals in the order in which callers see them. An order stops at the first one; a dry run
+   * collects all. Placing repeats the checks of `order_refusals.sql`, so they may be skipped here. @throws
+   * DomainError
    */
   async *of(request: OrderRequest, use: 'order' | 'preview'): AsyncGenerator<DomainError, PreparedOrder> {
     const { caller, idempotency } = request;
@@ -107,8 +98,8 @@ export class OrderChecks {
     const buyer = { userId, country: item.country };
 
     const isWhole = request.kind === 'purchase' && !request.allowPartial;
-    // For an order without partial delivery, a shortage in the stored stock is no refusal yet: the current
-    // stock, read later, may be larger.
+    // Without partial delivery, a shortage in the stored stock is no refusal: the current stock is read
+    // below.
     const short =
       item.kind === 'purchase'
         ? await orRefusal(() =>
@@ -146,17 +137,14 @@ export class OrderChecks {
     return { order, available };
   }
 
-  /**
-   * Chooses the priority for reading an unknown stock, so that an order that cannot be paid for delays no
-   * others. Assesses the order at its last known price, for this purpose only.
-   */
+  /** Chooses the priority for reading an unknown stock, so that an unpayable order delays no others. */
   private async firstRead(toOrder: (quote: Quote) => NewOrder, known?: Quote): Promise<FirstRead> {
     const { available, refusals } = await this.placement.assess(toOrder(known ?? UNKNOWN_QUOTE));
     if (refusals.length > 0 || !available.isPositive()) return { priority: 'spare', line: 'unpaid' };
     return known ? { priority: 'order' } : { priority: 'order', line: 'unpriced' };
   }
 
-  /** Runs the checks that need no price, and returns the ordered item. @throws DomainError */
+  /** Runs the checks that need no price. @throws DomainError */
   private async findItem(request: OrderRequest): Promise<OrderedItem> {
     const { kind, period, maxPrice } = request;
     if (kind === 'purchase') {
@@ -175,11 +163,7 @@ export class OrderChecks {
     return { ...item, proxyType: proxyType as ProxyType };
   }
 
-  /**
-   * Checks the provider's stock, less the proxies of orders queued earlier, for an order without partial
-   * delivery. Running orders may be subtracted twice: an unnecessary refusal is better than a short delivery.
-   * @throws NotEnoughProxies, ServiceUnavailable
-   */
+  /** Running orders may be subtracted from the stock twice: a needless refusal beats a short delivery. */
   private async assertStockNow({ country, version, count, userId }: NewOrder): Promise<void> {
     const stock = await this.catalog.stockNow(country, version, userId);
     if (stock - (await this.queries.countQueuedProxies(country, version)) < count) {

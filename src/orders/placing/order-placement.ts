@@ -15,7 +15,7 @@ import { longestQueueSeconds } from '../longest-order';
 import { OrderQueries } from '../order-queries';
 import { limitingTokens, type NewOrder, toRow } from './new-order';
 
-/** Reason why `order_refusals.sql` refuses an order. */
+/** Returned by `order_refusals.sql`. */
 export type OrderRefusal =
   | 'closed-for-maintenance'
   | 'key-in-use'
@@ -25,10 +25,7 @@ export type OrderRefusal =
   | 'insufficient-balance'
   | 'daily-limit';
 
-/**
- * Outcome of placing an order. After a `StatementOutcomeUnknown` the order may have been placed, or may still
- * be placed; after any other error it was not placed.
- */
+/** After a `StatementOutcomeUnknown`, the order may still be placed; after any other error, it was not. */
 export type Placement =
   | { readonly outcome: 'placed'; readonly id: number }
   | { readonly outcome: 'refused'; readonly refusal: OrderRefusal }
@@ -40,34 +37,30 @@ type PlacedRow = { readonly position: number } & (
 );
 
 export interface RenewalOrder extends NewOrder {
-  /** Id in `renewals`. The order is placed only if `date_end_before` is still the rental's expiry. */
+  /** The order is placed only if the rental's expiry is still this renewal's `date_end_before`. */
   readonly renewalId: number;
-  /** Rule that decided the renewal. The order is not placed if another rule now applies. */
+  /** The order is not placed if another rule now applies. */
   readonly ruleId: number;
-  /** Maximum time until the order is claimed, in seconds. */
+  /** Maximum time until the order is claimed. */
   readonly waitSeconds: number;
 }
 
 export interface RenewalPlacement {
-  /** `null` if the order was not placed. */
   readonly id: number | null;
   /** Obstacle found by `place_renewals.sql`, or `not-now` if another statement held a required lock. */
   readonly obstacle: string | null;
 }
 
-/** Order with a client-generated id, by which the order can be found if its statement's reply is lost. */
+/** An order, and an id that finds the order if its statement's reply is lost. */
 interface Attempt {
   readonly order: NewOrder;
   readonly id: string;
 }
 
-/**
- * Maximum time that a shared statement waits for an account's lock, in milliseconds. A lock held for longer
- * delays only the orders of its own user.
- */
+/** Maximum wait of a shared statement for an account's lock, so that other users' orders are not delayed. */
 const SHARED_PATIENCE_MS = 100;
 
-/** Limits of a shared statement, low enough that no order waits long for the others. */
+/** Low enough that no order waits long for the others. */
 const GROUP = { maxItems: 100, maxWaitMs: 500 };
 
 /** Places orders. Orders that arrive together share one statement, which returns each outcome. */
@@ -81,11 +74,7 @@ export class OrderPlacement {
     private readonly config: AppConfig,
   ) {}
 
-  /**
-   * Places one user's orders in the given sequence and holds their money, so that a low balance still covers
-   * the first ones. An order that is not claimed in time is canceled. Placed orders remain placed if others
-   * fail. Never rejects.
-   */
+  /** Places a user's orders in sequence, so that a low balance still covers the first ones. Never rejects. */
   async place(orders: readonly NewOrder[]): Promise<Placement[]> {
     const [first] = orders;
     if (!first) return [];
@@ -102,10 +91,7 @@ export class OrderPlacement {
     });
   }
 
-  /**
-   * Returns every reason why an order would not be placed now, in the order in which callers get them, and
-   * the user's available balance. Places and locks nothing.
-   */
+  /** Returns all refusals in the order in which callers see them. Places and locks nothing. */
   async assess(order: NewOrder): Promise<{ available: Money; refusals: readonly OrderRefusal[] }> {
     const found = await preparedRow<{ available: string; refusals: OrderRefusal[] }>(
       this.dataSource,
@@ -123,10 +109,7 @@ export class OrderPlacement {
     return { available: Money.parse(found.available), refusals: found.refusals };
   }
 
-  /**
-   * Places the orders of renewals with one statement, in the given order, and marks the renewals as placed.
-   * If the reply is lost, the rows of `renewals` show the outcomes.
-   */
+  /** Places all orders in one statement. If its reply is lost, the rows of `renewals` show the outcomes. */
   placeRenewals(orders: readonly RenewalOrder[]): Promise<RenewalPlacement[]> {
     return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
       const rows = await preparedRows<RenewalPlacement & { position: number }>(
@@ -158,7 +141,7 @@ export class OrderPlacement {
     }
   }
 
-  /** Places orders. A single order shares its statement with all orders that arrive at the same time. */
+  /** A single order shares its statement with all orders that arrive at the same time. */
   private async insertSharing(attempts: readonly Attempt[]): Promise<Placement[]> {
     const [attempt, ...others] = attempts;
     if (attempt && others.length === 0) {
@@ -167,8 +150,7 @@ export class OrderPlacement {
       } catch (error) {
         // If no connection was available for this statement, none would be for separate statements.
         if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
-        // One order made the shared statement fail. Nothing was placed, so each order is now placed
-        // separately.
+        // Nothing was placed: one order made the shared statement fail. Each is now placed separately.
       }
     }
     return this.insert(attempts, null);
@@ -179,7 +161,7 @@ export class OrderPlacement {
     GROUP,
   );
 
-  /** Places orders with one statement. @param patienceMs maximum wait per account; null for the default */
+  /** @param patienceMs maximum wait for an account's lock; null for the default */
   private async insert(attempts: readonly Attempt[], patienceMs: number | null): Promise<Placement[]> {
     const rows = await preparedRows<PlacedRow>(
       this.dataSource,
@@ -196,7 +178,7 @@ export class OrderPlacement {
     );
   }
 
-  /** Finds the placed orders after a lost reply. All others were refused or failed; their errors are lost. */
+  /** Finds the placed orders after a lost reply. The errors of the other orders are lost. */
   private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
     try {
       const ids = await resolveCommitOutcome(this.dataSource, error, () =>
@@ -219,7 +201,6 @@ export class OrderPlacement {
   }
 }
 
-/** Sorts an SQL function's rows by the positions of their orders. */
 function inPlace<Row extends { readonly position: number }>(
   orders: readonly unknown[],
   rows: readonly Row[],

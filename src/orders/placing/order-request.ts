@@ -19,17 +19,15 @@ interface RequestedPurchase extends AnyRequest {
   /** Any string. A later check refuses unsupported types. */
   readonly proxyType: string;
   readonly allowPartial: boolean;
-  /** Normalised label of the delivered proxies. */
+  /** Normalised. */
   readonly label: string | null;
 }
 
 interface RequestedProlongation extends AnyRequest {
   readonly kind: 'prolongation';
-  /** Any string. A later check looks up the proxy. */
   readonly proxyId: string;
 }
 
-/** Order as its caller requests it, before any check. */
 export type OrderRequest = RequestedPurchase | RequestedProlongation;
 
 /** @throws IdempotencyKeyInvalid */
@@ -41,7 +39,7 @@ export function readPurchase(
 ): OrderRequest {
   const { count, period, proxy_type: proxyType, max_price: maxPrice, allow_partial: allowPartial } = body;
   const version = toIpVersion(body.version);
-  // The request hash does not cover the guards and the label: a retry may change them.
+  // A retry may change the price limit, `allow_partial` and the label, so the hash does not cover them.
   const item = {
     kind: 'purchase',
     country: body.country.toLowerCase(),

@@ -42,7 +42,6 @@ const WOULD_BE_REFUSED = {
   ],
 };
 
-/** Header that lets a script notice a misspelt guard. */
 const GUARDS_HEADER = {
   'Order-Guards': {
     description:
@@ -52,7 +51,6 @@ const GUARDS_HEADER = {
   },
 };
 
-/** Describes the response of a successful order, and of a dry run. */
 export const orderResponse = (type: Type<PurchaseResponse | ProlongResponse>, delivered: object) => ({
   description: 'Successful Response',
   headers: GUARDS_HEADER,

@@ -23,20 +23,18 @@ export interface OrderResult {
   /** Amount in roubles. */
   readonly charged: string;
   readonly proxies: readonly ProxyOut[];
-  /** Whether this replays an earlier request with the same idempotency key. */
   readonly replayed: boolean;
 }
 
 /** `descr` of a proxy in a response replayed after the replay window. */
 const CREDENTIALS_GONE = 'The login and the password are no longer stored';
 
-/** Whether an error returned to the caller guarantees that the order was not placed. */
+/** Whether an error guarantees that the order was not placed. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof DomainError && !(error instanceof OrderBeingConfirmed);
 
 /**
- * Buys and prolongs proxies: holds the money, waits in the queue, and returns the order's outcome. A waiting
- * request has no open transaction or connection. `docs/reliability.md` describes crash recovery.
+ * A waiting request has no open transaction or connection. `docs/reliability.md` describes crash recovery.
  */
 @Injectable()
 export class OrdersService {
@@ -55,15 +53,11 @@ export class OrdersService {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Prices the order, holds its money, and waits for its outcome. */
   place(request: OrderRequest): Promise<OrderResult> {
     return this.track(this.execute(request));
   }
 
-  /**
-   * Stops sending other replicas' orders, and waits for all of this process's orders, even those whose
-   * callers have disconnected.
-   */
+  /** Waits for all orders of this process, even those whose callers have disconnected. */
   async untilIdle(): Promise<void> {
     this.dispatcher.stop();
     while (this.inProgress.size > 0) await Promise.allSettled(this.inProgress);
@@ -96,7 +90,7 @@ export class OrdersService {
     return typeof placed === 'number' ? this.settle(placed, request.kind) : this.replay(placed);
   }
 
-  /** Returns the new order's id, or the earlier request with its idempotency key. @throws DomainError */
+  /** @returns the new order's id, or the earlier request with its idempotency key */
   private async checkAndPlace(request: OrderRequest): Promise<number | EarlierRequest> {
     const { done, value } = await this.checks.of(request, 'order').next();
     if (!done) throw value;
@@ -109,7 +103,6 @@ export class OrdersService {
     }
   }
 
-  /** Waits for a placed order's outcome. @throws DomainError */
   async settle(orderId: number, kind: OrderKind): Promise<OrderResult> {
     const waiting = this.waiters.untilOutcome(orderId, kind);
     this.dispatcher.wake(kind);
@@ -124,12 +117,11 @@ export class OrdersService {
     }
   }
 
-  /** Runs all checks of an order for a dry run. Places nothing. */
+  /** Runs all checks for a dry run. Places nothing. */
   async rehearse(request: OrderRequest): Promise<DryRunResponse> {
     const { userId, overLimit } = request.caller;
     if (overLimit) throw overLimit;
     const earlier = await this.findEarlierOrder(userId, request.idempotency);
-    // Lists each refusal once, in the order of the checks.
     const refusals = new Map<string, DomainError>();
     let prepared: PreparedOrder | undefined;
     try {
@@ -167,8 +159,7 @@ export class OrdersService {
         return placement.id;
       case 'refused': {
         const { refusal } = placement;
-        // Another request with the key was faster, or this one was matched with a request lost in a restore.
-        // If the key's order has been canceled since, the caller's next attempt finds the key free.
+        // Another request with the key was faster, or this one matches a request that a restore lost.
         const { userId, idempotency } = order;
         const earlier = refusal === 'key-in-use' ? await this.findEarlierOrder(userId, idempotency) : null;
         if (earlier) return earlier;
@@ -179,7 +170,7 @@ export class OrdersService {
     }
   }
 
-  /** Finds the order under an idempotency key, if any. @throws IdempotencyKeyReused */
+  /** @throws IdempotencyKeyReused */
   async findEarlierOrder(userId: number, idempotency: Idempotency | null): Promise<EarlierRequest | null> {
     return idempotency && this.queries.findByKey(userId, idempotency);
   }
@@ -192,7 +183,7 @@ export class OrdersService {
     return this.toResult(earlier, true);
   }
 
-  /** Returns an order's result. @throws DomainError, the reason why nothing was delivered */
+  /** @throws DomainError the reason why nothing was delivered */
   async toResult(order: OrderOutcome, replayed = false): Promise<OrderResult> {
     switch (order.state) {
       case 'completed':
@@ -218,16 +209,14 @@ export class OrdersService {
     if (!order.deliveredProxies) {
       const proxies = await this.proxies.ofOrder(order);
       if (!replayed) return proxies;
-      // The delivered proxies are removed after the rental's expiry, long after their credentials. Earlier
-      // versions stored none for an order recreated after a restore.
+      // Stored proxies are removed long after their credentials, so a replay must not show credentials.
       const gone = { login: '', password: '', descr: CREDENTIALS_GONE };
       return proxies.map((proxy) => (proxy.active ? proxy : Object.assign(proxy, gone)));
     }
     const withdrawals = replayed
       ? await this.proxies.withdrawals(order.deliveredProxies.map(({ id }) => id))
       : null;
-    // Builds each object as one literal, because an order may contain a thousand proxies: adding fields to a
-    // spread object takes ten times as long.
+    // Builds one literal per proxy: adding fields to a spread object takes ten times as long.
     return order.deliveredProxies.map(
       ({ id, host, port, login, password, label, date_start: start, date_end: end }) =>
         toProxyOut(

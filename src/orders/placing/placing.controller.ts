@@ -206,10 +206,7 @@ interface Guards {
   readonly dry_run: boolean;
 }
 
-/**
- * Lists the parsed guards in a response header, so that a script notices a misspelt one: by the fixed
- * contract, this route ignores unknown fields.
- */
+/** Lets a script notice a misspelt guard: by the fixed contract, this route ignores unknown fields. */
 function nameGuards(response: Response, guards: Guards): void {
   const named = [
     guards.max_price && `max_price=${guards.max_price.toString()}`,

@@ -29,32 +29,21 @@ export interface WantedRenewal extends RenewalOffer {
   readonly renewalId: number;
   readonly dateEndBefore: Date;
   readonly ruleId: number;
-  /** Maximum price at which the order is placed. */
   readonly maxPrice: Money | null;
   /** Whether the last sweep has confirmed the expiry, so that the call needs no listing first. */
   readonly isConfirmed: boolean;
-  /** Reference under which the provider lists the purchase's proxies. */
   readonly purchaseReference: string;
   readonly quote: Quote;
 }
 
-/**
- * Maximum number of calls' worth of queued renewals: enough to use the provider's rate, but few enough that
- * little money is held and customers' changes apply soon.
- */
+/** Queued renewals fill at most three calls: enough to use the provider's rate without holding much money. */
 const CALLS_QUEUED = 3;
-/**
- * Maximum number of queued purchases with unconfirmed expiries. Each purchase requires one listing, which
- * shows all its proxies.
- */
+/** Maximum number of queued purchases with unconfirmed expiries. Each purchase requires one listing. */
 const PURCHASES_TO_LIST = 10;
 
-/** Capacity of the queue for further renewals, beyond those that are queued or in progress. */
 export class RenewalCapacity {
   constructor(
-    /** Number of renewals that are queued or in progress. */
     readonly underWay: number,
-    /** Number of renewals that may still be queued. */
     private free: number,
     /** Roubles that further renewals may cost at the provider; `null` if unknown. */
     private spendable: string | null,
@@ -66,9 +55,6 @@ export class RenewalCapacity {
     return this.free <= 0;
   }
 
-  /**
-   * Whether our balance at the provider also covers this cost, in addition to orders already queued or taken.
-   */
   covers(cost: string): boolean {
     return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
   }
@@ -85,10 +71,7 @@ export class RenewalCapacity {
   }
 }
 
-/**
- * Places renewals' orders. They are ordinary prolongations, with the same checks, behind all others in the
- * queue. No request waits for their outcomes.
- */
+/** Renewals are ordinary prolongations behind all other orders in the queue. No request waits for them. */
 @Injectable()
 export class RenewalOrders {
   private readonly logger = new Logger(RenewalOrders.name);
@@ -104,7 +87,6 @@ export class RenewalOrders {
     private readonly provider: ProxyProvider,
   ) {}
 
-  /** Whether the provider accepts orders now. */
   canBeSent(): boolean {
     return this.checks.providerRefusal() === null;
   }
@@ -131,11 +113,7 @@ export class RenewalOrders {
     return new RenewalCapacity(underWay, size - queued, left, new Set(toList));
   }
 
-  /**
-   * Places the orders with one statement, in the given order, while the users' balances cover them. Placed
-   * orders wait in the queue as long as the renewal is useful. If the statement fails, or would wait for a
-   * locked account, each user's orders are placed separately, if possible.
-   */
+  /** If the statement fails, or would wait for a locked account, each user's orders are placed separately. */
   async place(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
     const placements = await this.placeTogether(renewals).catch(async (error: unknown) => {
       throwUnlessRefused(error);
@@ -201,10 +179,10 @@ export class RenewalOrders {
 
 const NOT_NOW: RenewalPlacement = { id: null, obstacle: 'not-now' };
 
-/** Rethrows an error, unless it is certain that the database refused the statement and others may succeed. */
+/** Rethrows an error, unless it is certain that the database refused the statement. */
 function throwUnlessRefused(error: unknown): void {
   if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
 }
 
-/** Returns the payer of the service's own orders, which ignore the limits of the user's tokens. */
+/** The service's own orders ignore the limits of the user's tokens. */
 const serviceFor = (userId: number): Payer => ({ userId, tokenId: null, dailyLimit: null, limitedBy: [] });

@@ -4,25 +4,21 @@ import { bulkOrderKeySql } from '../order-keys';
 import { ORDER_KINDS, ORDER_STATES, statesShownAs } from '../order-states';
 import type { OrdersQuery } from './dto/orders.query';
 
-/** Columns of a `ListedOrder`. Proxy ids are strings, as in all responses to customers. */
+/** Proxy ids are strings, as in all responses to customers. */
 export const LISTED_COLUMNS = `id, kind, state, country, version, period, count, proxy_type,
   proxy_id::text AS proxy_id, (captured / unit_price)::integer AS delivered, unit_price, hold_amount AS price,
   max_price, CASE WHEN closed_at IS NULL THEN hold_amount ELSE 0.00 END AS held, captured AS charged,
   released,
   refunded, 'RUB' AS currency, failure, idempotency_key, request_id, created_at, closed_at`;
 
-/**
- * The longest that a statement could have waited for an account's lock. A user's orders get their ids one
- * after the other under that lock, but `created_at` is when the statement started.
- */
+/** Maximum wait for an account's lock: `created_at` is before the wait, but ids are assigned after it. */
 const LONGEST_WAIT = `interval '1 minute'`;
 
 const GREATEST_ID = '9223372036854775807';
 
 /**
- * Returns the statement for a page of a user's orders. A user's orders become visible in id order, so pages
- * neither skip nor duplicate orders while others are placed. Each state and kind is read separately, up to
- * the page's size, so that with any filter, a page needs only a few index look-ups and its own orders.
+ * A user's orders become visible in id order, so pages neither skip nor duplicate orders while others are
+ * placed. Each state and kind is read separately, so that any filter needs only a few index look-ups.
  */
 export function toListStatement(
   userId: number,
@@ -58,10 +54,7 @@ export function toListStatement(
   const pageEnd = `LIMIT ${given(limit)}`;
   const kinds = `${given(kind ? [kind] : ORDER_KINDS)}::text[]`;
 
-  /**
-   * Compares whole rows, in the column order of `orders_listed_idx`. With `user_id = …` the planner may read
-   * all customers' orders by id.
-   */
+  /** Compares whole rows in index order: with `user_id = …`, the planner may read all users' orders. */
   function ofStates(): string {
     const states = `${given(state ? statesShownAs(state) : ORDER_STATES)}::text[]`;
     const columns = ['user_id', 'state', 'kind', 'id'];
@@ -74,10 +67,7 @@ export function toListStatement(
            LATERAL (SELECT id FROM orders WHERE ${wanted} ORDER BY ${rowOrder} ${pageEnd}) AS listed`;
   }
 
-  /**
-   * Finds orders by their key. One key may have many canceled orders, but only one that is not canceled. Keys
-   * of a bulk request's orders contain the request's key.
-   */
+  /** A key has at most one order that is not canceled. Orders of bulk requests have derived keys. */
   function ofKey(text: string): string {
     // A subquery hides the value from the planner, which then assumes that few orders match.
     const sought = `(SELECT ${given(text)}::text)`;

@@ -13,7 +13,6 @@ import type { OrderDetails, OrderSummary } from './dto/order.dto';
 import type { OrdersQuery } from './dto/orders.query';
 import { LISTED_COLUMNS, toListStatement } from './order-list';
 
-/** Row of {@link LISTED_COLUMNS}. */
 type ListedOrder = Omit<OrderSummary, 'state' | 'reason'> & {
   readonly state: OrderState;
   readonly failure: string | null;
@@ -21,13 +20,12 @@ type ListedOrder = Omit<OrderSummary, 'state' | 'reason'> & {
 
 type DetailedOrder = ListedOrder & { readonly proxies: readonly string[] };
 
-/** The purchase's item, or the ids of the proxies to prolong, by which equal orders are found. */
 type EqualItem =
   | Pick<OrderedItem, 'country' | 'version' | 'period' | 'count' | 'proxyType'>
   | { readonly proxyIds: readonly number[] };
 
 const NO_PURCHASE = { country: null, version: null, period: null, count: null, proxyType: null };
-/** Maximum number of equal orders to return. A few are enough to notice a duplicate order. */
+/** A few are enough to notice a duplicate order. */
 const MAX_EQUAL = 20;
 
 @Injectable()
@@ -39,7 +37,7 @@ export class OrderReadingService {
     private readonly access: AccessRecheck,
   ) {}
 
-  /** Returns a page of the user's orders. @throws InvalidPeriod, CursorUnknown */
+  /** @throws InvalidPeriod, CursorUnknown */
   async list(userId: number, query: OrdersQuery): Promise<Page<OrderSummary>> {
     const { from, to, sort, cursor } = query;
     assertPeriod(from, to);
@@ -51,10 +49,7 @@ export class OrderReadingService {
     return page;
   }
 
-  /**
-   * Checks the cursor of a client that follows new orders. @throws CursorUnknown if the cursor is above the
-   * last assigned id
-   */
+  /** @throws CursorUnknown if the cursor is above the last assigned id */
   private async assertGiven(cursor: number): Promise<void> {
     const { last } = await preparedRow<{ last: number | null }>(
       this.dataSource,
@@ -64,9 +59,7 @@ export class OrderReadingService {
   }
 
   /**
-   * Returns a user's order, after waiting while it is open.
-   * @throws OrderNotFound if the user has no such order, even for an id that is not a number;
-   * TooManyUnderWay; after a wait, the access check's error if the caller may no longer read
+   * @throws OrderNotFound, even for an id that is not a number; TooManyUnderWay; the access check's errors
    */
   async read(userId: number, orderId: string, wait: RequestWait): Promise<OrderDetails> {
     const order = await this.find(userId, orderId);
@@ -79,7 +72,6 @@ export class OrderReadingService {
     return toSummary(await this.find(userId, orderId));
   }
 
-  /** Finds the user's orders of the last hour for the same item, newest first. */
   async findEqual(userId: number, item: EqualItem): Promise<OrderSummary[]> {
     const { country, version, period, count, proxyType } = 'country' in item ? item : NO_PURCHASE;
     const rows = await preparedRows<ListedOrder>(

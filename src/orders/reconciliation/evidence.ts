@@ -3,25 +3,20 @@ import { type BatchMember, type OrderBatch, batchSize } from '../order-batch';
 
 const DAY_MS = 24 * 3_600_000;
 
-/**
- * Tolerance around an expected expiry, because providers count days, not hours. `is_prolonged()` in the
- * database uses the same hours.
- */
+/** Providers count days, not hours. `is_prolonged()` in the database uses the same tolerance. */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
 
-/** Evidence that a complete listing gives about purchases with an unknown outcome. */
 export type PurchaseEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'contradictory'; readonly why: string }
   | { readonly kind: 'bought'; readonly whole: boolean };
 
-/** Evidence that a listing gives about a prolongation with an unknown outcome. */
 export type ProlongationEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'inconclusive' | 'contradictory'; readonly why: string }
   | { readonly kind: 'prolonged'; readonly dateEnd: Date; readonly times: 1 | 2 };
 
-/** Finds the evidence about a batch's purchases. @param listed everything listed under its order reference */
+/** @param listed everything listed under the batch's order reference */
 export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy[]): PurchaseEvidence {
   const size = batchSize(batch);
   if (listed.length === 0) return { kind: 'nothing' };
@@ -34,7 +29,6 @@ export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy
   return { kind: 'bought', whole: listed.length === size };
 }
 
-/** @param listed the proxy as listed now; undefined if it is not listed */
 export function prolongationEvidence(
   { period, submittedAt }: Pick<OrderBatch, 'period' | 'submittedAt'>,
   { dateEndBefore: before }: Pick<BatchMember, 'dateEndBefore'>,

@@ -32,10 +32,7 @@ import {
 import { Settlement } from '../transitions/settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
-/**
- * Determines the outcomes of orders after crashes and lost responses. One search serves all members of a
- * batch. Any number of replicas may search concurrently, because no search buys anything.
- */
+/** Determines unknown outcomes. All replicas may search concurrently, because no search buys anything. */
 @Injectable()
 export class ReconciliationService {
   private readonly logger = new Logger(ReconciliationService.name);
@@ -51,7 +48,7 @@ export class ReconciliationService {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Settles due batches and cancels due, unsent orders. @returns the number of batches and orders */
+  /** @returns the number of batches and unsent orders */
   async settleDue(limit: number): Promise<number> {
     const { unsent, batches } = await this.searches.claimDueSearches(limit);
     for (const id of await this.cancellations.cancelOrders(unsent, 'not-sent', ['reserved'])) {
@@ -68,11 +65,7 @@ export class ReconciliationService {
     return unsent.length + batches.length;
   }
 
-  /**
-   * Searches once for a batch's open members, and settles what the evidence allows.
-   * @param timeoutMs maximum wait for the provider; shorter if a caller is waiting
-   * @returns whether the search was complete and found no delivery of any member
-   */
+  /** @returns whether the search was complete and found no delivery */
   search(batch: OrderBatch, timeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
     const attributes = { 'order.kind': batch.kind, 'order.ids': memberIds(batch) };
     return inSpan('orders.search', attributes, () => this.listAndJudge(batch, timeoutMs));
@@ -85,8 +78,7 @@ export class ReconciliationService {
       const listed = await this.listEvidence(batch, batch.orderReference, startedAt, { timeoutMs, isEnough });
       return listed !== null && this.judgePurchases(batch, listed, startedAt);
     }
-    // Each prolongation's evidence is its rental's expiry. Proxies bought together are listed under one
-    // reference.
+    // The provider lists proxies bought together under one reference.
     let foundNothing = true;
     for (const [reference, members] of membersByPurchase(batch)) {
       const part = { ...batch, members };
@@ -104,7 +96,7 @@ export class ReconciliationService {
     return foundNothing;
   }
 
-  /** Lists the evidence; `null` if the listing failed, which proves nothing. */
+  /** @returns null if the listing failed, which proves nothing */
   private async listEvidence(
     batch: OrderBatch,
     reference: string,
@@ -126,7 +118,7 @@ export class ReconciliationService {
     }
   }
 
-  /** Settles what a complete listing proves about purchases. @returns whether nothing was found */
+  /** @returns whether nothing was found */
   private async judgePurchases(
     batch: OrderBatch,
     listed: readonly ListedProxy[],
@@ -153,7 +145,7 @@ export class ReconciliationService {
     }
   }
 
-  /** Settles what a listing proves about a prolongation. @returns whether nothing was found */
+  /** @returns whether nothing was found */
   private async judgeProlongation(
     batch: OrderBatch,
     member: BatchMember,
@@ -183,10 +175,7 @@ export class ReconciliationService {
     }
   }
 
-  /**
-   * Cancels a batch if two complete searches have found nothing, and the second began late enough to show
-   * even a request sent at the last moment.
-   */
+  /** Cancels a batch after two complete, empty searches, the second after the settlement delay. */
   private async cancelIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
     const since = await this.searches.recordSearch(memberIds(batch), startedAt, 'nothing');
     const spacingMs = spacingOfEmptySearchesSeconds(this.config.reconciliation.settlementDelaySeconds) * 1000;

@@ -11,10 +11,8 @@ import { ProviderCallLog } from '../provider-call-log';
 import { OrderCancellations } from '../transitions/order-cancellations';
 import { Settlement } from '../transitions/settlement';
 
-/** Delivers an order in review, as listed by the provider. */
 type Settle = (manager: EntityManager) => Promise<OrderOutcome[]>;
 
-/** Ends orders in review as decided by staff. */
 @Injectable()
 export class ReviewService {
   constructor(
@@ -26,8 +24,7 @@ export class ReviewService {
   ) {}
 
   /**
-   * Searches at the provider for the delivery of an order in review. Call it outside a transaction.
-   *
+   * Searches at the provider. Must not be called inside a transaction.
    * @returns a function that delivers and charges the order, or throws OrderNotInReview or
    * ProxyBelongsToAnother
    * @throws OrderNotFound, OrderNotInReview, NothingToDeliver, ServiceUnavailable
@@ -49,12 +46,7 @@ export class ReviewService {
     };
   }
 
-  /**
-   * Cancels an order in review and releases its hold. If the provider did deliver, the next sweep finds
-   * unmatched proxies.
-   *
-   * @throws OrderNotInReview
-   */
+  /** If the provider did deliver, the next sweep finds unmatched proxies. @throws OrderNotInReview */
   async cancel(orderId: number, manager: EntityManager): Promise<void> {
     const canceled = await this.cancellations.cancelOrders([orderId], 'staff', ['review'], manager);
     if (canceled.length === 0) throw new OrderNotInReview();

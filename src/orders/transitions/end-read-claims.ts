@@ -7,23 +7,20 @@ import { PURCHASE_REFERENCE_SQL } from '../order-queries';
 import { YIELDS_TO_OTHERS_SQL, IN_QUEUE_SQL, isEndUnreadSql, lastServedAtSql } from '../order-queue';
 import { CANCELED_WITHOUT_PROOF, IS_RENEWAL_SQL } from '../order-states';
 
-/** Prolongation whose rental's expiry this replica must read. */
 export interface EndToRead {
   readonly orderId: number;
-  /** Reference under which the provider lists the purchase's proxies. */
   readonly reference: string;
   readonly providerProxyId: string;
   /** Time when the reading started. It identifies the replica that reads. */
   readonly readAt: string;
 }
 
-/** Outcome of reading the expiry before a prolongation. */
 export interface StoredEnd {
   readonly orderId: number;
   readonly outcome: 'queued' | 'possibly-bought' | 'not-needed';
 }
 
-/** Claims prolongations whose rental's current expiry must be read first, each for one replica. */
+/** Claims prolongations whose rental's expiry must be read first, each for one replica. */
 @Injectable()
 export class EndReadClaims {
   constructor(
@@ -31,7 +28,6 @@ export class EndReadClaims {
     private readonly config: AppConfig,
   ) {}
 
-  /** Counts the purchases with expiries to read. */
   async countPurchases(): Promise<number> {
     const { purchases } = await preparedRow<{ purchases: number }>(
       this.dataSource,
@@ -43,7 +39,6 @@ export class EndReadClaims {
     return purchases;
   }
 
-  /** Returns how many proxies the last complete sweep listed; `null` before the first sweep. */
   async lastListedCount(): Promise<number | null> {
     const [last] = await queryRows<{ listed: number }>(
       this.dataSource,
@@ -53,10 +48,8 @@ export class EndReadClaims {
   }
 
   /**
-   * Claims orders whose expiries are to be read from one listing: either those of one purchase, of the user
-   * who was served longest ago, or all. Even if this replica dies, others can claim them only when its time
-   * for reading is over. The orders' time limits are extended: after the reading, they may wait in the queue
-   * as long as any other order.
+   * Claims orders for one listing. Other replicas can claim them only after the time limit for reading, even
+   * if this replica dies. After the reading, the orders may wait in the queue as long as any other order.
    */
   claim(what: 'a purchase' | 'everything'): Promise<EndToRead[]> {
     return preparedRows<EndToRead>(
@@ -96,13 +89,10 @@ export class EndReadClaims {
   }
 
   /**
-   * Stores rentals' expiries at the provider in one statement, so that their prolongations can become one
-   * batch. Only this expiry shows later whether a prolongation succeeded. A listing may lag: an expiry
+   * Stores expiries, which show later whether the prolongations succeeded. A listing may lag: an expiry
    * earlier than the known one is not trusted, or the previous prolongation would later be mistaken for this
-   * one. A replica that has taken too long stores nothing.
-   * A later expiry than the known one may come from a call whose order was canceled without proof. A new
-   * order for the same prolongation is then not sent: it may have been fulfilled by that call, and
-   * reconciliation decides. Without such a canceled order, a renewal is no longer needed.
+   * one. A later expiry may come from a call whose order was canceled without proof. The new order is then
+   * not sent, because that call may have fulfilled it, and reconciliation decides.
    */
   store(ends: readonly (EndToRead & { readonly dateEnd: Date })[]): Promise<StoredEnd[]> {
     return preparedRows<StoredEnd>(

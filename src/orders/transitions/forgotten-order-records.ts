@@ -10,7 +10,7 @@ import type { OrderKind } from '../order-states';
 export interface ForgottenOrder {
   /** `null` for a new id. */
   readonly id: number | null;
-  /** Id of the batch's leader; `null` if this order is the leader. */
+  /** `null` if this order is the leader. */
   readonly batchId: number | null;
   readonly userId: number;
   readonly kind: OrderKind;
@@ -20,39 +20,29 @@ export interface ForgottenOrder {
   readonly version: string;
   readonly period: number;
   readonly count: number;
-  /** Number of proxies found. A retry for at most this many is treated as a retry of this order. */
+  /** A retry for at most this many proxies is treated as a retry of this order. */
   readonly foundCount: number;
   readonly proxyType: string;
-  /** Prolonged proxy, and the previous expiry; both `null` for a purchase. */
   readonly proxyId: number | null;
   readonly dateEndBefore: Date | null;
-  /** Prices of each proxy, for the customer and at the provider. */
   readonly unitPrice: Money;
   readonly unitCost: Money;
   readonly provider: string;
 }
 
-/** Known fields of a lost order that staff have written off. */
 export interface WrittenOffRequest {
   readonly userId: number;
   /** Longest possible rental period, in days. */
   readonly days: number;
-  /** Reference of a purchase. Country and version are `null` if the provider does not report them. */
   readonly orderReference?: string;
   readonly country?: string | null;
   readonly version?: string | null;
-  /** Proxy of a prolongation. */
   readonly proxyId?: number;
 }
 
-/** Recreates or writes off orders lost in a database restore, with their idempotency keys. */
 @Injectable()
 export class ForgottenOrderRecords {
-  /**
-   * Recreates a lost order and holds its money. The order was sent, and its delivery is known, but not its
-   * idempotency key. @throws QueryFailedError (`accounts_available_check`) if the user's balance is below its
-   * price
-   */
+  /** @throws QueryFailedError (`accounts_available_check`) if the user's balance is below the price */
   async putBackForgotten(order: ForgottenOrder, manager: EntityManager): Promise<number> {
     const placed = await queryRow<{ id: number }>(
       manager,
@@ -97,17 +87,13 @@ export class ForgottenOrderRecords {
         order.foundCount,
       ],
     );
-    // The order may already have been written off. The account's lock prevents a concurrent retry from buying
-    // it again.
+    // The order may have been written off. The account's lock keeps a concurrent retry from buying it again.
     const { orderReference } = order;
     await queryRows(manager, 'DELETE FROM written_off_requests WHERE order_reference = $1', [orderReference]);
     return placed.id;
   }
 
-  /**
-   * Makes `take_forgotten_key.sql` refuse a retry of the order. If an order with the reference exists, its
-   * key is known, and nothing is written. The account's lock delays a simultaneous retry.
-   */
+  /** Makes `take_forgotten_key.sql` refuse a retry. The account's lock delays a simultaneous retry. */
   async writeOff(request: WrittenOffRequest, manager: EntityManager): Promise<void> {
     const { userId, days, orderReference = null, country = null, version = null, proxyId = null } = request;
     await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [userId]);
@@ -121,7 +107,7 @@ export class ForgottenOrderRecords {
     );
   }
 
-  /** Withdraws an order's write-off. A key that was matched with the order keeps its response. */
+  /** A key that was matched with the order keeps its response. */
   async withdrawWriteOff(orderReference: string, manager: EntityManager): Promise<void> {
     const untaken = 'order_reference = $1 AND idempotency_key IS NULL';
     await queryRows(manager, `DELETE FROM written_off_requests WHERE ${untaken}`, [orderReference]);

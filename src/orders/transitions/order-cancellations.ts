@@ -7,18 +7,13 @@ import { Metrics } from '../../metrics';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
 import type { OrderFailure, OpenState } from '../order-states';
 
-/** Maximum number of orders that leave the queue in one statement, which takes tens of milliseconds. */
 const LEAVING_TOGETHER = 200;
-/**
- * SQL for the UTC day on which an order counts towards its token's daily limit. Later releases are subtracted
- * from that day.
- */
+/** An order counts towards its token's daily limit on this UTC day. Later releases are subtracted from it. */
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 
 /**
- * SQL that subtracts released amounts from the days on which the orders were counted. As in
- * `place_orders.sql`, accounts are locked before rows of token_spending, and these rows in token order, so
- * that no two statements deadlock.
+ * As in `place_orders.sql`, accounts are locked before rows of token_spending, and these rows in token order,
+ * so that no two statements deadlock.
  */
 export const UNCOUNT_SPENDING = `
        taken_off AS (
@@ -36,7 +31,6 @@ export const UNCOUNT_SPENDING = `
           WHERE (counter.token_id, counter.day) = (found.token_id, found.day)
        )`;
 
-/** Cancels orders, which releases their holds, and refunds charges of closed orders. */
 @Injectable()
 export class OrderCancellations {
   constructor(
@@ -44,11 +38,7 @@ export class OrderCancellations {
     private readonly metrics: Metrics,
   ) {}
 
-  /**
-   * Cancels orders without a delivery and releases their holds in full.
-   * @param from states in which it is certain, or was decided, that nothing was bought
-   * @returns the canceled orders
-   */
+  /** @param from states in which it is certain, or was decided, that nothing was bought */
   async cancelOrders(
     orderIds: readonly number[],
     reason: OrderFailure,
@@ -81,10 +71,7 @@ export class OrderCancellations {
     return released.map(({ id }) => id);
   }
 
-  /**
-   * Cancels an order that was never sent, in one statement with all others that leave the queue at the same
-   * moment. @returns false if the order no longer waits in the queue
-   */
+  /** Cancels an order that was never sent. @returns false if the order no longer waits in the queue */
   readonly leaveQueue = groupedStatement<{ orderId: number; reason: OrderFailure }, boolean>(
     async (leaving) => {
       const canceled = new Set<number>();
@@ -97,10 +84,7 @@ export class OrderCancellations {
     { maxItems: LEAVING_TOGETHER, maxWaitMs: 500 },
   );
 
-  /**
-   * Refunds part of a closed order's charge. @throws BalanceTooLarge, and QueryFailedError
-   * (`orders_refunded_check`) if the remaining charge is less than the amount
-   */
+  /** @throws BalanceTooLarge, or QueryFailedError (`orders_refunded_check`) if the charge left is too low */
   async refundCharge(
     orderId: number,
     amount: Money,

@@ -21,27 +21,20 @@ import { OrderCancellations } from './order-cancellations';
 /** Arbitrary key of the advisory lock for claims. */
 export const CLAIM_LOCK = 7_283_002;
 
-/**
- * Maximum number of orders in a call, all of the same kind. With more, a lost response would affect more
- * customers.
- */
+/** With more orders in a call, a lost response would affect more customers. */
 export const ORDERS_PER_CALL = 100;
 
 export interface QueueSnapshot {
-  /** Whether an order is ready for a call. */
   readonly hasReady: boolean;
-  /** Whether a prolongation waits for a listing, which shows its rental's expiry. */
+  /** Whether a prolongation waits for a listing that shows its rental's expiry. */
   readonly hasUnread: boolean;
 }
 
 export type ClaimedBatch = OrderBatch & {
-  /** Whether the queue had other orders that were ready for a call. */
   readonly leavesOthers: boolean;
-  /** Whether the queue had prolongations that wait for a listing. */
   readonly leavesUnread: boolean;
 };
 
-/** Claims orders from the queue, each for one call, and requeues orders that the provider refused. */
 @Injectable()
 export class OrderClaims {
   constructor(
@@ -50,7 +43,6 @@ export class OrderClaims {
     private readonly config: AppConfig,
   ) {}
 
-  /** Looks for orders that any replica has left in the queue. */
   readQueue(): Promise<QueueSnapshot> {
     return preparedRow<QueueSnapshot>(
       this.dataSource,
@@ -61,12 +53,10 @@ export class OrderClaims {
   }
 
   /**
-   * Claims the next orders of the shared queue as one batch; once committed, they count as possibly bought.
-   * Returns `null` if the queue is empty, or another replica is claiming from it. The oldest order of the
-   * user who was served longest ago comes first; renewals come last. Orders of the same kind join the batch,
-   * one of each user before the second of any user. Resent members of a refused batch are not mixed with
-   * other orders. A prolongation goes alone if the provider refused its proxy within the hour, because it
-   * would cause the refusal of the whole call.
+   * Claims the next batch. Once committed, its orders count as possibly bought. Returns `null` if the queue
+   * is empty, or another replica is claiming. The user who was served longest ago comes first; renewals come
+   * last. A prolongation goes alone if the provider refused its proxy within the hour, because it would cause
+   * the refusal of the whole call.
    * @param claim client-generated id, which finds the batch if the reply is lost
    * @param affordable roubles that the batch may cost together with the running calls, except that the first
    * order is always sent; null if unknown
@@ -153,10 +143,7 @@ export class OrderClaims {
   }
 
   /**
-   * If the reply to a claim was lost but the claim was committed, cancels the claimed batch, so that it is
-   * never sent. Returns the ids of the batch's orders.
-   *
-   * @param error of the claim
+   * Cancels the batch of a claim whose reply was lost, so that the batch is never sent.
    * @throws StatementOutcomeUnknown
    */
   undoClaim(claim: string, error: unknown): Promise<number[]> {
@@ -172,11 +159,9 @@ export class OrderClaims {
   }
 
   /**
-   * Requeues members of a refused batch for one more call. Their users count as served, so that users who
-   * have not been served since come first. A renewal keeps what remains of its two hours in the queue, and
-   * waits no longer than its rental runs.
+   * Requeues members of a refused batch for one more call. Users who have not been served since the first
+   * call come first.
    * @param together order ids, grouped by call
-   * @returns the requeued orders
    */
   async requeueRefused(batchId: number, together: readonly (readonly number[])[]): Promise<number[]> {
     const calls = together.flatMap((ids) => Array<string>(ids.length).fill(randomUUID()));

@@ -9,37 +9,29 @@ import { countOutcomes, type EndedOrder } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
-/**
- * Times of the searches for an order's outcome, in seconds after the latest moment at which its call can have
- * been sent. They are scaled unless the settlement delay is 600 seconds.
- */
+/** Search times after the latest possible time of the call, for a settlement delay of 600 seconds. */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
 
 /** Seconds after which an order moves to review. */
 export const SEARCHES_END_AFTER_SECONDS = 24 * 3600;
 
-/** Returns the longest pause between two searches, in seconds. It covers a call that may still be sent. */
+/** Returns the longest pause between two searches. It covers a call that may still be sent. */
 const longestPauseSeconds = (settlementDelaySeconds: number): number =>
   Math.max(ORDINARY_SETTLEMENT_DELAY_SECONDS, settlementDelaySeconds) * 2;
 
-/** Returns the schedule of searches, scaled so that the last offset is the settlement delay. */
 function searchOffsetsSeconds(settlementDelaySeconds: number): number[] {
   return OFFSETS_SECONDS.map(
     (offset) => (offset * settlementDelaySeconds) / ORDINARY_SETTLEMENT_DELAY_SECONDS,
   );
 }
 
-/** Returns the minimum number of seconds between two empty searches for them to count as two. */
+/** Returns the minimum time between two empty searches for them to count as two. */
 export function spacingOfEmptySearchesSeconds(settlementDelaySeconds: number): number {
   return Math.min(60, settlementDelaySeconds / 10);
 }
 
-/**
- * Restarts reconciliation for every open order after a database restore, because the restored states are
- * outdated: a queued order may have been sent since. For a queued prolongation, the rental's stored expiry
- * replaces the expiry that is otherwise read before the call.
- */
+/** After a restore, every open order must be reconciled: even a queued order may have been sent since. */
 export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Promise<void> {
   await queryRows(
     queryable,
@@ -54,7 +46,6 @@ export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Pro
   );
 }
 
-/** Records the searches for orders' outcomes: times, results, and the move to review. */
 @Injectable()
 export class OutcomeSearchRecords {
   constructor(
@@ -73,7 +64,6 @@ export class OutcomeSearchRecords {
     });
   }
 
-  /** Starts the reconciliation of a batch whose call has an unknown outcome. */
   async beginConfirming(batchId: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -86,10 +76,9 @@ export class OutcomeSearchRecords {
   }
 
   /**
-   * Claims orders that are due for a search. No other replica takes them before their next search is due. A
-   * lock on the leader's row claims the batch. The next search is the first future one of the schedule; after
-   * the schedule ends, searches are one to two settlement delays apart. If the database's clock is set back,
-   * an old time delays no search beyond the longest pause.
+   * Claims due orders by locking their leaders' rows. After the schedule ends, searches are one to two
+   * settlement delays apart. If the database's clock is set back, no search waits longer than the longest
+   * pause.
    * @param limit maximum number of batches, including orders that were never sent
    */
   async claimDueSearches(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
@@ -137,9 +126,7 @@ export class OutcomeSearchRecords {
   }
 
   /**
-   * Records a complete search's result. After the first search that finds nothing, the next one is brought
-   * forward to the moment from which it can prove that nothing was bought, so that the money is released
-   * early.
+   * After the first empty search, the next one is due as soon as it can prove that nothing was bought.
    * @param startedAt the database's time before the search began
    * @returns since when nothing has been found; null if something was found
    */
@@ -170,7 +157,7 @@ export class OutcomeSearchRecords {
     return order?.since ?? null;
   }
 
-  /** Moves orders to review. @param why shown to staff */
+  /** @param why shown to staff */
   async sendToReview(orderIds: readonly number[], why: string): Promise<void> {
     const sent = await queryRows<EndedOrder>(
       this.dataSource,

@@ -11,13 +11,13 @@ import { UNCOUNT_SPENDING } from './order-cancellations';
 
 export interface DeliveredPurchases {
   readonly proxies: readonly ProviderProxy[];
-  /** Provider's id of the purchase; unknown after a lost response, as is the charge. */
+  /** Unknown after a lost response, like `charge`. */
   readonly providerOrderId?: string | null;
-  /** Provider's charge for all proxies, in roubles. If it is unknown, the quote is used. */
+  /** Roubles for all proxies. If the charge is unknown, the quote is used. */
   readonly charge?: string | null;
 }
 
-/** Closed purchase, with its proxies' ids and positions in the delivery, from 1. */
+/** `places` are positions in the delivery, from 1. */
 type ClosedPurchase = Omit<OrderOutcome, 'deliveredProxies'> & {
   readonly proxyIds: readonly number[] | null;
   readonly places: readonly number[] | null;
@@ -29,12 +29,10 @@ export interface DeliveredProlongations {
   readonly charge?: string | null;
 }
 
-/** Closed prolongation, with the prolonged proxy. */
 type ClosedProlongation = Omit<OrderOutcome, 'deliveredProxies'> & { readonly proxy: DeliveredProxy };
 
 const unixSeconds = (date: Date): number => date.getTime() / 1000;
 
-/** Delivers bought proxies and prolongations, and closes the orders. */
 @Injectable()
 export class Settlement {
   constructor(
@@ -43,12 +41,9 @@ export class Settlement {
   ) {}
 
   /**
-   * Distributes a purchase's proxies among the members of its batch, captures their price and releases the
-   * remaining holds. Each user's first order comes before any user's second order; otherwise the order of
-   * arrival applies. Proxies that the batch has already received are skipped.
+   * Distributes a purchase's proxies among its batch's orders: each user's first order, by arrival, then each
+   * user's second, and so on. Proxies that the batch has already received are skipped.
    * @param only members that receive something; if omitted, all open ones
-   * @param call recorded in the same transaction
-   * @returns the closed orders
    * @throws QueryFailedError (`proxies_provider_proxy_id_key`) if a proxy belongs to another batch's order
    */
   async deliverPurchases(
@@ -171,12 +166,7 @@ export class Settlement {
     }));
   }
 
-  /**
-   * Stores prolonged proxies' new expiries and captures the prices. A withdrawn proxy counts as listed again,
-   * unless it was refunded.
-   * @param call recorded in the same transaction
-   * @returns the closed orders
-   */
+  /** A withdrawn proxy counts as listed again, unless it was refunded. */
   async deliverProlongations(
     { ends, providerOrderId = null, charge = null }: DeliveredProlongations,
     { queryable = this.dataSource, call }: { queryable?: Queryable; call?: RecordedCall | undefined } = {},

@@ -12,7 +12,6 @@ import {
 } from '../../../http';
 import { ALL_PUBLIC_STATES, ORDER_KINDS, type OrderKind, type PublicState } from '../../order-states';
 
-/** An order as shown in the customer's lists. */
 export class OrderSummary {
   @ApiProperty({ type: 'integer', example: 42 })
   id!: number;
