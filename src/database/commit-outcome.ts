@@ -13,7 +13,6 @@ const LONGEST_PAUSE_MS = 500;
 const sessionsByClient = new WeakMap<object, Session>();
 const sessionsByError = new WeakMap<Error, Session>();
 
-/** Thrown if the service cannot find out whether a statement was, or still will be, committed. */
 export class StatementOutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super(`the statement's outcome is unknown: ${messageOf(cause)}`, { cause });
@@ -21,26 +20,22 @@ export class StatementOutcomeUnknown extends Error {
   }
 }
 
-/** Records the server session of a new connection. @throws Error if the connection must not be used */
+/** Records a new connection's server session. @throws Error if the connection must not be used */
 export async function identifySession(client: Client, settings: SessionSettings): Promise<void> {
   const session = await prepareSession(client, settings);
   if (session) sessionsByClient.set(client, session);
 }
 
-/** Records the connection on which a statement failed, for {@link resolveCommitOutcome}. */
 export function recordSession(error: Error, client: object): void {
   const session = sessionsByClient.get(client);
   if (session) sessionsByError.set(error, session);
 }
 
 /**
- * Looks up the outcome of a statement whose response was lost. First it terminates the statement's session,
- * which might still wait for a lock and commit after the lookup. Once the session is gone, missing rows will
- * never appear. A commit that the session was still replicating is visible, but a failover may undo it. The
- * lookup therefore waits until the standby has the visible rows.
- *
+ * Looks up the outcome of a statement whose response was lost. First terminates the session, so that the
+ * statement cannot commit after the lookup. Then waits for the standby, because a failover could undo a
+ * commit that is visible but not replicated.
  * @param error the statement's error, from `preparedRows` on a data source
- * @param lookUp is retried if it fails
  * @throws StatementOutcomeUnknown if the outcome was not found within ten seconds
  */
 export async function resolveCommitOutcome<Found>(
@@ -66,7 +61,6 @@ export async function resolveCommitOutcome<Found>(
   }
 }
 
-/** Limits the wait for a database that may not respond. The work continues, but its result is dropped. */
 async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): Promise<Result> {
   const result = work();
   const isInTime = await isOverWithin(Math.max(giveUpAtMs - performance.now(), 0), result);

@@ -2,8 +2,7 @@ import type { QueryRunner } from 'typeorm';
 import { queryRows } from './sql';
 
 /**
- * Builds an index without blocking writes, in a migration with `transaction = false`. First drops the invalid
- * index of a failed build, so that the migration can be retried.
+ * Builds an index without blocking writes. Must be called in a migration with `transaction = false`.
  * @param definition the end of CREATE INDEX, after the name, e.g. `ON orders (closed_at)`
  */
 export async function createIndexConcurrently(

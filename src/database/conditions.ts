@@ -1,4 +1,4 @@
-/** The conditions of a filtered list, with the parameters of their SQL statement. */
+/** Builds the WHERE clause of a filtered list, with its parameters. */
 export class Conditions {
   readonly parameters: unknown[] = [];
   private readonly conditions: string[] = [];
@@ -12,22 +12,20 @@ export class Conditions {
     this.conditions.push(condition);
   }
 
-  /** Adds a condition on a value, unless the value is empty. `condition` receives the value's placeholder. */
+  /** Adds a condition on a value, unless the value is empty. */
   by(value: unknown, condition: (place: string) => string): void {
     if (value !== null && value !== undefined && value !== '') this.add(condition(this.given(value)));
   }
 
-  /** Returns the SQL after the select list for the page after a cursor, newest first by id. */
   toPageSql(
     { cursor, limit }: { readonly cursor: number | null; readonly limit: number },
     id = 'id',
   ): string {
-    // Added even without a cursor, so that the plan is always the same.
+    // The condition is added even without a cursor, so that the plan is always the same.
     this.add(`${id} < ${this.given(cursor ?? Number.MAX_SAFE_INTEGER)}`);
     return `${this.toSql()} ORDER BY ${id} DESC LIMIT ${this.given(limit)}`;
   }
 
-  /** Returns `WHERE … AND …`, or an empty string. */
   toSql(): string {
     return this.conditions.length > 0 ? `WHERE ${this.conditions.join(' AND ')}` : '';
   }

@@ -3,11 +3,9 @@ import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { ServiceClient } from './service-client';
 
-/** Returns the pg pool of a data source, with its options, which TypeORM does not expose. */
 export const connectionPool = (dataSource: DataSource): Pool =>
   (dataSource.driver as PostgresDriver).master as Pool;
 
-/** Creates an unconnected client outside the pool, with the same options as the pool's clients. */
 export function clientOutsideThePool(dataSource: DataSource, changes: ClientConfig = {}): Client {
   const { options } = connectionPool(dataSource);
   return new Client({ ...options, password: options.password, keepAlive: true, ...changes });

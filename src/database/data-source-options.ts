@@ -9,14 +9,13 @@ export const migrations: readonly (new () => object)[] = [Baseline1768000000000]
 const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
 const DEFAULT_LOCK_TIMEOUT_SECONDS = 10;
-/** Seconds to wait for a response beyond the statement timeout, because a commit waits for the standby. */
+/** Added to the statement timeout, because a commit also waits for the standby. */
 const RESPONSE_GRACE_SECONDS = 5;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Session settings as the server displays them, or a prefix of that. The server enforces the time limits:
- * pg's own `query_timeout` would return a connection with an open transaction to the pool, and the next user
- * would commit the failed transaction's changes.
+ * Each value must be a prefix of what SHOW displays. The server enforces the time limits, because pg's
+ * `query_timeout` would return a connection with an open transaction to the pool.
  */
 const SETTINGS = {
   idle_in_transaction_session_timeout: '30s',
@@ -25,19 +24,18 @@ const SETTINGS = {
   DateStyle: 'ISO',
 };
 
-/** Names primary keys as PostgreSQL does. Needed for the migrations table, which TypeORM creates itself. */
+/** Names the primary key of TypeORM's migrations table as PostgreSQL would. */
 class NamingStrategy extends DefaultNamingStrategy {
   override primaryKeyName(table: Table | string): string {
     return `${typeof table === 'string' ? table : table.name}_pkey`;
   }
 }
 
-/** Returns the options for the service's data source. `parseInt8` makes ids numbers, exact up to 2^53. */
 export function dataSourceOptions(database: {
   url: string;
   poolSize: number;
   poolWaitMs?: number | undefined;
-  /** Maximum duration of a statement; 0 for no limit. */
+  /** 0 means no limit. */
   statementTimeoutSeconds?: number;
   lockTimeoutSeconds?: number;
   applicationName: string;

@@ -11,22 +11,18 @@ import {
   type SchemaState,
 } from './schema-version';
 
-/** Whether the database can serve this version of the service. */
 export interface DatabaseState extends SchemaDifference {
-  /** Whether the database refuses writes: it is a standby, or is set to read-only. */
   readonly isReadOnly: boolean;
 }
 
-/** Maximum age of a returned state, because several load balancers may poll it. */
 const MAX_AGE_MS = 500;
-/** Time limit from opening the connection to the response. */
 const TIMEOUT_MS = 2000;
 
 const STATEMENT = `
   SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS "isReadOnly",
          ${SCHEMA_STATE}`;
 
-/** Reads the state of the database at most twice a second, outside the pool, which may be busy. */
+/** Queries the database at most twice a second, on a connection outside the pool. */
 export class DatabaseProbe {
   private connection: { readonly client: Client; readonly socket: Socket } | undefined;
   private latest: { readonly queriedAtMs: number; readonly state: Promise<DatabaseState> } | undefined;
@@ -34,7 +30,7 @@ export class DatabaseProbe {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Returns the state, at most half a second old. @throws Error if the database does not respond */
+  /** @throws Error if the database does not respond */
   state(): Promise<DatabaseState> {
     const nowMs = performance.now();
     if (this.latest && (this.isQuerying || nowMs - this.latest.queriedAtMs < MAX_AGE_MS)) {
@@ -89,7 +85,6 @@ export class DatabaseProbe {
     return client;
   }
 
-  /** Cuts the connection, which rejects the waiting query. */
   private drop(connection = this.connection): void {
     if (connection === this.connection) this.connection = undefined;
     connection?.socket.destroy();

@@ -1,12 +1,10 @@
 import DataLoader from 'dataloader';
 
 /**
- * Returns a function that runs one statement for all items that arrive together: in one turn of the event
- * loop, or while the previous statement runs. A single item does not wait.
- *
- * @param run returns the results in the order of the items. If a result is a promise, only its own item waits
- * for the promise
- * @param limits.maxItems maximum number of items in one statement
+ * Returns a function that runs one statement for all items that arrive in one turn of the event loop, or
+ * while the previous statement runs.
+ * @param run returns the results in the order of the items; a result that is a promise delays only its own
+ * item
  * @param limits.maxWaitMs maximum wait for the previous statement, which may hang
  */
 export function groupedStatement<Item, Result>(
@@ -45,17 +43,11 @@ export function groupedStatement<Item, Result>(
   return (item) => loader.load({ item }).then((result) => result);
 }
 
-/** Maximum number of keys in a lookup, more than requests start in one turn of the event loop. */
 const MAX_KEYS = 200;
 
-/** Maximum wait for the previous lookup. A lookup takes longer only if the database is busy. */
 const MAX_WAIT_MS = 5;
 
-/**
- * Returns a function that looks up many keys with one statement. No result is older than its request.
- * @param lookUp returns the found rows by key; `keys` may contain duplicates. If `lookUp` fails, so do all
- * lookups of the statement
- */
+/** Returns a function that combines concurrent lookups into one statement. `keys` may contain duplicates. */
 export function batchedLookup<Key, Found>(
   lookUp: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Found>>,
 ): (key: Key) => Promise<Found | undefined> {

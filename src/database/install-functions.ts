@@ -3,13 +3,10 @@ import { type Checksums, checksumsOf, type Release } from './release';
 import type { SchemaState } from './schema-version';
 import { hasSqlState, queryRows } from './sql';
 
-/** SQLSTATE if CREATE OR REPLACE FUNCTION would change the result type, which requires a DROP. */
+/** SQLSTATE of a CREATE OR REPLACE FUNCTION that would change the result type. */
 const INVALID_FUNCTION_DEFINITION = '42P13';
 
-/**
- * Installs the changed functions and triggers of a release. Drops functions, overloads and triggers that the
- * release no longer contains. Must run in a transaction, after the migrations.
- */
+/** Installs changed functions and drops removed ones. Must run in a transaction, after the migrations. */
 export async function installFunctions(
   runner: QueryRunner,
   release: Release,
@@ -19,7 +16,7 @@ export async function installFunctions(
   const changed = changedNames(checksums, installed.checksums);
   if (changed.length === 0 && release.number === installed.release) return;
   const before = new Set((await findObjects(runner, changed)).map(({ version }) => version));
-  // A function may call another that is installed later.
+  // Functions may call functions that are installed later.
   await runner.query('SET LOCAL check_function_bodies = off');
   const hasTrigger = (name: string): boolean => /EXECUTE FUNCTION/.test(release.functions[name] ?? '');
   for (const name of [...changed].sort((a, b) => Number(hasTrigger(a)) - Number(hasTrigger(b)))) {
@@ -56,7 +53,7 @@ interface Installed {
   readonly drop: string;
 }
 
-/** Finds the functions with these names, preceded by the triggers that execute them. */
+/** Lists triggers first, because a function cannot be dropped before the triggers that execute it. */
 const findObjects = (runner: QueryRunner, names: readonly string[]): Promise<Installed[]> =>
   queryRows(
     runner,

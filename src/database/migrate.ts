@@ -8,17 +8,15 @@ import { differenceOf, MISSING_FUNCTIONS, readSchemaState, type SchemaState } fr
 import { createRoleStatement, grantServiceRole } from './service-role';
 import { hasSqlState, type Queryable, queryRow, queryRows } from './sql';
 
-/** Key of the advisory lock for migrations, an arbitrary constant. */
 const MIGRATION_LOCK = 7_283_001;
 const OLDEST_SERVER_VERSION = 150_000;
 
 const POLL_MS = 200;
-/** Pause between checks of whether another process has migrated the schema. */
 const WAIT_MS = 500;
-/** Maximum wait for a table's lock, during which other statements on the table queue up. */
+/** Short, because other statements on the table queue behind a waiting migration. */
 const LOCK_TIMEOUT_SECONDS = 1;
 const LOCK_RETRY_MS = 3000;
-/** Maximum total time for attempts to lock a table, longer than an export or an audit reads it. */
+/** Longer than an export or an audit reads a table. */
 const LOCK_PATIENCE_MS = 10 * 60_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -33,8 +31,7 @@ export interface DatabaseAddress {
 }
 
 /**
- * Brings the schema up to date and returns the names of the executed migrations. Concurrent calls wait for
- * each other. With an owner URL, it also creates the service's role and grants its rights.
+ * Migrates the schema and returns the names of the executed migrations. Concurrent calls wait for each other.
  * @throws Error if the database was created by a version before 1.0.0
  */
 export async function migrate(
@@ -42,7 +39,7 @@ export async function migrate(
   release: Release = thisRelease(),
 ): Promise<string[]> {
   const dataSource = new DataSource({
-    // Without a statement timeout, because building an index on a large table may exceed it.
+    // No statement timeout, because building an index on a large table may exceed it.
     ...dataSourceOptions({
       url: ownerUrl ?? url,
       poolSize: 2,
@@ -82,7 +79,6 @@ export async function migrate(
   }
 }
 
-/** Installs the functions and grants the rights, unless a later version has migrated. */
 async function finish(runner: QueryRunner, release: Release, serviceRole: string | undefined): Promise<void> {
   const state = await readSchemaState(runner);
   if (isLater(state, release)) return;
@@ -100,13 +96,7 @@ async function finish(runner: QueryRunner, release: Release, serviceRole: string
 const isLater = ({ applied, release: installed }: SchemaState, { number, migrations }: Release): boolean =>
   installed > number || applied.some((name) => migrations.every((migration) => migration.name !== name));
 
-/**
- * Waits until another process has installed this version's schema and rights. With an older schema,
- * statements would fail in the middle of orders.
- * @param onWait is called once if the schema is not ready
- * @param signal ends the wait
- * @returns whether the schema is ready
- */
+/** Waits until another process has installed this version's schema. Returns false if aborted first. */
 export async function untilMigrated(
   { url }: Pick<DatabaseAddress, 'url'>,
   onWait: (line: string) => void,
@@ -145,27 +135,20 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
   }
 }
 
-/**
- * Takes the advisory lock by polling. A statement waiting for the lock would be an open transaction, for
- * which the holder's CREATE INDEX CONCURRENTLY would wait: a deadlock.
- */
+/** Polls: a statement waiting for the lock would deadlock with the holder's CREATE INDEX CONCURRENTLY. */
 async function takeLock(holder: Queryable): Promise<void> {
   const take = () =>
     queryRows<{ taken: boolean }>(holder, 'SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK]);
   while ((await take())[0]?.taken !== true) await pause(POLL_MS);
 }
 
-/**
- * Runs the pending migrations in the session that holds the lock. If a failover ends the session, another
- * process may get the lock at the new primary, and this process must stop migrating.
- */
+/** Runs migrations in the session that holds the lock, so that they stop if a failover releases the lock. */
 async function runMigrations(dataSource: DataSource, holder: QueryRunner): Promise<void> {
   const executor = new MigrationExecutor(dataSource, holder);
   executor.transaction = 'each';
   await executor.executePendingMigrations();
 }
 
-/** Runs work, and retries it if it cannot lock a table in time. Failed work is rolled back. */
 async function runPatiently(holder: Queryable, work: () => Promise<void>): Promise<void> {
   const patientUntilMs = performance.now() + LOCK_PATIENCE_MS;
   for (;;) {

@@ -5,20 +5,18 @@ import { messageOf } from '../common';
 import { clientOutsideThePool } from './connection-pool';
 import { queryRows } from './sql';
 
-/** Maximum number of ids in a notification. An id takes up to 17 bytes, and a payload must be below 8 kB. */
+/** An id takes up to 17 bytes, and a payload must be below 8 kB. */
 const IDS_PER_PAYLOAD = 400;
 const CHANNEL = 'changed_rows';
 const POLL_INTERVAL_MS = 1000;
-/** Maximum wait while the replica is preparing to stop. The caller should move to another replica. */
 const LONGEST_WAIT_DRAINING_MS = 1000;
 
-/** Receives the ids of changed rows and, each second, `undefined`, because notifications may be lost. */
+/** Receives the ids of changed rows. Each second it gets `undefined`, because notifications may be lost. */
 export type NotificationListener = (ids: ReadonlySet<number> | undefined) => void;
 
 /**
- * Notifies all processes of changed rows, by LISTEN and NOTIFY, on one connection outside the pool. All
- * listeners also poll, because notifications are lost while that connection is down, and behind a pooler that
- * does not keep sessions. Also wakes waiting readers when the replica stops.
+ * Notifies all processes of changed rows through LISTEN and NOTIFY. Listeners also poll, because
+ * notifications are lost while the connection is down, or behind a pooler that does not keep sessions.
  */
 @Injectable()
 export class Notifier implements OnModuleDestroy {
@@ -37,7 +35,7 @@ export class Notifier implements OnModuleDestroy {
     if (this.client) this.drop(this.client, 'closed');
   }
 
-  /** Subscribes a listener to changes to one kind of row. `kind` is a single word. */
+  /** @param kind must not contain a comma */
   listen(kind: string, listener: NotificationListener): void {
     this.listeners.push({ kind, listener });
     if (this.polling || this.state === 'closed') return;
@@ -45,7 +43,7 @@ export class Notifier implements OnModuleDestroy {
     this.polling = setInterval(() => this.poll(), POLL_INTERVAL_MS);
   }
 
-  /** Sends a notification in the background, in its own transaction: PostgreSQL serializes such commits. */
+  /** Notifies in a separate transaction, because PostgreSQL serializes commits that send notifications. */
   send(kind: string, ids: readonly number[]): void {
     const payloads = Array.from({ length: Math.ceil(ids.length / IDS_PER_PAYLOAD) }, (_, at) =>
       [kind, ...ids.slice(at * IDS_PER_PAYLOAD, (at + 1) * IDS_PER_PAYLOAD)].join(','),
@@ -57,9 +55,7 @@ export class Notifier implements OnModuleDestroy {
     ]).catch((error: unknown) => this.logger.debug(`a notification was not sent: ${messageOf(error)}`));
   }
 
-  /**
-   * Resolves when `end` is called, time is up, the client disconnects or the replica stops. Never rejects.
-   */
+  /** Waits until `end` is called, time is up, the client disconnects or the replica stops. Never rejects. */
   async untilEnded(timeoutMs: number, hungUp: AbortSignal, begin: (end: () => void) => void): Promise<void> {
     if (this.state === 'ended' || this.state === 'closed') return;
     const longestMs = this.state === 'draining' ? LONGEST_WAIT_DRAINING_MS : Infinity;
@@ -78,18 +74,15 @@ export class Notifier implements OnModuleDestroy {
     this.waits.delete(end);
   }
 
-  /** Whether the replica is stopping. If so, readers should move to another one. */
   get isEnding(): boolean {
     return this.state !== 'open';
   }
 
-  /** Prepares to stop: ends all readers' waits, and shortens new ones. */
   drain(): void {
     if (this.state === 'open') this.state = 'draining';
     for (const end of this.waits) end();
   }
 
-  /** Ends all readers' waits, and refuses new ones. */
   end(): void {
     this.state = 'ended';
     for (const end of this.waits) end();

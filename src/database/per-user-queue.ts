@@ -3,19 +3,18 @@ import { ConcurrencyLimit } from '../common';
 import { type Queryable, queryRows } from './sql';
 import { inTransaction } from './transaction';
 
-/** Allows one change at a time for each user. */
 const queue = new ConcurrencyLimit<number>(Infinity, 1);
 
 /** Runs a change after the same user's earlier changes have ended. Waiting changes hold no connection. */
 export const inQueueOf = <Result>(userId: number, change: () => Promise<Result>): Promise<Result> =>
   queue.run(userId, change);
 
-/** Locks a user, which serializes the user's changes across replicas. Call it before taking other locks. */
+/** Serializes a user's changes across replicas. Must be called before taking other locks. */
 export async function lockUser(manager: Queryable, userId: number): Promise<void> {
   await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
 }
 
-/** Runs a transaction that locks the user, in the user's queue. @throws TransactionOutcomeUnknown */
+/** @throws TransactionOutcomeUnknown */
 export const changeOfUser = <Result>(
   dataSource: DataSource,
   userId: number,

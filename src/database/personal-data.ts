@@ -1,26 +1,22 @@
 import { type Queryable, queryRow } from './sql';
 
 /**
- * Statements that erase the data of the user `$1`, by table: a `DELETE`, or an `UPDATE` that clears columns.
- * A `SELECT` finds rows that are kept. The condition follows the first `WHERE`, and a cleared row must no
- * longer match it.
+ * Statements that erase the data of user `$1`, by table. A `SELECT` finds rows that are kept. A row that an
+ * `UPDATE` has cleared must no longer match the statement's condition.
  */
 export type PersonalData = Readonly<Record<string, string>>;
 
 const EFFECTS = { DELETE: 'deleted', UPDATE: 'cleared', SELECT: 'kept' } as const;
 export const ERASURE_EFFECTS = Object.values(EFFECTS);
 
-/** How many rows of a table an erasure affects, and how it affects them. */
 export interface RowsOfUser {
   readonly table: string;
   readonly effect: (typeof ERASURE_EFFECTS)[number];
   readonly rows: number;
 }
 
-/** Maximum number of rows in a statement, so that the statement ends within its timeout. */
 const ROWS_AT_ONCE = 10_000;
 
-/** Counts the rows that an erasure would delete, clear or keep. */
 export async function countRowsOfUser(
   queryable: Queryable,
   userId: number,
@@ -35,7 +31,7 @@ export async function countRowsOfUser(
   return counted;
 }
 
-/** Locks the rows that {@link eraseRowsOfUser} would change, in id order like all other statements. */
+/** Locks rows in id order, like all other statements. */
 export async function lockRowsOfUser(manager: Queryable, userId: number, data: PersonalData): Promise<void> {
   for (const [table, statement] of Object.entries(data)) {
     const rows = `SELECT FROM ${table} ${partsOf(statement).condition} ORDER BY id FOR NO KEY UPDATE`;
@@ -43,7 +39,6 @@ export async function lockRowsOfUser(manager: Queryable, userId: number, data: P
   }
 }
 
-/** Erases a user's data, in several statements if there are many rows. */
 export async function eraseRowsOfUser(manager: Queryable, userId: number, data: PersonalData): Promise<void> {
   for (const [table, statement] of Object.entries(data)) {
     const { change, condition, effect } = partsOf(statement);

@@ -4,7 +4,6 @@ import { connectionPool } from './connection-pool';
 import { isPlanOutdated, retryUndone } from './retry-undone';
 import { isSessionLost, type Queryable, queryRows, requireRow } from './sql';
 
-/** Names of prepared statements, by statement text. All connections use the same names. */
 const names = new Map<string, string>();
 let latestName = 0;
 
@@ -14,12 +13,12 @@ function nameOf(statement: string): string {
   return name;
 }
 
-/** Ignores the client's error event, which would end the process. The query reports the error anyway. */
+/** An error event without a listener would end the process. The query rejects with the same error. */
 const ignore = (): void => undefined;
 
 /**
- * Runs a frequent statement, which each connection parses only once and then keeps: the text must be
- * constant. Inside a transaction, the statement is not prepared. @throws QueryFailedError
+ * Runs a statement that each connection prepares only once. The text must therefore be constant.
+ * @throws QueryFailedError
  */
 export async function preparedRows<Row>(
   queryable: Queryable,
@@ -31,7 +30,6 @@ export async function preparedRows<Row>(
     : queryRows<Row>(queryable, statement, parameters);
 }
 
-/** Runs a frequent statement that always returns one row, like {@link preparedRows}. */
 export const preparedRow = async <Row>(
   queryable: Queryable,
   statement: string,

@@ -8,9 +8,8 @@ const FUNCTIONS = join(__dirname, 'functions');
 /** Exclusive upper bound of each number in a version. */
 const NUMBERS = 1000;
 
-/** The parts of a service version that are installed in the database. */
 export interface Release {
-  /** The version as a number, which grows with each version: 1.2.3 becomes 1002003. */
+  /** The version as a number: 1002003 for 1.2.3. */
   readonly number: number;
   readonly migrations: readonly (new () => object)[];
   /** SQL that creates each function and its triggers, by function name. */

@@ -2,31 +2,23 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
 
-/** SQLSTATEs of errors that roll back a whole transaction because of a concurrent one. */
 const DEADLOCK = '40P01';
 const SERIALIZATION_FAILURE = '40001';
 
 const FEATURE_NOT_SUPPORTED = '0A000';
 
 const MOST_TRIES = 3;
-/** Maximum pause before a retry, long enough for the concurrent transaction to finish. */
 const LONGEST_PAUSE_MS = 100;
 
 const logger = new Logger('Database');
 
-/**
- * Whether a prepared statement failed because a column's type has changed. `routine` identifies the error,
- * because its message may be translated.
- */
+/** Recognizes the error by its routine, because its message may be translated. */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, routine } = error as { code?: string; routine?: string };
   return code === FEATURE_NOT_SUPPORTED && routine === 'RevalidateCachedQuery';
 }
 
-/**
- * Retries work that was rolled back because of a deadlock, a serialization failure or an outdated plan.
- * @param run a single statement or a whole transaction, never a part of a transaction
- */
+/** @param run a single statement or a whole transaction, never a part of one */
 export async function retryUndone<Result>(run: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -2,23 +2,16 @@ import { Logger } from '@nestjs/common';
 import { messageOf } from '../common';
 import type { Notifier } from './notifier';
 
-/** The waits for rows, by row id. */
 export type WaitsByRow<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
 
-/**
- * Lets requests wait for changes to one kind of row. A wait sees this process's changes immediately, and
- * other replicas' changes after a notification. A statement each second finds missed changes.
- */
+/** Lets requests wait for changes to rows. Polls each second, because notifications may be lost. */
 export class RowWaiters<Row extends { readonly id: number }> {
   private readonly logger = new Logger(RowWaiters.name);
   private readonly waits = new Map<number, Set<RowWait<Row>>>();
   private isListening = false;
   private isPolling = false;
 
-  /**
-   * @param kind plural noun for the rows, a single word
-   * @param read must return only rows that a failover cannot undo
-   */
+  /** @param read must return only rows that a failover cannot undo */
   constructor(
     private readonly notifier: Notifier,
     private readonly kind: string,
@@ -29,7 +22,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     return [...this.waits.values()].reduce((count, { size }) => count + size, 0);
   }
 
-  /** Waits for changes to a row until the caller closes the wait. `see` gets the row whenever it is read. */
+  /** Waits for changes to a row until the caller closes the wait. */
   open(id: number, see?: (row: Row) => void): RowWait<Row> {
     if (!this.isListening) this.listen();
     const wait = new RowWait<Row>(this.notifier, see, () => {
@@ -41,7 +34,6 @@ export class RowWaiters<Row extends { readonly id: number }> {
     return wait;
   }
 
-  /** Waits for one change to a row. See {@link RowWait.until}. */
   async until(
     id: number,
     isOver: (row: Row) => boolean,
@@ -54,9 +46,8 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 
   /**
-   * Passes rows that this process has changed to the requests that wait for them, and notifies the other
-   * replicas. Never rejects.
-   * @param known changed rows, in their new state; any other awaited rows are read from the database
+   * Shows changed rows to waiting requests and notifies the other replicas. Never rejects.
+   * @param known changed rows, in their new state; other awaited rows are read from the database
    * @param elsewhere ids of rows that requests on other replicas may be waiting for
    */
   async changed(ids: readonly number[], known: readonly Row[] = [], elsewhere = ids): Promise<void> {
@@ -66,7 +57,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     await this.look(ids.filter((id) => !shown.has(id)));
   }
 
-  /** Reads those of the given rows that this process is waiting for. Never rejects. */
+  /** Reads the given rows that requests are waiting for. Never rejects. */
   async look(ids: Iterable<number>): Promise<void> {
     const awaited = new Map<number, ReadonlySet<RowWait<Row>>>();
     for (const id of ids) {
@@ -98,7 +89,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 }
 
-/** One wait for a row, or several in succession. A change between two waits immediately ends the next one. */
+/** Lets a request wait for a row repeatedly. A change between two waits immediately ends the second. */
 export class RowWait<Row> {
   row: Row | undefined;
   private check: (() => void) | undefined;
@@ -115,7 +106,7 @@ export class RowWait<Row> {
     this.check?.();
   }
 
-  /** Returns whether the expected row appeared in time, while the client was connected. Never rejects. */
+  /** Returns whether the expected row appeared in time. Never rejects. */
   async until(isOver: (row: Row) => boolean, timeoutMs: number, hungUp: AbortSignal): Promise<boolean> {
     const isOverNow = (): boolean => this.row !== undefined && isOver(this.row);
     if (isOverNow()) return true;

@@ -3,31 +3,26 @@ import { migrations } from './data-source-options';
 import { type Checksums, RELEASE_NUMBER } from './release';
 import { type Queryable, queryRow } from './sql';
 
-/** The content of a database's schema. */
 export interface SchemaState {
-  /** The names of the applied migrations. */
   readonly applied: readonly string[];
-  /** The number of the release whose functions are installed. */
+  /** Number of the release whose functions are installed. */
   readonly release: number;
   readonly checksums: Checksums;
 }
 
-/** Select list and FROM clause that return a {@link SchemaState}. */
 export const SCHEMA_STATE = `
   ARRAY(SELECT name::text FROM migrations ORDER BY id) AS applied, release, checksums
     FROM installed_functions`;
 
 export const EMPTY_STATE: SchemaState = { applied: [], release: 0, checksums: {} };
 
-/** How a database's schema differs from the schema of this version. */
 export interface SchemaDifference {
-  /** Pending migrations and functions. If there are any, this version cannot use the schema. */
+  /** Pending migrations and functions, without which this version cannot use the schema. */
   readonly missing: readonly string[];
-  /** Applied migrations that belong to a later version, which runs concurrently or ran before. */
+  /** Applied migrations of a later version. */
   readonly unknown: readonly string[];
 }
 
-/** Entry in the list of pending migrations for missing functions. */
 export const MISSING_FUNCTIONS = `functions of ${SERVICE_VERSION}`;
 
 export function differenceOf({ applied, release }: SchemaState): SchemaDifference {
@@ -41,7 +36,7 @@ export function differenceOf({ applied, release }: SchemaState): SchemaDifferenc
   };
 }
 
-/** Reads a schema's state. @throws Error if the database was created by a version before 1.0.0 */
+/** @throws Error if the database was created by a version before 1.0.0 */
 export async function readSchemaState(queryable: Queryable): Promise<SchemaState> {
   try {
     return await queryRow<SchemaState>(queryable, `SELECT ${SCHEMA_STATE}`);
@@ -66,7 +61,7 @@ const OLDER =
 const UNDEFINED_TABLE = '42P01';
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Whether an error means that the first migration has not yet created a table or granted access to it. */
+/** Whether the first migration has not yet created a table, or granted access to it. */
 export function isBeforeFirstMigration(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code === UNDEFINED_TABLE || code === INSUFFICIENT_PRIVILEGE;

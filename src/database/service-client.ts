@@ -1,25 +1,21 @@
 import { Client, type ClientConfig } from 'pg';
 
-/** PostgreSQL function that warns of a canceled wait for a commit. The warning's text may be translated. */
+/** PostgreSQL routine that warns of a canceled wait for the standby. The warning may be translated. */
 const WAIT_OF_A_COMMIT = 'SyncRepWaitForLSN';
-/** SQLSTATE of the notice by which a statement reports that it has written events. */
+/** SQLSTATE of the notice that report_events() raises. */
 const EVENTS_WRITTEN = 'PRX01';
 const READ_ONLY = '25006';
 const CANNOT_CONNECT = '57P03';
 
-/** Maximum wait for the first response on a new connection. A server that takes longer is assumed to hang. */
+/** Maximum wait for the first response on a new connection. */
 const GREETING_MS = 5000;
 
-/** Options for the service's connections, in addition to pg's. */
 export interface ServiceClientConfig extends ClientConfig {
-  /** Maximum wait for a response; 0 for no limit. It must be longer than the server's statement timeout. */
+  /** 0 means no limit. Must exceed the server's statement timeout. */
   readonly responseTimeoutMs?: number;
 }
 
-/**
- * Thrown for a commit whose wait for the standby was canceled. The commit is visible, but a failover may undo
- * it. The error has no SQLSTATE, so that it is treated like a statement without a response.
- */
+/** A failover may undo the commit. Without a SQLSTATE, the error is treated like a lost response. */
 export class CommitNotOnStandby extends Error {
   constructor() {
     super("a commit's wait for the standby was canceled");
@@ -27,7 +23,6 @@ export class CommitNotOnStandby extends Error {
   }
 }
 
-/** Thrown if the server is a standby, or a primary that refuses writes. */
 class DatabaseReadOnly extends Error {
   readonly code = READ_ONLY;
 
@@ -36,10 +31,9 @@ class DatabaseReadOnly extends Error {
   }
 }
 
-/** Settings that the service requests at the start of a session, by name. */
 export type SessionSettings = Readonly<Record<string, string>>;
 
-/** Thrown if the session lacks requested settings: commits may be lost, or statements may never end. */
+/** Without the settings, commits may be lost, or statements may never end. */
 class SessionSettingsLost extends Error {
   readonly code = CANNOT_CONNECT;
 
@@ -51,15 +45,10 @@ class SessionSettingsLost extends Error {
   }
 }
 
-/**
- * A connection to a database that may fail over. It closes itself, so that the pool opens another one, if a
- * commit may not be on the standby, if the server is no longer the primary and refuses writes, or if no
- * response arrives: a machine that hangs or is gone closes no connections.
- */
+/** Closes itself if a commit is uncertain, the server refuses writes, or no response arrives. */
 export class ServiceClient extends Client {
   private readonly responseTimeoutMs: number;
   private isCommitUncertain = false;
-  /** Whether events have been written since the connection left the pool. */
   hasWrittenEvents = false;
 
   constructor(config: ServiceClientConfig = {}) {
@@ -92,20 +81,19 @@ export class ServiceClient extends Client {
     }
   }
 
-  /** Closes the connection instead of reusing it. A running statement gets no response. */
   drop(): void {
     this.end().catch(() => undefined);
   }
 }
 
-/** A server session. A later session may have the same process id. */
+/** A later session may have the same process id. */
 export interface Session {
   readonly pid: number;
   readonly startedAt: string;
 }
 
 /**
- * Reads the session of a new connection. Queries the process id, because a pooler reports a different one.
+ * Reads a new connection's session. Queries the process id, because a pooler reports a different one.
  * @throws DatabaseReadOnly if the server is a standby, whose rows may be old
  * @throws SessionSettingsLost if a pooler or the URL has changed the settings
  */

@@ -4,7 +4,7 @@ import { type Queryable, queryRow, queryRows } from './sql';
 
 const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
 
-/** The service role's rights on tables where it may not simply read and write all rows. */
+/** Rights on tables that the service's role may not freely read and write. */
 const RIGHTS: Readonly<Record<string, string>> = {
   accounts: 'SELECT, UPDATE (low_balance)',
   audit_runs: 'SELECT, INSERT, DELETE',
@@ -37,7 +37,6 @@ const FUNCTIONS = [
   'erase_audit_lines(bigint, boolean)',
 ];
 
-/** Returns a statement that creates a database URL's role, with its password, unless the role exists. */
 export function createRoleStatement(url: string): string {
   const { username, password } = new URL(url);
   const name = escapeLiteral(decodeURIComponent(username));
@@ -52,7 +51,7 @@ export function createRoleStatement(url: string): string {
     END $create_role$`;
 }
 
-/** Returns the stored form of a password (RFC 5803), so that the server's logs never contain the password. */
+/** Returns a password verifier (RFC 5803), so that the server's logs never contain the password. */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16);
   const salted = pbkdf2Sync(password, salt, SCRAM_ITERATIONS, 32, 'sha256');
@@ -63,9 +62,8 @@ function scramVerifier(password: string): string {
 }
 
 /**
- * Grants the service's role exactly the rights that it needs; by default, it may read and write a table's
- * rows. Must run in the transaction that installs the functions: replicas of the earlier version call the new
- * functions at once, and these would fail without rights on the new tables.
+ * Must run in the transaction that installs the functions: replicas of the previous version call new
+ * functions immediately, and would fail without rights on new tables.
  */
 export async function grantServiceRole(owner: Queryable, roleName: string): Promise<void> {
   const role = escapeIdentifier(roleName);
@@ -99,7 +97,6 @@ export async function grantServiceRole(owner: Queryable, roleName: string): Prom
   );
 }
 
-/** Returns the rights that this role has but never needs, and with which a thief could change balances. */
 export async function findExcessiveRights(dataSource: Queryable): Promise<string[]> {
   const rights = await queryRows<{ name: string }>(
     dataSource,

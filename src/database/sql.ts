@@ -1,10 +1,10 @@
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { retryUndone } from './retry-undone';
 
-/** Runs statements: a data source runs each in a transaction of its own, a manager in its transaction. */
+/** A data source runs each statement in its own transaction; a manager runs all in one. */
 export type Queryable = Pick<DataSource | EntityManager, 'query'>;
 
-/** Runs a statement and returns its rows. Retries it after a deadlock, unless it is part of a transaction. */
+/** Retries a statement after a deadlock, unless it runs inside a transaction. */
 export async function queryRows<Row>(
   dataSource: Queryable,
   statement: string,
@@ -15,32 +15,30 @@ export async function queryRows<Row>(
   return Array.isArray(response[0]) ? response[0] : (response as Row[]);
 }
 
-/** Runs a statement that always returns exactly one row, such as an aggregate or an INSERT. */
 export const queryRow = async <Row>(
   queryable: Queryable,
   statement: string,
   parameters: readonly unknown[] = [],
 ): Promise<Row> => requireRow(await queryRows<Row>(queryable, statement, parameters), statement);
 
-/** Returns the first row. @throws Error, quoting the statement without values, if there is none */
+/** @throws Error that quotes the statement, but not its values */
 export function requireRow<Row>([row]: readonly Row[], statement: string): Row {
   if (row === undefined) throw new Error(`a statement returned no row: ${statement.trim().slice(0, 200)}`);
   return row;
 }
 
-/** Formats constants as an SQL list for a check constraint: `('http', 'socks')`. Does not escape. */
+/** Formats trusted constants as an SQL list: `('http', 'socks')`. Does not escape. */
 export const sqlList = (words: readonly string[]): string =>
   `(${words.map((word) => `'${word}'`).join(', ')})`;
 
-/** Converts a property name to a column name: `userId` becomes `user_id`. */
 export const snakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Returns a select list that names columns like their properties: `id, proxy_type AS "proxyType"`. */
+/** Returns, for example, `id, proxy_type AS "proxyType"`. */
 export const selectList = (properties: readonly string[]): string =>
   properties.map((name) => (snakeCase(name) === name ? name : `${snakeCase(name)} AS "${name}"`)).join(', ');
 
-/** Returns the database's time, for comparisons across replicas, whose own clocks differ. */
+/** Returns the database's time, because replicas' clocks differ. */
 export async function databaseTime(dataSource: Queryable): Promise<Date> {
   const row = await queryRow<{ now: Date }>(dataSource, 'SELECT clock_timestamp() AS now');
   return row.now;
@@ -49,27 +47,24 @@ export async function databaseTime(dataSource: Queryable): Promise<Date> {
 export const hasSqlState = (error: unknown, code: string): boolean =>
   error instanceof QueryFailedError && (error.driverError as { code?: string }).code === code;
 
-/** Returns the name of the constraint that refused a statement; undefined for any other failure. */
 export function violatedConstraint(error: unknown): string | undefined {
   if (!(error instanceof QueryFailedError)) return undefined;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };
   return code?.startsWith('23') ? constraint : undefined;
 }
 
-/** Whether a constraint or the database refused a statement's values, so that a retry would fail as well. */
+/** Whether the database refused the statement's values, so that a retry would fail as well. */
 export const isRefusedData = (error: unknown): boolean => /^2[23]/.test(sqlStateOf(error));
 
-/** Returns the SQLSTATE of a refused statement; empty if the database did not refuse it. */
 export const sqlStateOf = (error: unknown): string =>
   (error instanceof QueryFailedError && (error.driverError as { code?: string }).code) || '';
 
-/** SQLSTATE for a number or a sum that is too large for its column. For {@link refusedBy}. */
 export const OUT_OF_RANGE = '22003';
 
-/** SQLSTATE that refuse_erased_user() raises. For {@link refusedBy}. */
+/** SQLSTATE that refuse_erased_user() raises. */
 export const USER_ERASED = '57000';
 
-/** Runs a statement. If a constraint or SQLSTATE in `refusals` refuses it, throws the error listed there. */
+/** @param refusals errors to throw, by constraint name or SQLSTATE */
 export async function refusedBy<Result>(
   refusals: Readonly<Record<string, new () => Error>>,
   statement: () => Promise<Result>,
@@ -85,21 +80,18 @@ export async function refusedBy<Result>(
 /** SQLSTATEs of a lost session: lost connection, server shutdown or crash, idle or long transaction. */
 const SESSION_LOST = /^(08|57P|25P0[34])/;
 
-/**
- * Whether a failed statement may have been, or may still be, committed, because its connection ended before
- * the response. Call `resolveCommitOutcome` before reporting such a statement as refused.
- */
+/** Whether a failed statement may have committed or may still commit; `resolveCommitOutcome` finds out. */
 export function mayHaveCommitted(error: unknown): boolean {
   return error instanceof QueryFailedError && isSessionLost(error.driverError);
 }
 
-/** Whether pg failed without a response to the statement, or because the session ended. */
+/** Whether pg got no response to the statement, or the session ended. */
 export function isSessionLost(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || SESSION_LOST.test(code);
 }
 
-/** COMMIT was sent, but got no response. Only the database can show whether the work was committed. */
+/** Thrown if COMMIT got no response. */
 export class TransactionOutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('it is not known whether a transaction was committed', { cause });
@@ -110,7 +102,6 @@ export class TransactionOutcomeUnknown extends Error {
 /** Error codes of a server that refuses connections, is full, stopping or too slow, or is not the primary. */
 const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|EHOST|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08|25006|53|57|55P03)/;
 
-/** Whether an error is due to the state of the database, rather than to the request or the code. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (mayHaveCommitted(error) || error instanceof TransactionOutcomeUnknown) return true;
   const cause = error instanceof QueryFailedError ? (error.driverError as unknown) : error;

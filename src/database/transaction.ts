@@ -4,7 +4,7 @@ import { recordSession, resolveCommitOutcome } from './commit-outcome';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
-/** Members of pg's client that we use directly, because TypeORM does not return the response to COMMIT. */
+/** Part of pg's client, used directly because TypeORM does not return the response to COMMIT. */
 interface Client {
   /** Whether no statement is running or queued. */
   readonly readyForQuery: boolean;
@@ -13,19 +13,16 @@ interface Client {
 
 /** Unpublished members of TypeORM's query runner. */
 interface Runner {
-  /** While true, the runner refuses statements. */
   isReleased: boolean;
   /** Closes the connection if an error is passed, and otherwise returns it to the pool. */
   releasePostgresConnection(error?: Error): Promise<void>;
 }
 
 /**
- * Runs several statements in one transaction (read committed), all through the given manager. Resolves only
- * after the database has confirmed the commit: if the work ignored an error, the database responds to COMMIT
- * with ROLLBACK. On an error, rolls back or closes the connection. If COMMIT got no response, terminates the
- * session, so that later reads show the outcome.
- * @param work restarts from the beginning if the transaction deadlocks
- * @throws TransactionOutcomeUnknown
+ * Runs statements in one transaction (read committed). Resolves only after the database has confirmed the
+ * commit: if the work ignored an error, the database responds to COMMIT with ROLLBACK.
+ * @param work runs again if the transaction deadlocks
+ * @throws TransactionOutcomeUnknown, after terminating the session, so that later reads show the outcome
  */
 export const inTransaction = <Result>(
   dataSource: DataSource,
@@ -54,7 +51,7 @@ async function runTransaction<Result>(
   }
 }
 
-/** Rolls back and keeps the connection, because a new one takes 30 ms. If that is not possible, closes it. */
+/** Keeps the connection if possible, because a new one takes 30 ms. */
 async function rollBack(runner: Runner, client: Client, cause: unknown): Promise<void> {
   let isRolledBack = false;
   if (client.readyForQuery) {

@@ -1,8 +1,6 @@
--- Applies a statement's new ledger entries to their accounts, writing each account once. No other code writes
--- balances. New entries must continue each account's sequence: their numbers have no gaps, and each contains
--- the balances after it. Check constraints on `accounts` refuse an overdraft. The function has the owner's
--- rights, because the service's role may insert entries but not write accounts. Its fixed `search_path`
--- prevents callers from shadowing tables with their own.
+-- Applies a statement's new ledger entries to their accounts. Refuses gaps in an account's sequence, and
+-- wrong balances. No other code writes balances. Has the owner's rights, because the service's role may not
+-- write accounts. Its fixed `search_path` prevents callers from shadowing tables with their own.
 CREATE OR REPLACE FUNCTION apply_ledger_entries() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
@@ -15,7 +13,7 @@ BEGIN
       FROM arrived WINDOW earlier AS (PARTITION BY user_id ORDER BY seq)
   ),
   posted AS (
-    -- Consecutive entries of a user all yield the same values for the account before the first of them.
+    -- Entries without a gap all yield the account's state before the first entry, so they form one group.
     SELECT user_id, seq_before, available_before, held_before, max(seq) AS last_seq,
            sum(available_delta) AS available_delta, sum(held_delta) AS held_delta,
            sum(CASE kind WHEN 'capture' THEN -held_delta

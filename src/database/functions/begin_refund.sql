@@ -1,9 +1,7 @@
 -- Begins a proxy's refund, unless the proxy has one that was not refused. Returns null, or the refusal:
 -- 'open' while an order or a type change is open, or 'refund-quota-used'. Locks the account and then the
--- user, as placing an order does. Statements after the locks see everything that was committed before them.
--- Until the transaction ends, the user cannot place orders, so later orders of the proxy have higher ids than
--- `last_order_id`. Concurrent requests cannot exceed the quota together. `minutes`: minimum time between the
--- delivery and the first check.
+-- user, so that concurrent requests cannot exceed the quota, and later orders have ids above `last_order_id`.
+-- `minutes`: minimum time between the delivery and the first check.
 CREATE OR REPLACE FUNCTION begin_refund(of_user bigint, of_proxy bigint, minutes integer)
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

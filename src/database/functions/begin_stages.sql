@@ -1,6 +1,5 @@
--- Resets the reminder stage of a new or prolonged proxy. `reminded_hours` is set to the remaining hours,
--- because only stages with fewer hours are still to come: longer stages are skipped. The statement that
--- delivers a purchase sets it itself, because a trigger per row would be slower.
+-- Resets the reminder stage of a new or prolonged proxy. Stages longer than the remaining time are skipped.
+-- Purchases set the stage in the delivering statement itself, because a trigger per row would be slower.
 CREATE OR REPLACE FUNCTION begin_stages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.reminded_hours := hours_left(NEW.date_end);

@@ -1,5 +1,4 @@
--- Refuses, at commit, an account that differs from its last ledger entry. This applies to all roles, even the
--- owner, and to writes inside other triggers, which permissions cannot prevent.
+-- Refuses, at commit, an account that differs from its last ledger entry, even if a trigger wrote it.
 CREATE OR REPLACE FUNCTION check_account_follows_ledger() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

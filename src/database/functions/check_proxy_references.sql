@@ -1,7 +1,6 @@
 -- Refuses proxies whose order is missing or belongs to another user, or whose staff action is missing.
--- Replaces two foreign keys, whose row-by-row checks took a third of the time of storing a purchase; this
--- check runs once per statement. Neither target can be deleted: ledger entries refer to orders, and the audit
--- log is append-only. The loops look up one row at a time, so that no plan reads a whole table.
+-- Replaces foreign keys, which are checked row by row; the referenced rows are never deleted. The loops look
+-- up one row at a time, so that no plan reads a whole table.
 CREATE OR REPLACE FUNCTION check_proxy_references() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   named record;

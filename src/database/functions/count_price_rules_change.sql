@@ -1,6 +1,5 @@
--- Counts the changes to price rules, so that replicas can check cheaply whether their copy is current. The
--- counter's row lock makes changes commit in the order of their numbers: a replica that has read a number has
--- read all earlier changes.
+-- Counts the changes to price rules, so that replicas can check whether their copy is current. The counter's
+-- row lock makes changes commit in the order of their numbers.
 CREATE OR REPLACE FUNCTION count_price_rules_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE price_rules_revision SET revision = revision + 1;

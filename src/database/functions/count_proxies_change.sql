@@ -1,6 +1,5 @@
--- Counts, in `users.proxies_revision`, the changes to a user's proxies that the user can see. While the
--- number is the same, cached lists and entity tags are valid. Replaces the foreign key to `users`, which
--- would be checked per row. Changes to columns that the user cannot see, such as `active`, are not counted.
+-- Counts each user's visible proxy changes in `users.proxies_revision`. Replaces the foreign key to `users`,
+-- which would be checked row by row.
 CREATE OR REPLACE FUNCTION count_proxies_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   concerned bigint[];
@@ -17,9 +16,7 @@ BEGIN
   ELSE
     SELECT array_agg(DISTINCT user_id) INTO concerned FROM is_now;
   END IF;
-  -- Lock the users in id order, so that two statements never deadlock, and in a separate statement: after a
-  -- wait, an UPDATE would have to lock the new row versions, queueing behind statements that by then wait for
-  -- this transaction.
+  -- Lock the users in id order, in a separate statement, so that concurrent statements never deadlock.
   PERFORM FROM users WHERE id = ANY (concerned) ORDER BY id FOR NO KEY UPDATE;
   UPDATE users SET proxies_revision = proxies_revision + 1 WHERE id = ANY (concerned);
   GET DIAGNOSTICS counted = ROW_COUNT;

@@ -1,6 +1,4 @@
--- Returns the amount that orders may still spend today (UTC) within these tokens' daily limits: the smallest
--- remaining amount; null if no token has a limit. A token gets its row for a day only with its first order of
--- that day.
+-- Returns what orders may still spend today (UTC) within these tokens' daily limits; null without limits.
 CREATE OR REPLACE FUNCTION daily_limit_left(tokens bigint[]) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (

@@ -1,7 +1,6 @@
--- Returns when the last complete sweep began, if it confirmed a rental's stored expiry, which then need not
--- be read again. Returns null if no sweep of the last hour confirmed it, or an order of the proxy was sent
--- since. Also returns null if an order that would have moved this expiry was canceled without proof: its call
--- may still take effect.
+-- Returns when the last complete sweep began, if the sweep confirmed a rental's expiry and no order was sent
+-- since; otherwise null. An order that was canceled without proof also causes null, because its call may
+-- still move the expiry.
 CREATE OR REPLACE FUNCTION end_confirmed_at(of_proxy bigint) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 DECLARE
   swept_from CONSTANT timestamptz := (

@@ -1,7 +1,6 @@
--- Clears text about a customer in the audit log: the requests, reasons, and old and new values of actions on
--- the user and the user's tokens and webhooks, and of searches for the user's names. The lines themselves are
--- kept, with author, time and action. Lines with an idempotency key, which posted money, are kept whole. Must
--- be called before the names are erased. A dry run only counts. Lines about staff members are never cleared.
+-- Clears requests, reasons and values in audit log lines about a customer, including searches for the
+-- customer's names. Returns the number of lines. Must be called before the names are erased. Lines that
+-- posted money are kept whole. A dry run only counts.
 CREATE OR REPLACE FUNCTION erase_audit_lines(of_user bigint, is_dry_run boolean) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

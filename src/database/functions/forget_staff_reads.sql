@@ -1,7 +1,6 @@
--- Deletes old audit log lines that recorded no change: reads and refused requests. Checks the next
--- `row_limit` lines after `after_id`. Returns the number of deleted lines, and the id of the last checked
--- line that is older than `days`. The service's role cannot delete lines in any other way. The trigger
--- audit_log_stay keeps lines for a year, even if `days` is less.
+-- Deletes reads and refused requests that are older than `days` from the audit log. Checks `row_limit` lines
+-- after `after_id`. Returns the number of deleted lines, and the id of the last old line checked. The
+-- service's role cannot delete lines in any other way.
 CREATE OR REPLACE FUNCTION forget_staff_reads(after_id bigint, days integer, row_limit integer)
 RETURNS TABLE (removed bigint, last bigint)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$

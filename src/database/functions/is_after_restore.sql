@@ -1,7 +1,5 @@
--- Whether an unknown idempotency key may belong to a request that a database restore lost. True while staff
--- are deciding about findings, and for a week after the maintenance or the last decision. No client keeps
--- retrying for a week, and a week covers scripts that run weekly. PL/pgSQL, because every placement calls it,
--- and plans of SQL functions are not cached.
+-- Whether an unknown idempotency key may belong to a request that a database restore lost. A week covers
+-- scripts that run weekly. PL/pgSQL, because plans of SQL functions are not cached.
 CREATE OR REPLACE FUNCTION is_after_restore() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM maintenance WHERE coalesce(ended_at, now()) > now() - interval '7 days')

@@ -1,5 +1,4 @@
--- Whether the refund rule may refund `more` roubles to a customer for one more proxy. The quota covers the
--- customer's refunds of the last 30 days in the given states, except refunds decided by staff.
+-- Whether a customer's 30-day quota allows one more refund, of `more` roubles. Staff's refunds do not count.
 CREATE OR REPLACE FUNCTION is_within_refund_quota(of_user bigint, more numeric, states text[])
 RETURNS boolean LANGUAGE sql STABLE AS $$
   WITH counted AS (

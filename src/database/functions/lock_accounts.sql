@@ -1,6 +1,5 @@
--- Locks accounts until the transaction ends, in user order, and returns the locked rows. Runs with the
--- owner's rights, because FOR UPDATE needs the right to write accounts, which the service's role lacks. The
--- loop looks up one row at a time, so that no plan reads the whole table.
+-- Locks accounts in user order and returns them. Has the owner's rights, because FOR UPDATE requires the
+-- right to write accounts. The loop looks up one row at a time, so that no plan reads the whole table.
 CREATE OR REPLACE FUNCTION lock_accounts(of_users bigint[]) RETURNS SETOF accounts LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

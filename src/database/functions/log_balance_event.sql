@@ -1,5 +1,4 @@
--- Writes an event when a credit, or the refund of an order, adds money to a balance. The order's own event
--- reports released holds.
+-- Writes an event for each credit and refund. The order's own event reports released holds.
 CREATE OR REPLACE FUNCTION log_balance_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

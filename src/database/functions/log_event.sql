@@ -1,5 +1,4 @@
--- Writes a user's event, in the same statement as the change that it reports. Only this function and the
--- trigger functions `log_…` write events.
+-- Writes an event. Call it in the same statement as the change.
 CREATE OR REPLACE FUNCTION log_event(of_user bigint, of_type text, what jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO events (user_id, type, data) VALUES (of_user, of_type, what);

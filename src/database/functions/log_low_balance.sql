@@ -1,5 +1,4 @@
--- Writes an event when the available balance falls below the customer's threshold. Raising the threshold
--- causes no event.
+-- Writes an event when the available balance falls below the customer's threshold.
 CREATE OR REPLACE FUNCTION log_low_balance() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

@@ -1,5 +1,4 @@
--- Writes an event when a token is issued or revoked. Expiry causes no event, because its time is known in
--- advance.
+-- Writes an event when a token is issued or revoked, but not when it expires.
 CREATE OR REPLACE FUNCTION log_token_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

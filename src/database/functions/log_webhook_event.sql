@@ -1,5 +1,4 @@
--- Writes an event when a webhook is disabled, by its customer, by staff, or after too many failures. Deletion
--- causes no event.
+-- Writes an event when a webhook is disabled, but not when it is deleted.
 CREATE OR REPLACE FUNCTION log_webhook_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

@@ -1,8 +1,6 @@
--- Numbers a ledger entry that was inserted without a number, and sets the balances after it. The account's
--- row lock puts a user's concurrent entries in order. Statements that post many entries number them
--- themselves, under lock_accounts(). apply_ledger_entries() checks all numbers.
--- The function has the owner's rights, because the service's role may insert entries but not write accounts.
--- Its fixed `search_path` prevents callers from shadowing tables with their own.
+-- Numbers a ledger entry that was inserted without a number, and sets the balances after it. Statements that
+-- post many entries number them under lock_accounts(). Has the owner's rights, because the service's role may
+-- not write accounts.
 CREATE OR REPLACE FUNCTION number_ledger_entry() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
@@ -13,7 +11,7 @@ BEGIN
     RAISE EXCEPTION 'user % has no account', NEW.user_id
       USING ERRCODE = 'foreign_key_violation', CONSTRAINT = 'ledger_entries_user_id_fkey';
   END IF;
-  -- Read the last entry after the lock. This query sees earlier entries of the same statement.
+  -- Read the last entry after the lock. The query sees earlier entries of the same statement.
   SELECT * INTO last FROM ledger_entries WHERE user_id = NEW.user_id ORDER BY seq DESC LIMIT 1;
   NEW.seq := coalesce(last.seq, 0) + 1;
   NEW.available_after := coalesce(last.available_after, 0) + NEW.available_delta;

@@ -1,8 +1,6 @@
--- Returns why an order cannot be placed now, in the order in which callers see the reasons; empty if it can
--- be placed. `place_orders` calls it with the account and the rows of token_spending locked, a dry run calls
--- it without locks. `available`: the amount that the account can spend. `limited`: the tokens whose daily
--- limits apply to the order; null if there are none. `taken`: the keys and proxies of orders that the same
--- statement is about to place.
+-- Returns why an order cannot be placed now, in the order in which callers see the reasons. `place_orders`
+-- calls it under locks, a dry run without locks. `limited`: tokens whose daily limits apply; null for none.
+-- `taken`: keys and proxies of orders that the same statement is about to place.
 CREATE OR REPLACE FUNCTION order_refusals(
   of_user bigint, price numeric, max_price numeric, available numeric, key text, prolonged bigint,
   limited bigint[], taken text[])

@@ -1,17 +1,11 @@
--- Places orders and holds their money. Each order is placed or refused on its own; a user's orders are
--- processed in the given sequence. Each account is written once. A refused order stores nothing, except
--- possibly its key on a forgotten request. Locks the accounts first, in user order. Until the transaction
--- ends, no other statement places orders for these users, so their keys and open prolongations cannot change
--- after they were read. Then locks the rows of token_spending, in token order, like every statement that
--- writes both tables. `asked`: an array of objects with columns of `orders`; `wait_seconds`, after which the
--- order is given up; and `limited_by`, the tokens whose daily limits apply to the order. Only columns in the
--- INSERT are used; other columns get the table's defaults. An order without an `origin` is the customer's.
--- `of_users` and `limited`: all users and tokens in `asked`. `patience_ms`: the maximum wait for each lock;
--- null for the session's timeout. After a database restore, an unknown key may belong to a forgotten request,
--- see `take_forgotten_key`. The search runs under the account's lock, so that a retry and staff's decision
--- about the request cannot overlap. A prolongation can be sent now if the last sweep has confirmed the
--- expiry, and no other order of the proxy was sent since. Otherwise the expiry must be read first. The result
--- lists each order by its position in `asked`, from 1, with its id or the first of its `order_refusals`.
+-- Places orders and holds their money. Each order is placed or refused on its own. Returns each order's
+-- position in `asked`, from 1, with its id or the first of its `order_refusals`.
+-- Locks the accounts first, so that no other statement can place orders for these users. Then locks the rows
+-- of token_spending, like every statement that writes both tables. `take_forgotten_key` needs the account's
+-- lock, so that a retry and a decision by staff cannot overlap.
+-- `asked`: an array of objects with columns of `orders`, with `wait_seconds`, after which the order is given
+-- up, and with `limited_by`, the tokens whose daily limits apply. Only columns in the INSERT are used.
+-- `of_users` and `limited`: all users and tokens in `asked`. `patience_ms`: maximum wait for each lock.
 CREATE OR REPLACE FUNCTION place_orders(
   asked jsonb, of_users bigint[], limited bigint[], patience_ms integer)
 RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
@@ -23,9 +17,8 @@ DECLARE
   -- The user's last ledger entry, and the new holds.
   entry ledger_entries;
   holds ledger_entries[] := '{}';
-  -- Ids of placed orders, by position.
   ids bigint[] := '{}';
-  -- Keys and proxies of the orders placed so far, which no later order can use.
+  -- Keys and proxies of the orders placed so far.
   taken text[] := '{}';
 BEGIN
   IF patience_ms IS NOT NULL THEN

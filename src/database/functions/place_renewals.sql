@@ -1,19 +1,15 @@
--- Places renewals' orders through `place_orders`, and marks the renewals as placed in the same transaction.
--- Since the decision, the expiry may have moved, the rule may have been disabled or replaced, renewals may
--- have been paused, or the budget used up. `renewal_obstacles` checks this under the locks of the accounts,
--- the users, the global pause and the renewals. While they are held, no other statement prolongs these users'
--- proxies. Every change that forbids a renewal locks the user or the global pause before it is confirmed.
--- This applies to rules, budgets, pauses and blocks, and, through count_proxies_change(), to labels and
--- expiries. Once such a change is confirmed, no order of the renewal is placed. An earlier attempt's `reason`
--- is kept until the renewal is done, so that customers get one event about it. `asked`: as in `place_orders`,
--- with `renewal_id`, and with `rule_id`, the rule that decided the renewal. `of_users`: all users in `asked`.
+-- Places renewals' orders through `place_orders`, and marks the renewals as placed. Checks each renewal again
+-- under locks. Every change that forbids a renewal locks the user or the global pause, so no renewal is
+-- placed after such a change. An earlier attempt's `reason` is kept until the renewal is done, so that
+-- customers get one event about it.
+-- `asked`: as in `place_orders`, with `renewal_id` and with `rule_id`, the rule that decided the renewal.
 CREATE OR REPLACE FUNCTION place_renewals(asked jsonb, of_users bigint[])
 RETURNS TABLE ("position" bigint, id bigint, obstacle text) LANGUAGE plpgsql AS $$
 DECLARE
   wanted record;
   placed record;
   last_user bigint;
-  -- What is left of the user's balance and budget for the next renewals. The budget is null if there is none.
+  -- The user's remaining balance and budget. The budget is null if there is none.
   available_left numeric;
   budget_left numeric;
   -- Positions of renewals that may be placed.

@@ -1,5 +1,4 @@
--- Returns the reason why an order was canceled, as coarsely as the response to its request
--- (`errorOfFailure()`). A newer version may have stored failures that this version does not know.
+-- Returns the public reason for a canceled order, like `errorOfFailure()`.
 CREATE OR REPLACE FUNCTION public_failure(kind text, failure text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN failure IN ('count', 'out-of-stock') THEN 'not-enough-proxies'
               WHEN failure = 'period' THEN 'period-not-sold'

@@ -1,12 +1,7 @@
 -- Assigns the next positions, in id order, to events that have none, and returns each event's user. Readers
--- continue from a position rather than an id, because ids become visible out of order. An advisory lock lets
--- one transaction at a time assign positions. The transaction holds the lock until its positions are visible,
--- so no position becomes visible after a greater one. A concurrent call immediately returns null. A call does
--- not see events that are committed after its start. Positions have their own sequence, which `skip_ids`
--- advances after a restore, so that no client's old cursor refers to a new event. Together with its position,
--- an event gets a delivery for each enabled webhook of its user that accepts its type; enabling a webhook
--- takes the same lock. The loop looks up one row at a time, so that no plan reads a whole table. The
--- service's role cannot write positions in any other way.
+-- continue from a position rather than an id, because ids become visible out of order. The advisory lock is
+-- held until the positions are visible, so no position becomes visible after a greater one. A concurrent call
+-- immediately returns null. The loop looks up one row at a time, so that no plan reads a whole table.
 CREATE OR REPLACE FUNCTION publish_events(how_many integer) RETURNS SETOF bigint LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

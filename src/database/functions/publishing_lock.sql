@@ -1,3 +1,2 @@
--- Returns the number of the advisory lock under which events get their positions. No event is published while
--- another session holds this lock, for example to enable a webhook.
+-- Returns the key of the advisory lock for publishing events. Enabling a webhook takes the same lock.
 CREATE OR REPLACE FUNCTION publishing_lock() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT 7283003';

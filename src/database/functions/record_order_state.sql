@@ -1,6 +1,5 @@
--- Writes an order's history: each state and when it began. Only this trigger may write the column `history`,
--- so no statement can omit or forge an entry. A month after an order was closed, its history may be cut to
--- the last entry.
+-- Records each state of an order and when it began. No other code may write the history. A month after the
+-- order was closed, the history may be cut to its last entry.
 CREATE OR REPLACE FUNCTION record_order_state() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'INSERT' THEN

@@ -1,8 +1,6 @@
--- Logs in `proxy_changes` the changes to a proxy that its customer can see, except label changes. Never logs
--- a login or a password. A purchase logs nothing. Some changes also cause an event. The log is kept as long
--- as the proxy, but events only for a few weeks. The expiry of a rental causes an event without being logged.
--- The trigger's condition selects only visibly changed rows, so any other update of many rows costs next to
--- nothing. The function has the owner's rights, because the service's role may only read the log.
+-- Logs the changes to a proxy that its customer can see, and writes events for some of them. Never logs a
+-- login or a password. The trigger's condition keeps other updates of many rows cheap. Has the owner's
+-- rights, because the service's role may only read the log.
 CREATE OR REPLACE FUNCTION record_proxy_changes() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

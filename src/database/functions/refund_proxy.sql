@@ -1,13 +1,9 @@
--- Refunds a proxy that does not work, and withdraws it permanently. Ledger entries, withdrawal, event and
--- dropped renewals are written together, or not at all.
--- Returns the refunded amount, or the obstacle: 'refunded', or 'open' for an open order or type change. If
--- the rule decides, it may also return 'assigned' (by staff), 'refunded-by-staff' (in part), 'withdrawn', or
--- 'prolonged' (since the request). The rule therefore never refunds an order placed after the request, while
--- staff refund all orders.
--- Locks the proxy's orders first, then the proxy, then the account, like settling a prolongation. The check
--- for open orders comes after these locks, because placing an order needs the account's lock. An order placed
--- between the locks was not locked, and counts as open. The proxy's lock mode allows new orders to refer to
--- the proxy.
+-- Refunds a proxy that does not work, and withdraws it permanently. Returns the refunded amount, or the
+-- obstacle: 'refunded', or 'open' for an open order or type change. For a refund by the rule, it may also be
+-- 'assigned' (by staff), 'refunded-by-staff' (in part), 'withdrawn' or 'prolonged' (since the request).
+-- Locks the orders, the proxy and then the account, like settling a prolongation. Placing an order needs the
+-- account's lock, so the check for open orders comes last. An order placed between the locks counts as open.
+-- FOR NO KEY UPDATE allows new orders to refer to the proxy.
 CREATE OR REPLACE FUNCTION refund_proxy(refund proxy_refunds, by_rule boolean)
 RETURNS TABLE (obstacle text, amount numeric) LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,9 +1,6 @@
--- Returns each order's share of a proxy's refund, requested at `asked_at`: the price of the remaining whole
--- days of the paid period, rounded down to the kopeck, but at most the order's remaining charge. Orders
--- without a share are omitted.
--- A purchase covers its period from the start of the rental. A prolongation covers its period from the
--- previous expiry or from when it was sent, whichever is later. A purchase to which staff assigned the proxy
--- has no share, because it did not pay for that proxy.
+-- Returns each order's share of a proxy's refund: the price of the whole days that remain of the order's
+-- period, rounded down to the kopeck, but at most the order's remaining charge. A purchase to which staff
+-- assigned the proxy has no share, because it did not pay for the proxy.
 CREATE OR REPLACE FUNCTION refund_shares(of_proxy bigint, asked_at timestamptz)
 RETURNS TABLE (order_id bigint, amount numeric) LANGUAGE sql STABLE AS $$
   SELECT id, share

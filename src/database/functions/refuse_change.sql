@@ -4,13 +4,10 @@ BEGIN
   RAISE EXCEPTION '% of % is not allowed: %', TG_OP, TG_TABLE_NAME, TG_ARGV[0];
 END $$;
 
--- A ledger entry is corrected by another entry, never edited.
 CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the ledger is append-only');
 
--- Only apply_ledger_entries() may change a balance. This trigger stops manual writes by the owner, outside
--- triggers. The service's role has no right to write accounts. check_account_follows_ledger() refuses writes
--- that get past both.
+-- Stops manual writes by the owner. check_account_follows_ledger() refuses writes inside triggers.
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (
     pg_trigger_depth() = 0
@@ -23,7 +20,7 @@ CREATE OR REPLACE TRIGGER accounts_start_empty BEFORE INSERT ON accounts
 CREATE OR REPLACE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON accounts
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('an account stays with its ledger');
 
--- The people recorded in the audit log cannot rewrite it. Only erase_audit_lines() clears text in it.
+-- Allows erase_audit_lines() to clear text, but no other change.
 CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE ON audit_log
   FOR EACH ROW WHEN (
     OLD.idempotency_key IS NOT NULL OR NEW.idempotency_key IS NOT NULL
@@ -42,8 +39,7 @@ CREATE OR REPLACE TRIGGER audit_log_stay BEFORE DELETE ON audit_log
     OLD.at >= now() - interval '365 days' OR OLD.after IS NOT NULL OR OLD.idempotency_key IS NOT NULL)
   EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 
--- A price rule changes only once, when its end is set. The end is never in the past: customers have received
--- quotes based on the rule, and orders refer to it.
+-- Allows only setting a rule's end, once, and never in the past.
 CREATE OR REPLACE TRIGGER price_rules_end_once BEFORE UPDATE ON price_rules
   FOR EACH ROW WHEN (
     OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.valid_to <= now()
@@ -64,6 +60,5 @@ CREATE OR REPLACE TRIGGER proxies_keep_references
   BEFORE UPDATE OF user_id, order_id, assigned_action_id ON proxies
   FOR EACH ROW EXECUTE FUNCTION refuse_change('a proxy stays with its order');
 
--- Customers see their proxies' history, so recorded lines never change.
 CREATE OR REPLACE TRIGGER proxy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON proxy_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');

@@ -1,6 +1,5 @@
--- Refuses data that a request in progress would write for a user whose data has since been erased. The write
--- waits for a running erasure, which locks the user. Orders need no trigger: an account without money cannot
--- place any, and an erasure refuses an account with money, under the account's lock.
+-- Refuses data that a request in progress would write for an erased user. Waits for a running erasure, which
+-- locks the user. Orders need no trigger, because only accounts without money are erased.
 CREATE OR REPLACE FUNCTION refuse_erased_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM FROM users WHERE id = NEW.user_id FOR KEY SHARE;

@@ -1,18 +1,13 @@
--- Returns a renewal's obstacles, in the order in which customers see them (`RENEWAL_OBSTACLES`); empty if the
--- renewal can be ordered now. `place_renewals` calls it under its locks. The decision about a renewal calls
--- it without locks and before prices are known: a null `price` causes no obstacle about money.
--- Customers never see the following two obstacles, which remove the renewal. `superfluous`: the renewal was
--- placed, or the expiry has moved. `rule-disabled`: no rule applies to the proxy, or a rule other than
--- `decided_by`; a null `decided_by` accepts any rule.
--- `available`: the amount that the account can spend.
--- `budget_left`: the month's remaining budget; null if there is no budget.
+-- Returns a renewal's obstacles, in the order in which customers see them (`RENEWAL_OBSTACLES`). A null
+-- `price` causes no obstacle about money. A null `budget_left` means no budget.
+-- Two obstacles remove the renewal. 'superfluous': the renewal was placed, or the expiry has moved.
+-- 'rule-disabled': no rule applies to the proxy, or a rule other than `decided_by`; null accepts any rule.
 CREATE OR REPLACE FUNCTION renewal_obstacles(
   of_renewal bigint, decided_by bigint, price numeric, available numeric, budget_left numeric)
 RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   found record;
   of_all text[];
-  -- Refusals that would also apply to any other order of the proxy.
   of_order text[];
 BEGIN
   SELECT renewal.user_id, renewal.proxy_id, proxy.withdrawn_at, rule.id AS rule_id, rule.max_price,

@@ -1,5 +1,4 @@
--- Returns how much of a user's renewal budget is used in the month that begins at `since`: the charges of
--- that month's renewals, and the holds of renewals that were ordered in it and are in progress.
+-- Returns a user's spending on renewals in a month: charges, and holds of orders in progress.
 CREATE OR REPLACE FUNCTION renewals_spent(of_user bigint, since timestamptz) RETURNS numeric
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

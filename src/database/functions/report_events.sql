@@ -1,5 +1,4 @@
--- Reports to the client that its statement has written events, so that the client publishes them after the
--- commit. Sends a notice, because PostgreSQL serializes the commits of transactions that call NOTIFY.
+-- Makes the client publish events after the commit. NOTIFY would serialize all commits.
 CREATE OR REPLACE FUNCTION report_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE NOTICE USING ERRCODE = 'PRX01', MESSAGE = 'events were written';

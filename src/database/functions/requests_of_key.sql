@@ -1,6 +1,5 @@
--- Returns the request that has used a customer's idempotency key: an order that holds or has spent money; or,
--- without an order id, an accepted bulk request, or a forgotten request that staff have written off. Returns
--- at most one, because requests are accepted under the account's lock.
+-- Returns the request, if any, that has used a customer's idempotency key: an order, an accepted bulk
+-- request, or a forgotten request that staff have written off. Only an order has an `order_id`.
 CREATE OR REPLACE FUNCTION requests_of_key(of_user bigint, key text)
 RETURNS TABLE (order_id bigint, request_hash bytea) LANGUAGE sql STABLE AS $$
   SELECT id, request_hash FROM orders

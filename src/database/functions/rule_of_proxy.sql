@@ -1,6 +1,5 @@
 -- Returns the rule that applies to a proxy: its own rule; otherwise the newest rule whose filter matches, as
--- in `proxyFilterSql()`; otherwise the rule for all proxies. Returns no row for an excluded proxy. The
--- planner inlines this function.
+-- in `proxyFilterSql()`; otherwise the rule for all proxies. Returns no row for an excluded proxy.
 CREATE OR REPLACE FUNCTION rule_of_proxy(
   of_user bigint, of_proxy bigint, of_country text, of_label text, of_tags text[]
 ) RETURNS SETOF renewal_rules LANGUAGE sql STABLE AS $$

@@ -1,7 +1,6 @@
--- Skips the next ids of every table after a database restore. Ids assigned after the restore point are known
--- elsewhere, in order references and customers' records, and must never refer to anything else.
--- The function has the owner's rights, because the service's role may only take a sequence's next value. Its
--- fixed `search_path` prevents callers from shadowing functions with their own.
+-- Skips the next ids of every table after a database restore, because customers and the provider know ids
+-- that were assigned after the restore point. Has the owner's rights, because the service's role may only
+-- take a sequence's next value.
 CREATE OR REPLACE FUNCTION skip_ids(how_many bigint) RETURNS void LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

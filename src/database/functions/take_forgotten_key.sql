@@ -1,13 +1,11 @@
--- Assigns an unknown key to a matching request that a database restore lost. Prefers a recreated order, with
--- the nearest count and the same type if possible, to a written-off request. From then on, the key belongs to
--- that request. Keys of renewals are never assigned, because they contain the expiry that the renewal moves.
--- `place_orders` calls the function under the account's lock, while `is_after_restore()`. A recreated order's
--- type may differ from the request's, because the provider may list a different type. The request's count may
--- lie between the order's count and the number of found proxies, because staff may have assigned fewer than
--- were found. An order that another transaction has locked is left to the next retry. During maintenance,
--- written-off requests are not taken, because staff are still deciding. Several prolongations of one rental
--- are written off as a single request with the sum of their days. Each key takes as many days as its period
--- has, and leaves the rest for the next key.
+-- Assigns an unknown key to a matching request that a database restore lost: to a recreated order if
+-- possible, otherwise to a written-off request. Must be called under the account's lock. A renewal's key is
+-- never assigned, because it contains the expiry that the renewal moves.
+-- A recreated order's type may differ from the request's, because the provider may list another type. The
+-- request's count may be higher than the order's, because staff may have assigned only some of the found
+-- proxies.
+-- Several prolongations of one rental are written off as one request with the sum of their days. Each key
+-- takes the days of its period.
 CREATE OR REPLACE FUNCTION take_forgotten_key(wanted orders) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   key CONSTANT text := wanted.idempotency_key;

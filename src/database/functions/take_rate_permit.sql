@@ -1,11 +1,9 @@
--- Grants one rate permit, for one call to a provider. All replicas together get at most `calls` permits in
--- any window of `window_ms`. The row lock on `rate_permits` serves replicas one at a time, by the database's
--- clock. Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices and 6 spare calls,
--- which usually leave a window's last permit to others. `wanted` lists the priorities of the calling
--- replica's waiting calls, a priority twice if several of its calls wait. Returns the priority of the permit,
--- or null and the milliseconds after which to poll again. Waiting calls age: `passed_over` counts, for each
--- priority, the permits that went to others while a call of this priority waited. A confirmation goes next
--- after two such permits, any other call after eight.
+-- Grants one rate permit for a call to a provider: all replicas together get at most `calls` permits in any
+-- window of `window_ms`. Returns the permit's priority, or null and the milliseconds until the next poll.
+-- Priorities: 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices, 6 spare calls. `wanted`
+-- contains the priority of each waiting call of the replica. `passed_over` counts, for each waiting priority,
+-- the permits that went to others. A confirmation goes next after two such permits, any other call after
+-- eight.
 CREATE OR REPLACE FUNCTION take_rate_permit(
   of_provider text, asker uuid, wanted smallint[], calls integer, window_ms double precision)
 RETURNS TABLE (priority smallint, wait_ms double precision, granted_at text) LANGUAGE plpgsql AS $$
@@ -60,7 +58,7 @@ BEGIN
   END IF;
   free_at := permits.granted[cardinality(permits.granted) - calls + 2] + make_interval(secs => window_ms / 1000);
   IF best = 6 AND calls > 1 AND free_at > moment AND coalesce(permits.passed_over[best], 0) < 8 THEN
-    -- Only the window's last permit is left, which the lowest priority leaves to the others.
+    -- Leave the window's last permit to other priorities.
     RETURN QUERY SELECT NULL::smallint, 100::double precision, NULL::text;
     RETURN;
   END IF;
@@ -72,7 +70,7 @@ BEGIN
                        THEN coalesce(permits.passed_over[kind], 0) + 1 ELSE 0 END
              FROM generate_series(1, 6) AS kind ORDER BY kind)
    WHERE provider = of_provider;
-  -- Remove the granted call. The replica's other calls keep their demand until its next poll, a moment later.
+  -- Remove only the granted call: the replica's other calls still wait.
   wanted := wanted[:array_position(wanted, best) - 1] || wanted[array_position(wanted, best) + 1:];
   UPDATE permit_demand demand SET priorities = wanted
    WHERE demand.provider = of_provider AND demand.holder = asker;

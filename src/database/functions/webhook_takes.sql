@@ -1,5 +1,4 @@
--- Whether a webhook with these event types receives an event; null types mean all. A test event goes only to
--- its own webhook, even if that webhook lists other types.
+-- Whether a webhook receives an event. Null `types` mean all. A test event goes only to its own webhook.
 CREATE OR REPLACE FUNCTION webhook_takes(webhook_id bigint, types text[], type text, data jsonb)
 RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE type WHEN 'test' THEN webhook_id = (data ->> 'webhook_id')::bigint
