@@ -7,38 +7,30 @@ import { DueRows, type DueWork, type DueConditionSql, type BacklogSql } from './
 import { LeasedRun, type LeasedJob } from './leased-run';
 import { StepLoop } from './step-loop';
 
-/** How long a stopping process waits for its work, and then for the aborted work, in milliseconds. */
 const STOP_MS = 5000;
-/** Pause after a failure, for jobs that would otherwise poll several times a second. */
+/** For jobs that would otherwise poll several times a second. */
 export const PAUSE_AFTER_FAILURE_MS = 2000;
-/** How many times per interval each replica checks whether a run is due. */
 const POLLS_PER_INTERVAL = 10;
 const LONGEST_POLL_PAUSE_MS = 60_000;
 
-/** Recurring background work. */
 export interface Job {
   readonly name: string;
-  /** Whether one replica runs the job on behalf of all. If so, `job_runs` records when it last ran. */
+  /** Whether one replica runs the job on behalf of all. */
   readonly isRun: boolean;
   readonly waiting?: BacklogSql | undefined;
   intervalMs: number;
-  /** Time of the last success in this process, in milliseconds since 1970. */
+  /** In this process, in milliseconds since 1970. */
   lastSuccessMs: number | undefined;
 }
 
 interface OwnJob extends Job {
   readonly loop: StepLoop;
   readonly isDue: DueConditionSql | undefined;
-  /** When `isDue` was last checked, on the monotonic clock. */
   lookedAtMs: number;
-  /** Before this time on the monotonic clock, the job is not started. */
   notBeforeMs: number;
 }
 
-/**
- * Runs all jobs: those that each replica runs, those that one replica runs on behalf of all, and due work.
- * Modules add their jobs when they are created. The command line never calls `start()`, so no job runs there.
- */
+/** Runs all jobs. The command line never calls `start()`, so no job runs there. */
 @Injectable()
 export class Jobs {
   private readonly logger = new Logger(Jobs.name);
@@ -57,7 +49,6 @@ export class Jobs {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Lists the jobs of this process, named as in metrics and in `job_runs`; empty before `start()`. */
   list(): readonly Readonly<Job>[] {
     return this.isStarted ? this.jobs : [];
   }
@@ -70,7 +61,6 @@ export class Jobs {
   /**
    * Adds a job that each replica runs at an interval. Its runs never overlap on a replica.
    * @param execute returns true if the next run should follow immediately
-   * @param options.waiting SQL that measures the backlog, for jobs that have one
    * @returns a function that starts a run now, or right after the current run
    */
   every(
@@ -84,7 +74,7 @@ export class Jobs {
     return () => loop.wake();
   }
 
-  /** Adds a job that runs under a lease, on one replica on behalf of all. */
+  /** Adds a job that one replica runs on behalf of all, under a lease. */
   run(run: LeasedJob): void {
     const { name, everySeconds, waiting } = run;
     this.runs.set(name, run);
@@ -97,7 +87,6 @@ export class Jobs {
     });
   }
 
-  /** Adds due work, whose rows all replicas claim and process. */
   due<Row>(work: DueWork<Row>): DueRows<Row> {
     const { name, lookEveryMs: intervalMs, waiting, isDue } = work;
     const claim = async (): Promise<boolean> => {
@@ -120,18 +109,18 @@ export class Jobs {
     return rows;
   }
 
-  /** Executes a leased job now, and returns its report; null if another replica is executing it. */
+  /** Executes a leased job now. Returns its report, or null if another replica is executing it. */
   runNow(name: string, cutOff = this.cutOff.signal): Promise<object | null> {
     return this.execute(this.runOf(name), 0, cutOff);
   }
 
-  /** Executes a leased job if it is due and no replica is executing it. Returns its report, or null. */
+  /** Returns the job's report; null if the job is not due, or another replica is executing it. */
   async runWhenDue(name: string): Promise<object | null> {
     const run = this.runOf(name);
     return this.execute(run, (await run.dueForSeconds?.()) ?? run.everySeconds, this.cutOff.signal);
   }
 
-  /** Starts all jobs. Tests replace the usual intervals with `intervalOf`. */
+  /** Tests replace the usual intervals with `intervalOf`. */
   async start(intervalOf = (_name: string, usualMs: number): number => usualMs): Promise<void> {
     this.isStarted = true;
     for (const begin of this.beginnings) await begin();
@@ -151,10 +140,7 @@ export class Jobs {
     this.timers.push(setInterval(() => looking.tick(), everyMs));
   }
 
-  /**
-   * Stops claiming rows and starting steps. Waits a few seconds for current work, then aborts it and waits
-   * until it has ended. Another process does the remaining work.
-   */
+  /** Waits a few seconds for current work, then aborts it and waits again. */
   async stop(waitMs = STOP_MS): Promise<void> {
     this.isStopping = true;
     for (const timer of this.timers) clearInterval(timer);
@@ -194,7 +180,7 @@ export class Jobs {
     return loop;
   }
 
-  /** Starts the due jobs. One statement checks all of them, so that an idle replica sends few statements. */
+  /** Checks all jobs with one statement, so that an idle replica sends few statements. */
   private async look(jobs: readonly OwnJob[], everyMs: number): Promise<boolean> {
     const nowMs = performance.now();
     const asked = jobs.filter(
@@ -205,7 +191,7 @@ export class Jobs {
     const conditions = asked.map(({ isDue }) => `(${isDue?.()})`);
     const statement = `SELECT ARRAY[${conditions.join(', ')}] AS due`;
     const { due } = await queryRow<{ due: readonly boolean[] | null }>(this.dataSource, statement)
-      // On failure, all jobs start, because each of them will run into the failure and report it.
+      // On failure, start all jobs: each will fail and report the error.
       .catch(() => ({ due: null }));
     for (const [n, job] of asked.entries()) {
       job.lookedAtMs = nowMs;
@@ -243,7 +229,7 @@ export class Jobs {
     }
   }
 
-  /** Counts a failure in the metrics. Returns false if the failure is only an abort caused by shutdown. */
+  /** Returns false if the failure is only an abort caused by shutdown. */
   private countFailure(name: string, error: unknown): boolean {
     if (this.isStopping) this.logger.debug(`${name}: cut off: ${messageOf(error)}`);
     else this.metrics.count('job_failures_total', { name });

@@ -4,50 +4,39 @@ import { REPLICA_ID } from '../common';
 import { queryRows } from '../database';
 import type { BacklogSql } from './due-work';
 
-/** Thrown if a run did not renew its lease in time, so that another replica may have taken over. */
+/** Thrown if a run did not renew its lease in time. */
 export class LeaseLost extends Error {}
 
-/** Thrown if the process is stopping. Another replica continues from the stored progress. */
+/** Thrown if the process is stopping. */
 export class RunInterrupted extends Error {}
 
-/** Duration of a lease, longer than a replica's processor or database connection usually stalls. */
+/** Longer than a processor or a database connection usually stalls. */
 const LEASE_SECONDS = 60;
-/** Maximum duration of a step, longer than the time limit of any statement. */
+/** Longer than the time limit of any statement. */
 const LONGEST_STEP_SECONDS = 120;
 const RENEWALS_OF_A_LEASE = 3;
 const PROGRESS_EVERY_MS = 10_000;
 
-/** A job that runs on one replica at a time. */
 export interface LeasedJob {
-  /** Name in the log, in `job_runs` and in metrics. */
   readonly name: string;
   readonly everySeconds: number;
-  /** SQL that measures the backlog for metrics; only for jobs that have one. */
   readonly waiting?: BacklogSql;
-  /**
-   * Returns how many seconds must have passed since the start of the last run for the next one to be due.
-   * Defaults to the interval. Needed by jobs that run at a fixed time of day, or are sometimes urgent.
-   */
+  /** Returns how long after the last run's start the next run is due. Defaults to the interval. */
   readonly dueForSeconds?: () => number | Promise<number>;
-  /** How often each replica checks whether a run is due. Defaults to a tenth of the job's interval. */
+  /** Defaults to a tenth of the interval, at most a minute. */
   readonly pollEveryMs?: number;
-  /** Seconds until another replica takes over after a crash, or retries a failed run. Defaults to 60. */
+  /** Defaults to 60. A failed run is also retried after this time. */
   readonly leaseSeconds?: number;
-  /** Maximum duration of a step, by default 120 s. After that, the lease is no longer renewed. */
+  /** After this time, the lease is no longer renewed. Defaults to 120. */
   readonly longestStepSeconds?: number;
   /**
-   * Does the work in small, idempotent steps, because a run may be interrupted between any two steps. Must
-   * call `renew()` before each step.
-   * @param cutOff aborts when the process stops and cannot wait for the current step
+   * Works in small, idempotent steps, because a run may be interrupted. Must call `renew()` before each step.
    * @returns counts by name, which are stored
    */
   execute(run: LeasedRun, cutOff: AbortSignal): Promise<object>;
 }
 
-/**
- * A run on this replica. Its lease is a row in `job_runs`, fenced by the run's id: a run that has lost its
- * lease cannot affect a later run, even on the same replica.
- */
+/** The run's id fences its lease in `job_runs`: a run that has lost the lease cannot affect a later run. */
 export class LeasedRun {
   private readonly logger = new Logger('Jobs');
   private readonly renewing: NodeJS.Timeout;
@@ -73,7 +62,7 @@ export class LeasedRun {
     );
   }
 
-  /** Begins a run. Returns null if the run is not due, or another replica holds its lease. */
+  /** Returns null if the run is not due, or another replica holds its lease. */
   static async begin(
     dataSource: DataSource,
     run: LeasedJob,
@@ -99,7 +88,6 @@ export class LeasedRun {
     return begun ? new LeasedRun(dataSource, run, begun.id, isStopping, progressEveryMs) : null;
   }
 
-  /** Returns an SQL condition that is true if a run is due by its interval. */
   static isDue({ name, everySeconds }: LeasedJob): string {
     return `NOT EXISTS (SELECT FROM job_runs
                          WHERE name = '${name}' AND started_at <= now() + interval '1 minute'
@@ -107,11 +95,7 @@ export class LeasedRun {
                                     ELSE started_at + make_interval(secs => ${everySeconds}) END > now())`;
   }
 
-  /**
-   * Repeats a step until the work is done, and renews the lease before each step.
-   * @param soFar accumulates the steps' results
-   * @param step receives the previous step's `next`, at first null, and returns null when done
-   */
+  /** Renews the lease before each step. `step` receives the previous step's `next`, at first null. */
   async repeat<Cursor>(
     soFar: Record<string, number>,
     name: string,
@@ -126,10 +110,7 @@ export class LeasedRun {
     } while (cursor !== null);
   }
 
-  /**
-   * Renews the lease and stores the progress. Must be called before each step.
-   * @throws LeaseLost, or RunInterrupted if the process is stopping
-   */
+  /** Must be called before each step. @throws LeaseLost, or RunInterrupted if the process is stopping */
   async renew(soFar: object): Promise<void> {
     this.soFar = soFar;
     if (this.isStopping()) throw new RunInterrupted(`${this.run.name}: the process stops`);
@@ -141,7 +122,6 @@ export class LeasedRun {
     this.logger.log(`${this.run.name} is still running: ${counts.join(', ')} so far`);
   }
 
-  /** Executes the run, and stores its result unless another run has taken over the lease. */
   async execute(cutOff: AbortSignal): Promise<object> {
     try {
       const report = await this.run.execute(this, cutOff);
@@ -160,7 +140,7 @@ export class LeasedRun {
     }
   }
 
-  /** Renews the lease. Returns false if the lease was lost. */
+  /** Returns false if the lease was lost. */
   private async extend(): Promise<boolean> {
     const renewed = await queryRows(
       this.dataSource,
@@ -172,7 +152,6 @@ export class LeasedRun {
     return renewed.length > 0;
   }
 
-  /** Ends the lease, so that another replica can immediately begin a run. */
   private async handOver(): Promise<void> {
     await queryRows(
       this.dataSource,

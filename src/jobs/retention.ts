@@ -11,34 +11,28 @@ export interface RetentionStep<Cursor> {
   readonly next: Cursor | null;
 }
 
-/** Defines which rows of a table are old, and how to remove them. */
 export interface RetentionRule {
-  /** Plural noun for the removed rows, for the job's report. */
+  /** Plural noun for the removed rows. */
   readonly name: string;
   readonly table: string;
   /** An indexed numeric column that increases with time. Defaults to `id`. */
   readonly key?: string;
-  /** The column of a row's time. */
   readonly time: string;
   readonly days: number;
-  /** SQL condition for old rows that must stay for now. Each run checks such rows again. */
+  /** SQL condition for old rows that must stay for now. */
   readonly stays?: string;
   /** A DELETE or UPDATE of the rows whose keys are in the CTE `old (id)`. */
   readonly removal: string;
 }
 
 const INTERVAL_SECONDS = 3600;
-/** Maximum number of rows that a statement reads and removes, which takes a few hundredths of a second. */
 export const STEP_ROWS = 1000;
-/** Length of a pause as a multiple of the step before it, so that two thirds of a run are pauses. */
+/** Makes pauses take two thirds of a run. */
 const PAUSE_FACTOR = 2;
 
 type Step = (cursor: unknown) => Promise<RetentionStep<unknown>>;
 
-/**
- * Removes rows after their retention period, on one replica at a time. Each statement reads a few rows by an
- * index, and pauses leave time for other users of the database.
- */
+/** Removes rows in small steps, with pauses that leave time for other users of the database. */
 @Injectable()
 export class Retention {
   private readonly logger = new Logger(Retention.name);
@@ -55,7 +49,7 @@ export class Retention {
     });
   }
 
-  /** Adds a rule. `name` is a plural noun for the removed rows; `step` receives the previous `next`. */
+  /** `name` is a plural noun for the removed rows. `step` receives the previous step's `next`. */
   add<Cursor>(name: string, step: (cursor: Cursor | null) => Promise<RetentionStep<Cursor>>): void {
     this.steps.set(name, step as Step);
   }
@@ -88,10 +82,10 @@ export class Retention {
   }
 
   /**
-   * Adds a rule for rows that expire in id order. A run starts at the stored position.
-   * @param walk a CTE `walked (removed, last, left_ids)`. It reads `$3` rows with ids above `$1`; `last` is
-   * the last of their ids that is older than `$2` days. It also checks again the rows in `left_ids` of the
-   * mark named `$4`, and returns the new `left_ids`.
+   * Adds a rule for rows that expire in id order.
+   * @param walk a CTE `walked (removed, last, left_ids)` that reads `$3` rows with ids above `$1`. `last` is
+   * the last id older than `$2` days. `left_ids` are old rows that stay. The walk also checks the rows in
+   * `left_ids` of the mark named `$4` again
    */
   addWalk(name: string, days: number, walk: string): void {
     if (days === 0) return;
@@ -111,7 +105,6 @@ export class Retention {
     });
   }
 
-  /** Runs all rules, and returns the number of removed rows by rule. */
   private async removeAll(run: LeasedRun, signal: AbortSignal): Promise<object> {
     const report = Object.fromEntries([...this.steps.keys()].map((name) => [name, 0]));
     for (const [name, step] of this.steps) {

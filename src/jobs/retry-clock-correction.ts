@@ -4,27 +4,22 @@ import { databaseTime, queryRows } from '../database';
 import { Jobs } from './jobs';
 import type { LeasedRun } from './leased-run';
 
-/** A table's retry times. */
 export interface RetryTimes {
   readonly table: string;
-  /** The column with the time of a row's next attempt. */
   readonly column: string;
-  /** SQL condition for rows that wait to be retried after a failure. */
+  /** SQL condition for rows that wait to be retried. */
   readonly where: string;
-  /** Maximum pause before a retry, as an SQL interval. */
+  /** SQL interval. */
   readonly longestPause: string;
   /** SQL interval after which to retry rows that are scheduled too far ahead; by default, immediately. */
   readonly pause?: string;
 }
 
 const EVERY_SECONDS = 60;
-/** Maximum apparent jump of the database's clock that is ignored, because the statement may have waited. */
+/** Smaller jumps are ignored, because the statement may have waited. */
 const JUMP_MS = 60_000;
 
-/**
- * Brings forward retries that were scheduled while the database's clock was ahead. After the clock is set
- * back, they are further ahead than the longest pause before a retry.
- */
+/** Brings forward retries that were scheduled while the database's clock was ahead. */
 @Injectable()
 export class RetryClockCorrection {
   private readonly logger = new Logger(RetryClockCorrection.name);
@@ -39,7 +34,6 @@ export class RetryClockCorrection {
     jobs.run({ name: 'retries', everySeconds: EVERY_SECONDS, execute: (run) => this.bringForward(run) });
   }
 
-  /** Adds a table. Called by the module that owns the table. */
   add(times: RetryTimes): void {
     this.times.push(times);
   }
@@ -67,7 +61,6 @@ export class RetryClockCorrection {
     return report;
   }
 
-  /** Returns how far the database's clock jumped since this process's last run, in milliseconds. */
   private async jumpMs(): Promise<number> {
     const before = this.offsetMs;
     this.offsetMs = (await databaseTime(this.dataSource)).getTime() - performance.now();

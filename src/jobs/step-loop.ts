@@ -1,16 +1,16 @@
 import { captureOrigin } from '../tracing';
 
-/** Runs a step again and again while there may be work. Steps never overlap. */
+/** Repeats a step while there may be work. Steps never overlap. */
 export class StepLoop {
   private running: Promise<void> | undefined;
   private isWoken = false;
-  /** The process's own tracing context, because shared work does not belong to the request that woke it. */
+  /** Shared work does not belong to the request that woke it. */
   private readonly background = captureOrigin();
 
   /** @param step returns whether there may be more work; never rejects */
   constructor(private readonly step: () => Promise<boolean>) {}
 
-  /** Starts a step now, or right after the current step, which may have missed the new work. */
+  /** Starts a step now, or right after the current step, which may have missed new work. */
   wake(): void {
     this.isWoken = true;
     this.running ??= this.background.run(() => this.run());
