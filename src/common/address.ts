@@ -4,19 +4,16 @@ import ipaddr from 'ipaddr.js';
 /** Prefix that an IPv6 socket adds to an IPv4 peer's address. */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 
-/** Normalizes a peer's address: removes an IPv4 address's IPv6 prefix and an IPv6 address's zone. */
+/** Removes an IPv4 address's IPv6 prefix and an IPv6 address's zone. */
 export function plainAddress(address: string | undefined): string | null {
   const plain = address?.replace(MAPPED, '').replace(/%.*$/, '') ?? '';
   return isIPv4(plain) || isIPv6(plain) ? plain : null;
 }
 
-/** Lengths of /64 and /48, in groups of 16 bits. */
+/** Prefix lengths /64 and /48, in groups of 16 bits. Each block usually belongs to one customer. */
 const IPV6_PREFIXES = [4, 3];
 
-/**
- * Returns the networks whose limits apply to an address, narrowest first: an IPv4 address itself, or an IPv6
- * address's /64 and /48, blocks that internet providers assign to one customer.
- */
+/** Returns the networks whose limits apply to an address, narrowest first. */
 export function networksOf(address: string | null): readonly string[] {
   if (address === null || !isIPv6(address)) return [address ?? 'unknown'];
   const groups = ipaddr.IPv6.parse(address).parts.map((part) => part.toString(16));

@@ -1,11 +1,8 @@
-/** The service's clock, which tests replace. */
 export abstract class Clock {
   abstract now(): Date;
 
-  /** Returns milliseconds, unaffected by changes to the wall clock. Only differences are meaningful. */
   abstract monotonicMs(): number;
 
-  /** Returns the moment `agoMs` milliseconds ago, for measuring elapsed time. */
   moment(agoMs = 0): Moment {
     return new Moment(this, agoMs);
   }
@@ -21,7 +18,7 @@ export class SystemClock extends Clock {
   }
 }
 
-/** A moment on the wall clock, which can be set, and on the monotonic clock, which stops during a suspend. */
+/** Combines two clocks, because the wall clock can be set, and the monotonic clock stops during a suspend. */
 export class Moment {
   private readonly monotonicMs: number;
   private readonly wallMs: number;

@@ -1,33 +1,23 @@
-/** Limits concurrent work, per key and in total. When work has to wait, the keys take turns. */
+/** Limits concurrent work to `most` tasks in total and `mostOfOne` per key. Waiting keys take turns. */
 export class ConcurrencyLimit<Key> {
-  /** Number of tasks in progress, by key. A key without tasks has no entry. */
   private readonly underWay = new Map<Key, number>();
   private readonly waiting = new Map<Key, Set<(leave: () => void) => void>>();
   private total = 0;
 
-  /**
-   * @param most maximum number of concurrent tasks in total
-   * @param mostOfOne maximum number for one key
-   */
   constructor(
     private readonly most: number,
     private readonly mostOfOne: number,
   ) {}
 
-  /** Returns how many of a key's tasks are in progress. */
   of(key: Key): number {
     return this.underWay.get(key) ?? 0;
   }
 
-  /** Returns how many of a key's tasks are waiting. */
   waitingOf(key: Key): number {
     return this.waiting.get(key)?.size ?? 0;
   }
 
-  /**
-   * Begins work that counts once in total, and once for each of the keys.
-   * @returns a function to call when the work has ended; null if a limit is reached
-   */
+  /** Begins work. Returns a function to call at the end of the work; null if a limit is reached. */
   enter(...keys: readonly Key[]): (() => void) | null {
     if (this.total >= this.most || keys.some((key) => this.of(key) >= this.mostOfOne)) return null;
     this.add(keys, 1);

@@ -1,7 +1,4 @@
-/**
- * Positions where a spreadsheet may start parsing a formula: at the start of a cell, and after a character
- * that may split the cell. Full-width signs (＝ ＋ － ＠) also start a formula.
- */
+/** Matches each position where a spreadsheet may parse a formula. Full-width signs also begin a formula. */
 const FORMULA = /(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])(?<=^|[;\t\r\n]"*)|^(?=[\t\r])/g;
 
 /** Prefixes untrusted text with an apostrophe where a spreadsheet would parse it as a formula. */
@@ -9,7 +6,6 @@ export const disarmFormula = (text: string): string => text.replace(FORMULA, "'"
 
 const toCell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-/** Formats a line of CSV (RFC 4180). */
 export const csvLine = (cells: readonly string[]): string => `${cells.map(toCell).join(',')}\r\n`;
 
 const CELLS = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g;
@@ -18,11 +14,7 @@ const PLAIN = /^(?:-?(?:0|[1-9]\d{0,10})|(?!true$|false$)[a-z_]*)$/;
 /** Maximum length of a text literal in an Excel formula. */
 const MAX_TEXT_OF_FORMULA = 255;
 
-/**
- * Returns a function that rewrites the chunks of a CSV file for Excel: cells separated by semicolons, a
- * decimal comma, and formulas for text that Excel would parse as a number or a time. The first line must
- * contain the column names.
- */
+/** Returns a function that converts CSV chunks for Excel. The first line must contain the column names. */
 export function excelWriter(): (csv: string) => string {
   const isAmount: boolean[] = [];
   let [start, column] = ['\uFEFF', 0];

@@ -14,18 +14,16 @@ export type ErrorKind =
 
 export interface DomainErrorOptions {
   readonly cause?: unknown;
-  /** Headers of the response, e.g. `WWW-Authenticate`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The value of the `Retry-After` header, before it is rounded up. */
   readonly retryAfterSeconds?: number;
 }
 
-/** An error to report to the caller. Services throw domain errors rather than HTTP exceptions. */
+/** Services throw domain errors rather than HTTP exceptions. */
 export abstract class DomainError extends Error {
   abstract readonly kind: ErrorKind;
   readonly headers: Readonly<Record<string, string>>;
 
-  /** @param detail the response's `detail` */
+  /** @param detail shown to the client */
   constructor(
     readonly detail: string,
     { cause, headers = {}, retryAfterSeconds }: DomainErrorOptions = {},
@@ -38,16 +36,15 @@ export abstract class DomainError extends Error {
         : { ...headers, 'Retry-After': String(Math.ceil(retryAfterSeconds)) };
   }
 
-  /** Returns the class name in kebab case: `proxy-not-found`. It never changes: clients depend on it. */
+  /** Returns the class name in kebab case: `proxy-not-found`. Clients depend on it. */
   get code(): string {
     return codeOf(this.name);
   }
 }
 
-/** Converts a name to kebab case: `ProxyNotFound` and `Proxy Not Found` become `proxy-not-found`. */
+/** `ProxyNotFound` and `Proxy Not Found` become `proxy-not-found`. */
 export const codeOf = (name: string): string => name.replaceAll(/(?<=[a-z]) ?(?=[A-Z])/g, '-').toLowerCase();
 
-/** Creates the base class of a domain error. `detail` may be a function of the error's arguments. */
 export function domainError<Given extends readonly unknown[] = []>(
   kind: ErrorKind,
   detail: string | ((...given: Given) => string),
@@ -65,7 +62,7 @@ export function domainError<Given extends readonly unknown[] = []>(
   };
 }
 
-/** The service, its database or its provider is unavailable. Nothing was changed. */
+/** Thrown only if nothing was changed. */
 export class ServiceUnavailable extends DomainError {
   readonly kind = 'unavailable';
 

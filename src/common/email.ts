@@ -2,11 +2,11 @@ import { domainToASCII } from 'node:url';
 
 const MAX_LENGTH = 254;
 const NAME = /^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}$/;
-/** Domains that `domainToASCII` converts safely. It decodes any other character, or cuts the domain there. */
+/** Domains that `domainToASCII` converts safely: it decodes other characters, or cuts the domain at them. */
 const GIVEN_DOMAIN = /^([a-z0-9.-]|\P{ASCII})+$/iu;
 const DOMAIN = /^([a-z0-9-]+\.)+([a-z]{2,63}|xn--[a-z0-9-]{1,59})$/i;
 
-/** Parses an e-mail address. Rejects a non-ASCII local part, which few mail servers accept. */
+/** Rejects a non-ASCII local part, because few mail servers accept one. */
 export function readEmail(text: string): { readonly email: string } | { readonly mistake: string } {
   const [name = '', given = '', ...others] = text.split('@');
   const domain = GIVEN_DOMAIN.test(given) ? domainToASCII(given) : '';

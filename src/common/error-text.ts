@@ -1,4 +1,4 @@
-/** Returns the message of any thrown value. Avoids `instanceof`, which fails for system errors under Jest. */
+/** Avoids `instanceof`, which fails for system errors under Jest. */
 export const messageOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
 

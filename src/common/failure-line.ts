@@ -1,12 +1,9 @@
-/** Node.js error codes that mean that an address cannot be reached. */
 const UNREACHABLE = /^(ECONNREFUSED|ECONNRESET|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ETIMEDOUT)$/;
 const CONNECT_TIMEOUT = /connect.*timeout|timeout.*connect/i;
 
-/** Error codes for certificates from an unknown CA. */
 const UNTRUSTED =
   /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF).*)$/;
 
-/** Describes in one line why the process failed. */
 export function failureLine(error: unknown): string {
   if (!(error instanceof Error)) return 'Failed';
   // For a host name with several addresses, Node's error contains a code but no message.

@@ -1,12 +1,11 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
-/** How long work runs, in milliseconds, before it yields to other requests. */
 const TURN_MS = 5;
 
-/** Time of the last yield in this process, shared by all work on the event loop. */
+/** Shared by all work on the event loop. */
 let yieldedAtMs = -Infinity;
 
-/** Returns all items in order, in slices. Yields to other requests after every few milliseconds of work. */
+/** Yields the items in slices. Every few milliseconds, yields the event loop to other requests. */
 export async function* inSlices<Item>(
   items: Iterable<Item>,
   atOnce: number,

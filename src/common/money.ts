@@ -1,6 +1,6 @@
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/;
 
-/** A decimal number, exactly as written: `units / 10 ** scale`. */
+/** Equals `units / 10 ** scale`. */
 interface ExactDecimal {
   readonly units: bigint;
   readonly scale: number;
@@ -37,7 +37,7 @@ export function subtractDecimals(one: string, other: string): string {
   return formatDecimal({ units: atScale(left) - atScale(right), scale });
 }
 
-/** Compares by value: negative if the first is less, 0 if both are equal (`"1.5"` equals `"1.50"`). */
+/** Compares by value: `"1.5"` equals `"1.50"`. */
 export function compareDecimals(one: string, other: string): number {
   const [left, right] = [parseDecimal(one), parseDecimal(other)];
   const difference = left.units * 10n ** BigInt(right.scale) - right.units * 10n ** BigInt(left.scale);
@@ -88,12 +88,7 @@ export class Money {
   }
 }
 
-/**
- * Returns the customer's price of one proxy: providerTotal ÷ count × (1 + markup), rounded up to the kopeck.
- *
- * @param providerTotal the provider's price of all proxies, a decimal string of any precision
- * @param markupPercent a decimal string, e.g. `"12.5"`
- */
+/** Returns the price of one proxy: providerTotal ÷ count × (1 + markup), rounded up to the kopeck. */
 export function unitPriceWithMarkup(providerTotal: string, count: number, markupPercent: string): Money {
   const total = parseDecimal(providerTotal);
   const markup = parseDecimal(markupPercent);

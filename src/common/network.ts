@@ -3,7 +3,7 @@ import { plainAddress } from './address';
 
 const NETWORK = /^([0-9a-fA-F.:]+)(?:\/(0|[1-9]\d{0,2}))?$/;
 
-/** Hosts that mean this machine, spelled as in {@link URL.hostname}. */
+/** Spelled as in {@link URL.hostname}. */
 export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 interface Network {
@@ -21,13 +21,12 @@ function parseNetwork(text: string): Network | null {
   return length <= bits ? { address, prefix: length, family } : null;
 }
 
-/** Whether a string is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
+/** Accepts an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** Returns the length of the equivalent IPv6 prefix. The IPv4 addresses form an IPv6 /96. */
+/** The IPv4 addresses form an IPv6 /96. */
 const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);
 
-/** Whether one of the outer networks contains the whole inner network. */
 export function liesWithin(outer: readonly string[], inner: string): boolean {
   const network = parseNetwork(inner);
   if (!network) return false;
@@ -38,7 +37,6 @@ export function liesWithin(outer: readonly string[], inner: string): boolean {
   });
 }
 
-/** Whether one of the networks contains the address; false for an unknown address. */
 export function isWithin(networks: readonly string[], address: string | null): boolean {
   if (address === null) return false;
   const list = new BlockList();

@@ -8,10 +8,7 @@ import { TimeLimit } from './time-limit';
 
 type Created = (error: Error | null, socket: Duplex) => void;
 
-/**
- * Timeout for connecting to one of a host's addresses before trying the next one. It allows one
- * retransmission, after a second. Node's default of 250 ms would skip slow addresses.
- */
+/** Allows one retransmission, after a second. Node's default of 250 ms would skip slow addresses. */
 const ADDRESS_TIMEOUT_MS = 1500;
 // Applies to the whole process, including connections to the database and to customers' proxies.
 net.setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_TIMEOUT_MS);
@@ -24,18 +21,14 @@ interface OutgoingAgents {
 }
 
 export interface OutgoingOptions {
-  /** Maximum time to connect, including all addresses of a host name and the TLS handshake. */
+  /** Includes all addresses of a host name and the TLS handshake. */
   readonly connectTimeoutMs: number;
-  /** Maximum idle time of an open connection. */
   readonly idleMs: number;
-  /** The URL of an HTTP proxy for HTTPS; undefined for direct connections. */
+  /** URL of an HTTP proxy for HTTPS. */
   readonly proxy?: string | undefined;
 }
 
-/**
- * Creates keep-alive agents that give a request only a fully connected socket, after any TLS handshake. If an
- * error occurs before that, no byte of the request was sent.
- */
+/** Creates agents that send requests only on connected sockets. A connection error means nothing was sent. */
 export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: OutgoingOptions): OutgoingAgents {
   const keepAlive = { keepAlive: true, timeout: idleMs, maxSockets: MAX_CONNECTIONS };
   const handOverWhen = (

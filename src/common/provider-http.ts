@@ -5,10 +5,7 @@ import { createOutgoingAgents, type OutgoingOptions } from './outgoing-agents';
 /** Larger than any documented response. */
 const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
 
-/**
- * Returns axios options for calls to providers. The adapters interpret status and body themselves. Unlike
- * `fetch()` in Node 20, axios always aborts a response that does not arrive in time.
- */
+/** Returns axios options. Unlike `fetch()` in Node 20, axios always aborts a late response. */
 export const providerHttp = (options: OutgoingOptions) =>
   ({
     ...createOutgoingAgents(options),

@@ -5,14 +5,13 @@ import { isWithin } from './network';
 
 export interface ProxyChoice {
   readonly httpsProxy: string | undefined;
-  /** Comma-separated hosts, domains, addresses and networks that are reached without the proxy. */
+  /** Comma-separated hosts, domains, addresses and networks. */
   readonly noProxy: string;
 }
 
 const LOOPBACK_NAME = /(^|\.)localhost$/;
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 
-/** Returns the proxy for calls to a URL; undefined for direct calls, such as those to this machine. */
 export function proxyFor(url: string, { httpsProxy, noProxy }: ProxyChoice): string | undefined {
   if (url === '') return undefined;
   const { protocol, hostname, port } = new URL(url);
@@ -33,10 +32,7 @@ function names(entry: string, host: string, port: string): boolean {
   return namedPort === port && (host === domain || host.endsWith(`.${domain}`));
 }
 
-/**
- * Opens a tunnel through an HTTP proxy, by CONNECT. Checks the proxy's status, because https-proxy-agent
- * would pass the proxy's refusal to the request as if it came from the target.
- */
+/** Checks the status, because https-proxy-agent passes on the proxy's refusal as the target's response. */
 export async function openTunnel(
   proxy: string,
   target: { readonly host: string; readonly port: number },

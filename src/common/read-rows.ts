@@ -1,13 +1,11 @@
 import type { z } from 'zod';
 
-/** A row that does not match the expected schema. */
 export interface UnreadableRow {
   readonly row: unknown;
-  /** The names of the fields that do not match; empty if the row is not an object. */
+  /** Empty if the row is not an object. */
   readonly fields: readonly string[];
 }
 
-/** Reads an external list row by row; undefined if it is not a list, or has more than `limit` rows. */
 export function readRows<Schema extends z.ZodType>(
   list: unknown,
   limit: number,

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Returns whether a promise settles within the time limit. */
 export async function isOverWithin(ms: number, something: Promise<unknown>): Promise<boolean> {
   const waiting = new AbortController();
   const { signal } = waiting;
