@@ -10,17 +10,13 @@ import { UsersService } from '../users';
 
 export interface DemoUser {
   readonly token: string;
-  /** A working proxy that the demo user has rented. */
   readonly proxy: Proxy | null;
   readonly takesPayments: boolean;
 }
 
 const DEMO_BALANCE = Money.parse('10000.00');
 
-/**
- * Creates a user with money for trying the service, only with the embedded database. The token is stored in
- * the data directory, so that the next start can print it again.
- */
+/** Stores the token in the data directory, so that the next start can print it again. */
 export async function provideDemo(app: INestApplicationContext, dataDir: string): Promise<DemoUser> {
   const tokens = app.get(TokensService);
   const proxies = app.get(ProxiesService);
@@ -43,10 +39,7 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   return { token: text, proxy: await proxies.findActive(user.id), takesPayments };
 }
 
-/**
- * Returns lines for a first visit: addresses, the token, and commands to paste one after the other. The
- * commands have fixed idempotency keys, so that repeating one from the shell's history does not pay twice.
- */
+/** The commands have fixed idempotency keys, so that a repeated command charges nothing. */
 export function demoInstructions(baseUrl: string, { token, proxy, takesPayments }: DemoUser): string {
   const curl = `curl -H 'Authorization: Bearer ${token}'`;
   const json = `-H 'Content-Type: application/json'`;

@@ -7,9 +7,8 @@ import { z } from 'zod';
 import type { AppConfig } from '../config';
 import { isAlive } from './system';
 
-/** Path without an extension: `npm run start:dev` runs TypeScript. */
+/** No file extension, because `npm run start:dev` runs TypeScript. */
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main');
-/** The sandbox's exit code if another process already serves the directory. */
 const EXIT_ALREADY_RUNNING = 3;
 
 /** Maximum wait for a sandbox to end after its service was killed. */
@@ -18,7 +17,6 @@ const END_TIMEOUT_MS = 2000;
 const POLL_MS = 50;
 const SUBSCRIBE_TIMEOUT_MS = 5000;
 
-/** The fields that are read from the address file of a running sandbox. */
 const addressSchema = z.object({
   pid: z.number(),
   baseUrl: z.string(),
@@ -27,24 +25,19 @@ const addressSchema = z.object({
 });
 type SandboxAddress = z.infer<typeof addressSchema>;
 
-/** The provider's sandbox, in a separate process on this machine. */
 export interface LocalSandbox extends SandboxAddress {
   release(): Promise<void>;
 }
 
 export interface LocalSandboxOptions {
   directory: string;
-  /** Receives notes about problems, each one line, to show to the user. */
   onNote: (line: string) => void;
-  /** Ports that the sandbox must avoid, because the service will listen on them. */
+  /** Ports on which the service will listen. */
   exceptPorts?: readonly number[];
-  /** Path of the sandbox's compiled program. */
   program?: string;
 }
 
-/**
- * Returns the address of a directory's running sandbox, or null. A killed sandbox leaves its address file.
- */
+/** A killed sandbox leaves its address file behind. */
 export async function findLocalSandbox(directory: string): Promise<SandboxAddress | null> {
   try {
     const text = await readFile(join(directory, 'address.json'), 'utf8');
@@ -56,9 +49,9 @@ export async function findLocalSandbox(directory: string): Promise<SandboxAddres
 }
 
 /**
- * Starts a directory's sandbox. The sandbox ends with this process, even if this process is killed, because
- * the system then closes the sandbox's input. It has its own session, so that Ctrl-C in a terminal does not
- * reach it. @throws Error with one line for the user, without the key
+ * Starts a sandbox that ends when its input closes, and so with this process, even a killed one. Its own
+ * session shields the sandbox from Ctrl-C.
+ * @throws Error with one line for the user, without the key
  */
 export async function startLocalSandbox(options: LocalSandboxOptions): Promise<LocalSandbox> {
   const { directory, onNote } = options;
@@ -124,7 +117,6 @@ async function untilListening(child: ChildProcess, directory: string): Promise<S
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode !== null || signalCode !== null;
 
-/** Ends the sandbox by closing its input, and kills it if it hangs. */
 async function stop(child: ChildProcess, end: AbortController): Promise<void> {
   end.abort();
   if (hasEnded(child)) return;
@@ -139,10 +131,7 @@ function logFileIn(directory: string): string {
   return join(directory, 'sandbox.log');
 }
 
-/**
- * Subscribes this service to a payment sandbox's notifications. At the real provider, an operator subscribes
- * in the shop's profile. Without notifications, payments are found when their deposits are read.
- */
+/** Ignores failures, because payments are also found when their deposits are read. */
 export async function subscribeToSandbox({ payments }: AppConfig, serviceUrl: string): Promise<void> {
   const { provider, baseUrl, shopId = '', secretKey = '' } = payments;
   if (provider !== 'sandbox') return;

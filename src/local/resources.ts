@@ -14,11 +14,11 @@ export interface Resources {
   readonly config: AppConfig;
   /** Rejects if the embedded database is lost. Never resolves. */
   readonly lost: Promise<never>;
-  /** Stops everything that was started for this process, except a database that other processes use. */
+  /** Stops what this process started, except a database that other processes use. */
   release(): Promise<void>;
 }
 
-/** Address of the provider. Only the sandbox also has the address of its payment provider. */
+/** Only the sandbox has `payments`. */
 type Provider = ProviderAddress & { readonly payments?: PaymentsAddress };
 
 interface Acquired<Value> {
@@ -32,16 +32,10 @@ const nothingToRelease = async (): Promise<void> => undefined;
 
 export interface ResourceNeeds {
   readonly provider: boolean;
-  /** Whether to use a running service's sandbox, if any. Commands do so, because they are short-lived. */
+  /** Commands use a running service's sandbox, because they are short-lived. */
   readonly sharesSandbox?: boolean;
 }
 
-/**
- * Finds the environment's database, or starts the embedded one. If needed, finds the provider, or starts the
- * sandbox that stands in for the provider.
- *
- * @param onNote receives notes, each one line, for the person who started the process
- */
 export async function acquireResources(
   environment: Environment,
   needs: ResourceNeeds,
@@ -75,16 +69,13 @@ export async function acquireResources(
   }
 }
 
-/**
- * Returns the settings of the sandbox's shop; none if another shop is configured. If there is no sandbox, the
- * shop's address is empty.
- */
+/** If there is no sandbox, the shop's address is empty. */
 function shopOf({ payments, server: { port } }: Environment, { payments: shop }: Provider) {
   if (payments.provider !== 'sandbox' || payments.shopId !== undefined) return {};
   return { baseUrl: '', ...shop, returnUrl: payments.returnUrl ?? `http://127.0.0.1:${port}/docs` };
 }
 
-/** Returns the echo endpoint: this process's own for the sandbox's proxies, which reach only this machine. */
+/** Uses this process's endpoint for the sandbox's proxies, because they reach only this machine. */
 function echoUrlOf({ provider, server, proxyChecks }: Environment): string | undefined {
   const isOwn = provider.apiKey === undefined && server.port !== 0 && LISTENS_ON_LOOPBACK.has(server.host);
   return proxyChecks.echoUrl ?? (isOwn ? `http://127.0.0.1:${server.port}/echo` : undefined);

@@ -1,12 +1,9 @@
-/**
- * Whether a value is an error with this code, from the system (`ENOENT`) or from PostgreSQL (`28P01`). Avoids
- * `instanceof`, which does not recognize the system's errors under Jest.
- */
+/** Accepts codes of the system (`ENOENT`) and of PostgreSQL (`28P01`). `instanceof` would fail under Jest. */
 export function isErrorWithCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }
 
-/** Whether a process with this id exists, even if it belongs to another user. */
+/** A process of another user also counts as alive. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

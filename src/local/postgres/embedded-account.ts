@@ -9,24 +9,20 @@ const run = promisify(execFile);
 const ROOT_UID = 0;
 const SERVER_USER = 'postgres';
 const UNPRIVILEGED_USER = 'nobody';
-/** Where to find account tools such as useradd: not every user's PATH contains sbin. */
+/** Finds tools such as useradd even if the user's PATH lacks sbin. */
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Bit of a directory's mode that allows a user to enter the directory. */
 const ENTER = 1;
 
-/** The operating system's user that owns the server's processes and files. */
 export interface ServerAccount {
   readonly uid: number;
   readonly gid: number;
-  /** Whether this process runs as that user. */
   readonly isSelf: boolean;
 }
 
 /**
- * Returns the user that runs PostgreSQL, usually the current one. PostgreSQL refuses to run as root. For
- * root, returns the data's owner, or the user `postgres`, which is created if missing.
- * @param data the existing data, if any
+ * Returns the user that runs PostgreSQL. PostgreSQL refuses to run as root, so root uses the data's owner or
+ * the user `postgres`.
  * @throws Error if this user cannot use the data
  */
 export async function getServerAccount(
@@ -58,12 +54,11 @@ export async function getServerAccount(
   return { uid: data.owner.uid, gid: data.owner.gid, isSelf: false };
 }
 
-/** Returns options that make a child process run as the server's user. */
 export function runAs(account: ServerAccount): { uid?: number; gid?: number } {
   return account.isSelf ? {} : { uid: account.uid, gid: account.gid };
 }
 
-/** Whether the user can enter the directory, according to the modes of the directory and all its parents. */
+/** Checks the modes of the directory and all its parents. */
 export async function canEnter(account: ServerAccount, directory: string): Promise<boolean> {
   for (let path = await realpath(directory); ; path = dirname(path)) {
     if (!(await mayEnter(account, path))) return false;
@@ -71,7 +66,7 @@ export async function canEnter(account: ServerAccount, directory: string): Promi
   }
 }
 
-/** Whether the directory's own mode allows the user to enter it. */
+/** Checks only the directory's own mode. */
 export async function mayEnter(account: ServerAccount, path: string): Promise<boolean> {
   if (account.isSelf) {
     return access(path, constants.X_OK).then(

@@ -6,10 +6,7 @@ import { createStagingDirectory, publish } from './embedded-staging';
 
 const NAME = 'postgresql';
 
-/**
- * Puts PostgreSQL's bin, lib and share into the cluster's directory, as hard links or, on another disk, as
- * copies. A running server still loads libraries, even after `npm ci` has deleted node_modules.
- */
+/** Links PostgreSQL's files, because `npm ci` deletes node_modules under a running server. */
 export async function getBinaries(directory: string, account: ServerAccount): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();
   const place = join(directory, `${NAME}-${version}-${platform}`);
@@ -24,7 +21,7 @@ export async function getBinaries(directory: string, account: ServerAccount): Pr
   return place;
 }
 
-/** Returns a path of `initdb` without special characters: `initdb` passes its path to a shell unquoted. */
+/** `initdb` passes its own path to a shell unquoted, so the path must not contain special characters. */
 export async function getInitdb(binaries: string): Promise<string> {
   const parent = /["$`\\]/.test(binaries) ? (await getPlatformPackage()).native : binaries;
   return join(parent, 'bin', 'initdb');
@@ -45,10 +42,7 @@ async function getPlatformPackage(): Promise<{ platform: string; version: string
   return { platform, version, native: join(root, 'native') };
 }
 
-/**
- * Links the files of a tree, but not its symbolic links. Lets every user read them, because an installation
- * may have lost the files' modes.
- */
+/** Makes the files readable for every user, because an installation may have lost their modes. */
 async function linkTree(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   await chmod(to, 0o755);
@@ -72,10 +66,7 @@ async function linkFile(source: string, target: string, mode: number): Promise<v
   }
 }
 
-/**
- * Lists the symbolic links, which npm cannot pack. `target` is the path at which to create a link, `source`
- * the path that it points to. Both start with `native/`.
- */
+/** Lists the symbolic links, which npm cannot pack. A link at `target` points to `source`. */
 async function readSymbolicLinks(native: string): Promise<{ source: string; target: string }[]> {
   const list = join(native, 'pg-symlinks.json');
   return (await exists(list)) ? JSON.parse(await readFile(list, 'utf8')) : [];

@@ -26,38 +26,31 @@ const run = promisify(execFile);
 
 export const SUPERUSER = 'postgres';
 
-/** Directory for the database if the server's user cannot enter the normal one. */
+/** Used if the server's user cannot enter the data directory. */
 const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
 
-/** Environment of child processes, without variables that could point PostgreSQL elsewhere. */
+/** Lacks variables that could point PostgreSQL elsewhere. */
 export const CHILD_ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** A database cluster on disk, with everything required to run a server on it. */
 export interface Cluster {
-  /** Directory that contains the data, the password file, the server's log and PostgreSQL itself. */
+  /** Contains the data, the password file, the server's log and PostgreSQL itself. */
   readonly directory: string;
   readonly dataDirectory: string;
   readonly logFile: string;
-  /** Directory that contains PostgreSQL's bin, lib and share. */
+  /** Contains PostgreSQL's bin, lib and share. */
   readonly binaries: string;
   readonly account: ServerAccount;
-  /** Superuser's password. */
+  /** Password of the superuser. */
   readonly password: string;
-  /** Receives notes, each one line, to show to the user. */
   readonly onNote: (line: string) => void;
 }
 
 export const SERVICE_ROLE = 'proxy_rental_service';
 
-/** Derives the service role's password from the superuser's, by a one-way function. */
 export const servicePassword = ({ password }: Cluster): string =>
   createHmac('sha256', password).update(SERVICE_ROLE).digest('base64url');
 
-/**
- * Returns a data directory's cluster, which it creates if missing. Any number of processes may call this at
- * the same time. The cluster is in `<dataDir>/postgres` or, if the server's user cannot enter that directory,
- * elsewhere, behind a symbolic link.
- */
+/** Creates a missing cluster. Any number of processes may call this function at the same time. */
 export async function getCluster(dataDir: string, onNote: (line: string) => void): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true });
   const parent = await realpath(dataDir);
@@ -141,7 +134,7 @@ async function initialise(directory: string, account: ServerAccount): Promise<vo
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // The provider is built in, so no locale of the system is needed.
+    // The built-in provider needs no locale of the system.
     '--locale=C',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
@@ -156,7 +149,6 @@ async function initialise(directory: string, account: ServerAccount): Promise<vo
   }
 }
 
-/** Joins the last lines of initdb's output. */
 function describeFailure(error: unknown): string {
   const said = typeof error === 'object' && error !== null && 'stderr' in error ? String(error.stderr) : '';
   const lines = said.split('\n').filter((line) => line.trim() !== '');
@@ -168,7 +160,6 @@ const CURES: readonly (readonly [text: string, cure: string])[] = [
   ['could not resize shared memory segment', 'mount a larger /dev/shm'],
 ];
 
-/** Returns a sentence about how to fix a failure; empty if there is no advice. */
 export function remedyFor(said: string): string {
   const cure = CURES.find(([text]) => said.includes(text))?.[1];
   return cure === undefined ? '' : ` Set DATABASE_URL, or ${cure}.`;

@@ -7,28 +7,15 @@ import { type Cluster, getCluster, SERVICE_ROLE, servicePassword, SUPERUSER } fr
 import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server';
 
 /**
- * Advisory lock that all users of the embedded server share. A service and command-line commands share one
- * server, in any order: the first starts it, the last stops it.
- *
- * | state    | how it is detected                        | who joins              | who leaves       |
- * | -------- | ----------------------------------------- | ---------------------- | ---------------- |
- * | absent   | no `postgres` in the data directory       | creates it: stopped    |                  |
- * | stopped  | no server has the id in postmaster.pid    | starts it: starting    | has nothing to do |
- * | starting | it runs, and refuses connections          | tries again            |                  |
- * | unused   | the lock is free: its user was killed     | shares the lock: used  |                  |
- * | used     | its users share the lock                  | shares the lock        | gives up its share |
- * | stopping | its last user has the lock exclusively    | waits for it: stopped  | stops it         |
- *
- * The lock is PostgreSQL's own, which releases it with the connection, so that no killed process keeps it; a
- * lock file could not do that. A user that loses its connection joins again: a killed backend ends all
- * sessions of a server that continues, and a killed server is started again on its port. If two processes
- * start the server together, one succeeds, and both join it.
+ * Advisory lock that all users of the embedded server share. The first user starts the server; the last user
+ * gets the lock exclusively and stops the server. PostgreSQL releases the lock with the connection, so no
+ * killed process keeps it. A process that loses its connection joins again, and restarts a killed server.
  */
 const USE_LOCK = 20_631_004;
 
 const USE_APPLICATION = 'embedded-postgres-use';
 const DATABASE = 'proxy_rental';
-/** Database in which the lock is taken, because each database has its own advisory locks. */
+/** The lock is taken in this database, because each database has its own advisory locks. */
 const MAINTENANCE_DATABASE = 'postgres';
 
 const JOIN_TIMEOUT_MS = 60_000;
@@ -44,21 +31,17 @@ const DUPLICATE_DATABASE = '42P04';
 const UNIQUE_VIOLATION = '23505';
 
 export interface EmbeddedPostgres extends DatabaseAddress {
-  /** URL of the service's database, with the service's role and its password. */
   readonly url: string;
-  /** URL with the superuser, who owns the tables. */
   readonly ownerUrl: string;
   /** Rejects if the server has ended and cannot be restarted on its port. Never resolves. */
   readonly lost: Promise<never>;
-  /** Stops using the server. The last user also stops the server, and waits until it has ended. */
+  /** The last user also stops the server, and waits until it has ended. */
   release(): Promise<void>;
 }
 
 /**
  * Starts or joins the PostgreSQL server of a data directory, and keeps it running until it is released.
- * @param options.joinTimeoutMs how long to retry while a server refuses connections; the time in which it
- * starts up does not count
- * @param options.onNote receives notes, each one line, for the user: problems, and data outside `dataDir`
+ * @param options.joinTimeoutMs how long to retry while a server refuses connections, not counting its start
  * @throws Error with one line for the user, without secrets
  */
 export async function acquireEmbeddedPostgres({
@@ -103,11 +86,7 @@ export async function acquireEmbeddedPostgres({
 const serviceUrl = (cluster: Cluster, port: number): string =>
   `postgres://${SERVICE_ROLE}:${servicePassword(cluster)}@${LOOPBACK}:${port}/${DATABASE}`;
 
-/**
- * Finds or starts the server, takes a share of the lock, and creates the database and the service's role.
- *
- * @param usedPort the port in the URLs that this process already uses
- */
+/** @param usedPort the port in the URLs that this process already uses */
 async function join(
   cluster: Cluster,
   timeoutMs: number,
@@ -133,7 +112,6 @@ async function join(
           cause: error,
         });
       }
-      // The server is starting or stopping. At the next attempt, it may be ready or gone.
       reason = messageOf(error);
       // Keep waiting for a starting server, which may have a long log to replay.
       const isStarting = isErrorWithCode(error, CANNOT_CONNECT_NOW) && !reason.includes('shutting down');
@@ -154,7 +132,7 @@ async function connect(cluster: Cluster, port: number): Promise<Client> {
     application_name: USE_APPLICATION,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // Without this listener, the error would end the process. The 'end' event reports a lost connection, too.
+  // An error event without a listener would end the process. The 'end' event also reports a lost connection.
   lock.on('error', () => undefined);
   try {
     await lock.connect();
@@ -190,11 +168,7 @@ async function release(cluster: Cluster, lock: Client): Promise<void> {
   }
 }
 
-/**
- * Releases the shared lock, and stops the server if it has no other users. Releasing comes first: otherwise
- * two processes that leave together would each keep the other from being the last. A process that arrives
- * while the lock is exclusive waits, loses its connection when the server stops, and restarts the server.
- */
+/** Unlocks first: otherwise, two processes that leave together would each see the other as a user. */
 async function leave(cluster: Cluster, lock: Client): Promise<void> {
   try {
     await lock.query('SELECT pg_advisory_unlock_shared($1)', [USE_LOCK]);
@@ -207,10 +181,7 @@ async function leave(cluster: Cluster, lock: Client): Promise<void> {
   }
 }
 
-/**
- * Whether another process uses the server. Includes a process that lost its connection, and thus its lock,
- * and has not joined again yet.
- */
+/** Includes a process that lost its connection, and thus its lock, and has not joined again. */
 async function hasOtherUsers(lock: Client): Promise<boolean> {
   const sinceMs = performance.now();
   for (;;) {

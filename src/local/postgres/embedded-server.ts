@@ -15,14 +15,12 @@ const run = promisify(execFile);
 const STOP_TIMEOUT_SECONDS = 60;
 const POLL_MS = 20;
 const LOG_LINES_IN_ERROR = 5;
-/** Age at which an unreadable postmaster.pid may be removed: a running server would have ended by then. */
+/** A server whose postmaster.pid is unreadable ends within this time. */
 const UNREADABLE_MS = 60_000;
-/** Time after which to report to the user that PostgreSQL is still replaying its log. */
 const REPLAY_NOTE_MS = 10_000;
 
 export const LOOPBACK = '127.0.0.1';
 
-/** Settings with names and values as in postgresql.conf. */
 export type ServerSettings = Readonly<Record<string, string>>;
 
 const SETTINGS: ServerSettings = {
@@ -35,36 +33,33 @@ const SETTINGS: ServerSettings = {
   log_min_error_statement: 'panic',
 };
 
-/** Messages of a failed start that is retried: another start came first, or a server is still stopping. */
+/** Errors after which to retry: another start came first, or a server is still stopping. */
 const TRANSIENT = [
   'lock file "postmaster.pid" already exists',
   'pre-existing shared memory block',
   'Address already in use',
 ];
 
-/** The server's process. The server may still be starting, or already be stopping. */
+/** The server may still be starting, or already be stopping. */
 export interface ServerProcess {
   readonly pid: number;
   readonly port: number;
 }
 
-/** Returns the server in postmaster.pid if it is really running, and otherwise null. */
 export async function findServer(cluster: Cluster): Promise<ServerProcess | null> {
   const recorded = await readPidFile(cluster);
   return recorded !== null && (await isServer(cluster, recorded.pid)) ? recorded : null;
 }
 
 /**
- * Starts a server, if possible on the port of a killed one, whose address others may still use. Does not use
- * `pg_ctl start`, which would pass the paths to a shell without quoting their `$` and `"`.
- * @returns null once the server accepts connections; otherwise why it did not start: another attempt may then
- * find a server, or start one
+ * Reuses the port of a killed server if possible, because others may still use its address. Does not use
+ * `pg_ctl start`, which passes paths to a shell unquoted.
+ * @returns null once the server accepts connections; otherwise why another attempt is needed
  */
 export async function startServer(
   cluster: Cluster,
   options: {
     settings?: ServerSettings;
-    /** Additional environment variables of the server's processes. */
     environment?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<string | null> {
@@ -105,7 +100,6 @@ export async function startServer(
   }
 }
 
-/** Stops the server, which rolls back open transactions and writes its data. */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const parameters = ['stop', '-D', cluster.dataDirectory, '-m', 'fast', '-t', String(STOP_TIMEOUT_SECONDS)];
   try {
@@ -117,7 +111,7 @@ export async function stopServer(cluster: Cluster): Promise<void> {
   }
 }
 
-/** Waits until the server is ready or has ended. @returns null if it is ready, otherwise how it ended */
+/** @returns null if the server is ready, otherwise how it ended */
 async function settle(server: ChildProcess, cluster: Cluster): Promise<string | null> {
   const end = new AbortController();
   server.once('error', (error) => end.abort(error.message));
@@ -139,7 +133,6 @@ async function settle(server: ChildProcess, cluster: Cluster): Promise<string | 
 
 const pidFileOf = (cluster: Cluster): string => join(cluster.dataDirectory, 'postmaster.pid');
 
-/** Reads postmaster.pid. Returns null if the file is missing, or contains no process id and port. */
 async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady: boolean }) | null> {
   let text: string;
   try {
@@ -154,10 +147,8 @@ async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady
 }
 
 /**
- * Removes an unreadable postmaster.pid, with which PostgreSQL does not start: after a power cut, the file can
- * be empty or full of NULs. It must not have changed for a minute, and no process, such as a server's orphan,
- * may be using the data. A lock keeps a second start from removing the file that the first one's server has
- * written.
+ * Removes a postmaster.pid that a power cut has made unreadable, because PostgreSQL would not start. The lock
+ * keeps a second start from removing the file of the first start's server.
  * @returns why the file cannot be removed yet; null if it was removed or is readable
  */
 async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null> {
@@ -186,10 +177,7 @@ async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null>
   }
 }
 
-/**
- * Whether the process is this cluster's server. After a crash, or in a copy of the data, postmaster.pid may
- * contain the id of another process.
- */
+/** After a crash, or in a copy of the data, postmaster.pid may contain the id of another process. */
 async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   if (process.platform === 'linux') {
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
@@ -203,10 +191,7 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   return stdout.includes(`/bin/postgres -D ${cluster.dataDirectory} -c `);
 }
 
-/**
- * Whether the process runs in the data directory, which can have several paths. Undefined outside of Linux,
- * or if the system does not reveal it: root in a container may not inspect other users' processes.
- */
+/** Undefined if unknown: root in a container may not inspect other users' processes. */
 async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean | undefined> {
   const data = await stat(cluster.dataDirectory);
   try {
@@ -217,7 +202,7 @@ async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean 
   }
 }
 
-/** Whether the process may use the data: it runs there, or somewhere unknown as the server's user. */
+/** If a process's directory is unknown, checks whether the process runs as the server's user. */
 async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
   const isOfServersUser = async (): Promise<boolean> =>
     (await stat(`/proc/${pid}`).catch(() => null))?.uid === cluster.account.uid;
@@ -225,9 +210,8 @@ async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
 }
 
 /**
- * Returns an environment variable, which pg_ctl also sets, that makes PostgreSQL ignore the process in
- * postmaster.pid if it is another program; otherwise, PostgreSQL refuses to start while that process lives.
- * PostgreSQL replaces the file itself, so that only one of two concurrent starts succeeds.
+ * Makes PostgreSQL ignore another program's id in postmaster.pid, as pg_ctl does. PostgreSQL replaces the
+ * file itself, so that only one of two concurrent starts succeeds.
  */
 async function disownRecordedPid(cluster: Cluster): Promise<Record<string, string>> {
   const recorded = await readPidFile(cluster);
@@ -235,7 +219,6 @@ async function disownRecordedPid(cluster: Cluster): Promise<Record<string, strin
   return isOther ? { PG_GRANDPARENT_PID: String(recorded.pid) } : {};
 }
 
-/** Returns a free port. @param preferred returned if it is free */
 async function choosePort(preferred = 0): Promise<number> {
   const listener = createServer().listen(preferred, LOOPBACK);
   try {
@@ -249,7 +232,7 @@ async function choosePort(preferred = 0): Promise<number> {
   }
 }
 
-/** Opens the log, but not through a link: the server's user owns the directory and could have planted one. */
+/** Does not follow a link: the server's user owns the directory and could have planted one. */
 async function openLog(cluster: Cluster): Promise<FileHandle> {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const log = await open(cluster.logFile, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);

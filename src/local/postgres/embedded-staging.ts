@@ -3,10 +3,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isAlive, isErrorWithCode } from '../system';
 
-/**
- * Creates a temporary directory for content that must appear completely or not at all. Removes what killed
- * processes have left under the same name.
- */
+/** Creates a directory to fill before `publish`. Removes the directories of killed processes. */
 export async function createStagingDirectory(parent: string, name: string): Promise<string> {
   const prefix = `.${name}.`;
   for (const entry of await readdir(parent)) {
@@ -25,7 +22,6 @@ export async function publish(directory: string, place: string): Promise<void> {
   await unlessTaken(rename(directory, place), directory);
 }
 
-/** Awaits the publication of a directory. If its place is taken, removes the directory. */
 export async function unlessTaken(publication: Promise<void>, directory: string): Promise<void> {
   try {
     await publication;
