@@ -13,7 +13,6 @@ const HOME = {
   health: '/health',
 } as const;
 
-/** Describes the service to people who open its address. Programs read the OpenAPI description. */
 @ApiExcludeController()
 @Controller()
 export class HomeController {

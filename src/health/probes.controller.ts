@@ -8,20 +8,19 @@ class NotReady extends DomainError {
   readonly kind = 'unavailable';
 }
 
-/** Serves the probes for load balancers and supervisors that docs/operations.md describes. */
 @ApiExcludeController()
 @Controller('health')
 export class ProbesController {
   constructor(private readonly readiness: Readiness) {}
 
-  /** Shows that the process serves requests. If this probe gets no response, restart the process. */
+  /** If this probe gets no response, restart the process. */
   @Get('live')
   @Public()
   live(): { status: string } {
     return { status: 'live' };
   }
 
-  /** Succeeds while the replica should receive requests. @throws NotReady */
+  /** @throws NotReady */
   @Get('ready')
   @Public()
   async ready(): Promise<{ status: string }> {

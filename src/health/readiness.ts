@@ -5,7 +5,6 @@ import { messageOf } from '../common';
 import { DatabaseProbe } from '../database';
 import { Metrics } from '../metrics';
 
-/** Determines whether this replica should receive requests. */
 @Injectable()
 export class Readiness implements OnModuleDestroy {
   private readonly logger = new Logger(Readiness.name);
@@ -22,12 +21,11 @@ export class Readiness implements OnModuleDestroy {
     this.probe.close();
   }
 
-  /** Permanently marks the replica as not ready, because it is about to stop. */
   drain(): void {
     this.isDraining = true;
   }
 
-  /** Returns why the replica is not ready; undefined if it is. Resolves within two seconds. */
+  /** Resolves within two seconds. */
   async obstacle(): Promise<string | undefined> {
     if (this.isDraining) return 'The replica is stopping';
     const { obstacle, cause } = await this.findObstacle();
