@@ -8,7 +8,6 @@ import { SHOWN_KIND_SQL } from '../ledger';
 import { firstUnpaidDay } from '../renewals';
 import type { EndingOut, RentalsOut, SpentPartOut, TokenUsageOut, UsageOut } from './usage.dto';
 
-/** Figures as of one moment, read in one statement. */
 interface Books {
   readonly now: Date;
   readonly available: string;
@@ -19,7 +18,6 @@ interface Books {
   readonly token: TokenUsageOut | null;
 }
 
-/** Similar rentals that end on the same day. */
 interface RentalGroup {
   readonly country: string;
   readonly version: string;
@@ -39,7 +37,7 @@ const TODAY = `(${inUtc('now()')})::date`;
 const MONTH_BEGAN = inUtc(`date_trunc('month', ${inUtc('now()')})`);
 const TODAY_BEGAN = inUtc(`${TODAY}::timestamp`);
 
-/** Query for {@link Books}. `$1` is the user, `$2` the token, `$3` the token's ancestors with limits. */
+/** `$1` is the user, `$2` the token, `$3` the token's ancestors with limits. */
 const READ_BOOKS = `
   WITH parts AS (
     SELECT country, version, sum(amount) AS this_month,
@@ -70,7 +68,7 @@ const READ_BOOKS = `
             FROM own) AS token
     FROM accounts WHERE user_id = $1`;
 
-/** Query for the {@link RentalGroup}s. `$1` is the user, `$2` the current time. */
+/** `$1` is the user, `$2` the current time. */
 const READ_RENTALS = `
   SELECT country, version, period,
          (${inUtc('date_end')})::date - (${inUtc('$2::timestamptz')})::date AS day,
