@@ -1,10 +1,10 @@
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** Description for operators, part of every scrape and of docs/metrics.md. */
+  /** Part of every scrape and of docs/metrics.md. */
   readonly help: string;
-  /** Labels with all their values, a fixed set: no caller may choose a value, such as a path or a country. */
+  /** No caller may choose a label's value, such as a path or a country. */
   readonly labels: Labels;
-  /** Buckets of a histogram, in seconds. */
+  /** In seconds. */
   readonly buckets?: readonly number[];
   /** Whether all replicas report the same value, read from the shared database. */
   readonly isShared?: boolean;
@@ -12,14 +12,11 @@ export interface MetricDefinition {
 
 export const METRIC_PREFIX = 'proxy_rental_';
 
-/** Buckets for requests, from reading one row to an order that waits in the queue and for the provider. */
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const CALL_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 15, 30];
-/** Buckets for payments, from one with a notification to one that only the comparison finds. */
 const CREDIT_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600, 7200];
 const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
-/** Buckets for jobs, from a search that finds nothing to an audit of all data. */
 const JOB_BUCKETS = [0.005, 0.05, 0.5, 5, 30, 300, 3600];
 
 const METHOD = '`GET`, …; `other` if unknown';
@@ -29,13 +26,13 @@ const PROVIDER_METHOD = 'of the provider, such as `buy`';
 const PAYMENT_REASON =
   'as in `cli payments list`; `found-refund`; `receipt`: not registered; shown for a week';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
-/** Description of the label `name`. A label `job` would clash with Prometheus's own. */
+/** The label is `name`, because a label `job` would clash with Prometheus's own. */
 const JOB_NAME = 'as in `cli status`';
 const WAITED_FOR =
   '`dispatch-orders`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
   '`read-deposits`, `deposit-refunds`, `proxy-refunds`, `proxy-deletions`';
 const SCOPE = '`day`, `all`';
-/** Description of the label for renewals' reasons. `src/renewals` defines them, but imports this module. */
+/** Not derived from the reasons in `src/renewals`, because that module imports this one. */
 const RENEWAL_REASON = 'why a renewal was skipped or failed, as in `cli renewals list`; otherwise empty';
 
 type Labels = Readonly<Record<string, string>>;
@@ -54,11 +51,10 @@ const histogram = <Own extends Labels = typeof NO_LABELS>(
 const gauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own = NO_LABELS as Own) =>
   ({ type: 'gauge', help, labels }) as const;
 
-/** Defines a gauge that all replicas read from their shared database and report alike. */
 const sharedGauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own = NO_LABELS as Own) =>
   ({ type: 'gauge', help, labels, isShared: true }) as const;
 
-/** The service's metrics, by name without {@link METRIC_PREFIX}. prom-client adds metrics of Node itself. */
+/** Names lack {@link METRIC_PREFIX}. prom-client adds metrics of Node itself. */
 export const METRICS = {
   http_requests_total: counter('Requests by route and status.', {
     method: METHOD,

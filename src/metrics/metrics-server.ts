@@ -12,16 +12,14 @@ import { Metrics } from './metrics';
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Maximum number of connections, enough for a few scrapers and somebody using curl. */
 const MAX_CONNECTIONS = 50;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Serves `GET /metrics` on a port of its own, which can be closed to customers, if METRICS_PORT is set. */
+/** Serves `GET /metrics` on a port of its own, which can be closed to customers. */
 @Injectable()
 export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(MetricsServer.name);
   private server: Server | undefined;
-  /** URL of the metrics; undefined without METRICS_PORT. */
   url: string | undefined;
 
   constructor(

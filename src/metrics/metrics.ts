@@ -11,13 +11,13 @@ import {
 
 type PromClient = typeof import('prom-client');
 
-/** Sets a gauge for the current scrape. A scrape omits gauges that are not set. */
+/** A scrape omits gauges that are not set. */
 export type SetGauge = <Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, value: number) => void;
 
-/** Reads gauges for each scrape, within the scraper's timeout. */
+/** Must finish within the scraper's timeout. */
 export type GaugeReader = (set: SetGauge) => void | Promise<void>;
 
-/** The costly parts of {@link Metrics}, which exist only if metrics are enabled. */
+/** Exists only if metrics are enabled. */
 interface Recorder {
   readonly client: PromClient;
   readonly registry: Registry;
@@ -25,9 +25,9 @@ interface Recorder {
   readonly histograms: ReadonlyMap<string, Histogram>;
 }
 
-/** Records the service's metrics, but only if METRICS_PORT is set. */
+/** Records nothing unless METRICS_PORT is set. */
 export class Metrics {
-  /** Records nothing. For code outside of the application. */
+  /** For code outside of the application. */
   static readonly disabled = new Metrics(undefined);
 
   private readonly readers: GaugeReader[] = [];
@@ -35,7 +35,7 @@ export class Metrics {
 
   private constructor(private readonly recorder: Recorder | undefined) {}
 
-  /** Creates the metrics. Loads prom-client only if they are enabled: this takes a tenth of a second. */
+  /** Loads prom-client only if metrics are enabled, because loading takes a tenth of a second. */
   static async open(isEnabled: boolean): Promise<Metrics> {
     return new Metrics(isEnabled ? await createRecorder(await import('prom-client')) : undefined);
   }
@@ -48,7 +48,7 @@ export class Metrics {
     this.recorder?.counters.get(name)?.inc(labels, times);
   }
 
-  /** Records a duration. A negative difference between two clocks counts as 0 seconds. */
+  /** A negative difference between two clocks counts as 0 seconds. */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
     this.recorder?.histograms.get(name)?.observe(labels, Math.max(0, seconds));
   }
@@ -57,7 +57,7 @@ export class Metrics {
     this.readers.push(read);
   }
 
-  /** Returns the metrics in the text format of Prometheus. Concurrent scrapes share one result. */
+  /** Concurrent scrapes share one result. */
   render(): Promise<string> {
     this.rendering ??= this.renderNow().finally(() => (this.rendering = undefined));
     return this.rendering;
@@ -100,10 +100,7 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
   return { name: METRIC_PREFIX + name, help: definition.help, labelNames: Object.keys(definition.labels) };
 }
 
-/**
- * Names of prom-client's process metrics: CPU, memory and event loop lag. Excludes resources in use, whose
- * labels come and go, and garbage collection, because observing it would slow it down.
- */
+/** Omits garbage collection, because observing slows it down, and resources, whose labels come and go. */
 const PROCESS_METRICS = [
   'processCpuTotal',
   'processStartTime',
