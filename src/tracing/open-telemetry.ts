@@ -4,21 +4,21 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { createOutgoingAgents, isOverWithin, REPLICA_ID, SERVICE_VERSION } from '../common';
 import type { Tracing } from './spans';
 
-/** Maximum time for one export with all its attempts, in milliseconds. */
+/** Includes all attempts of an export. */
 const EXPORT_TIMEOUT_MS = 2000;
 const EXPORT_EVERY_MS = 1000;
 const IDLE_MS = 5000;
-/** How long to wait for the last spans when the service stops, in milliseconds. Unsent spans are lost. */
+/** Spans that are unsent after this time are lost. */
 const END_TIMEOUT_MS = 3000;
-/** Maximum number of waiting spans. Further spans are dropped. */
+/** Further spans are dropped. */
 const MAX_WAITING = 2048;
 
 export interface OpenTelemetry extends Tracing {
-  /** Sends waiting spans, within 3 s. Never rejects. */
+  /** Sends waiting spans. Never rejects. */
   end(): Promise<void>;
 }
 
-/** Loads OpenTelemetry, which sends spans to a collector. The service never waits for the collector. */
+/** The service never waits for the collector. */
 export async function loadOpenTelemetry(
   { url, ratio }: { readonly url: string; readonly ratio: number },
   proxy: string | undefined,
@@ -64,11 +64,10 @@ export async function loadOpenTelemetry(
   };
 }
 
-/** Logs when spans start or stop getting lost, which OpenTelemetry does not report. */
+/** Logs when the collector stops or resumes accepting spans, because OpenTelemetry does not. */
 class Losses {
   private readonly logger = new Logger('Traces');
   private isLosing = false;
-  /** Whether the service has ended. Later losses are not logged. */
   isOver = false;
 
   note(isLost: boolean): void {
@@ -80,7 +79,7 @@ class Losses {
 }
 
 function reporting(exporter: SpanExporter, losses: Losses): SpanExporter {
-  // Exports run outside of the request whose span happens to wait first, because they do not belong to it.
+  // An export must not run in the context of the request that happens to trigger it.
   const outside = AsyncLocalStorage.snapshot();
   return {
     export: (spans, done) =>

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type * as Api from '@opentelemetry/api';
 
-/** Attributes of spans: fixed words, numbers and our own ids, never text from others. */
+/** Fixed words, numbers and our own ids, never text from others. */
 export type SpanAttributes = Readonly<
   Partial<{
     'http.request.method': string;
@@ -21,38 +21,36 @@ export type SpanAttributes = Readonly<
   }>
 >;
 
-/** OpenTelemetry's objects while tracing is on. Otherwise, not even its API is loaded. */
 export interface Tracing {
   readonly api: typeof Api;
   readonly tracer: Api.Tracer;
 }
 
-/** A span that its creator has to end. */
 export interface OpenSpan {
-  /** Id of the trace, if it is recorded. */
+  /** Undefined if the trace is not recorded. */
   readonly traceId: string | undefined;
   /** Runs work whose spans become children of this one. */
   run<Result>(work: () => Result): Result;
-  /** Ends the span. A span with an `error.type` has failed. */
+  /** A span with an `error.type` has failed. */
   end(attributes?: SpanAttributes): void;
 }
 
-/** Context in which work was requested. The work can run in it later, together with other work. */
+/** Context of a request for work that runs later, possibly together with other work. */
 export interface Origin {
   readonly span: Api.Span | undefined;
-  /** Runs `work` in the context that requested it, so that its log lines contain that request's id. */
+  /** Runs work in the request's context, so that log lines contain the request's id. */
   run<Result>(work: () => Result): Result;
 }
 
 let tracing: Tracing | undefined;
 const active = new AsyncLocalStorage<Api.Span>();
 
-/** Starts recording spans; `undefined` stops the recording. */
+/** `undefined` stops the recording. */
 export function recordSpans(by: Tracing | undefined): void {
   tracing = by;
 }
 
-/** Begins a request's span, and its own trace: the caller's `traceparent` only becomes a link. */
+/** Begins a new trace: the caller's `traceparent` becomes only a link. */
 export function beginRequestSpan(
   method: string,
   traceparent: () => string | undefined,
@@ -76,7 +74,6 @@ export function beginSpan(name: string, attributes: SpanAttributes): OpenSpan | 
   return tracing && toOpenSpan(tracing, start(tracing, name, attributes));
 }
 
-/** Runs work in a child of the active span. */
 export async function inSpan<Result>(
   name: string,
   attributes: SpanAttributes,
@@ -99,17 +96,12 @@ export function annotateSpan(attributes: SpanAttributes): void {
   active.getStore()?.setAttributes(attributes);
 }
 
-/** Captures the current context for work that runs later. */
 export function captureOrigin(): Origin {
   const run = AsyncLocalStorage.snapshot();
   return { span: active.getStore(), run: (work) => run(work) };
 }
 
-/**
- * Runs shared work in one span, a child of the first recorded span among the `origins`, which request the
- * work. The other requesting spans and the shared span are linked both ways.
- * @param none the context if `origins` is empty: only other replicas requested the work
- */
+/** Runs work in a child span of the first recorded origin, and links the other origins to it. */
 export function inSharedSpan<Result>(
   name: string,
   attributes: SpanAttributes,
@@ -160,7 +152,6 @@ const isRecorded = (span: Api.Span | undefined): boolean =>
 
 const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}$/;
 
-/** Reads the span context for a link; undefined if the header is malformed. */
 function readTraceparent(text: string | undefined): Api.SpanContext | undefined {
   const [, traceId, spanId] = TRACEPARENT.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;

@@ -4,7 +4,6 @@ import { AppConfig } from '../config';
 import { loadOpenTelemetry, type OpenTelemetry } from './open-telemetry';
 import { recordSpans } from './spans';
 
-/** Records spans from the start of the application to the end of its last module, if tracing is on. */
 @Module({})
 export class TracingModule implements OnModuleInit, OnApplicationShutdown {
   private openTelemetry: OpenTelemetry | undefined;
