@@ -6,15 +6,12 @@ import { PriceRulesService } from './price-rules.service';
 
 const READ_EVERY_MS = 5000;
 
-/**
- * Keeps the rules in memory, so that a price needs no query. Rules are written at least a second before they
- * take effect, and read twice a second, so all replicas change prices at the same database time.
- */
+/** Rules are written at least a second before they apply, so that all replicas change prices together. */
 @Injectable()
 export class CurrentMarkups {
   private resolver: MarkupResolver;
   private revision = -1;
-  /** Database time at the last read of the rules. `readAt` is the local moment of that read. */
+  /** Database time at `readAt`, the local moment of the last read. */
   private databaseTimeMs = 0;
   private readAt: Moment;
 
@@ -37,10 +34,7 @@ export class CurrentMarkups {
     this.revision = revision;
   }
 
-  /**
-   * Returns an SQL condition: whether `follow` must read the revision. The database's time is read regularly,
-   * because clocks drift.
-   */
+  /** Returns an SQL condition. The database's time is read again regularly, because clocks drift. */
   isDue(): string {
     if (this.readAt.elapsedMs() > READ_EVERY_MS) return 'true';
     return `(SELECT revision FROM price_rules_revision) <> ${this.revision}`;

@@ -14,14 +14,13 @@ interface PriceComparison {
   /** Rules that the change adds or ends. */
   readonly touched: readonly MarkupRule[];
   readonly before: (offer: PricedOffer) => Markup;
-  /** Markup with the change. An added rule has the id NEW_RULE_ID. */
+  /** With the change. An added rule has the id NEW_RULE_ID. */
   readonly after: (offer: PricedOffer) => Markup;
 }
 
-/** Placeholder id of a rule that is not added yet. The rule counts as newer than all others. */
+/** Id of a rule that is not added yet: the highest, because the rule counts as newer than all others. */
 export const NEW_RULE_ID = Number.MAX_SAFE_INTEGER;
 
-/** Computes the markups in effect at any moment, from the rules and defaults of that time. */
 @Injectable()
 export class MarkupHistoryService {
   constructor(
@@ -45,10 +44,7 @@ export class MarkupHistoryService {
     };
   }
 
-  /**
-   * Compares the markups without and with a change, at the moment when it takes effect.
-   * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
-   */
+  /** @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded */
   async compare({ add, end }: PriceChange): Promise<PriceComparison> {
     if (!add && end === undefined) throw noPriceChange();
     const scope = add && readNewRule(add);

@@ -1,32 +1,31 @@
 import { compareDecimals, type IpVersion } from '../common';
 import type { PriceRule } from './price-rule';
 
-/** Offers to which a rule applies. A `null` field matches any value. */
+/** A `null` field matches any value. */
 export type RuleScope = Pick<PriceRule, 'userId' | 'country' | 'version' | 'minPeriod' | 'maxPeriod'>;
 
-/** Fields of a rule that are needed to choose a markup. */
 export type MarkupRule = RuleScope & Pick<PriceRule, 'id' | 'markupPercent' | 'validFrom' | 'validTo'>;
 
 export interface PricedOffer {
-  /** Id of the user; `null` for any user without rules of their own. */
+  /** `null` for any user without rules of their own. */
   readonly userId: number | null;
-  /** Country code in lower case; `null` for a quote, which names no country. */
+  /** Lower case; `null` for a quote, which names no country. */
   readonly country: string | null;
   readonly version: IpVersion;
-  /** Rental period in days. */
+  /** In days. */
   readonly period: number;
 }
 
 export interface Markup {
   readonly percent: string;
-  /** Id of the chosen rule; `null` for the default markup. */
+  /** `null` for the default markup. */
   readonly ruleId: number | null;
 }
 
 export const SHORTEST_PERIOD_DAYS = 1;
 export const LONGEST_PERIOD_DAYS = 3650;
 
-/** Returns the number of periods that a rule covers. A rule with fewer periods is more specific. */
+/** A rule for fewer periods is more specific. */
 export const periodsOf = ({ minPeriod, maxPeriod }: RuleScope): number =>
   (maxPeriod ?? LONGEST_PERIOD_DAYS) - (minPeriod ?? SHORTEST_PERIOD_DAYS) + 1;
 
@@ -43,14 +42,11 @@ const orAll = <Value>(value: Value | null): readonly (Value | null)[] =>
   value === null ? [null] : [value, null];
 
 /**
- * Chooses the markup of an offer according to the most specific rule. A rule for the user comes before a rule
- * for the country, then come rules for the version, then rules for fewer periods, then newer rules.
- *
- * A quote names no country, and customers never pay more than their quote. A rule for a country therefore
- * applies only if it is cheaper than the quote's markup.
+ * Chooses the most specific rule: by user, then country, then version, then fewest periods, then newest. A
+ * rule for a country applies only if it is cheaper than the quote, because a quote is a maximum.
  */
 export class MarkupResolver {
-  /** Rules by user, country and version. More specific rules come first. */
+  /** By user, country and version. More specific rules come first. */
   private readonly rules = new Map<string, MarkupRule[]>();
 
   constructor(
@@ -80,7 +76,7 @@ export class MarkupResolver {
     return this.choose(offer, atMs).ruleId === rule.id ? null : rule.id;
   }
 
-  /** Finds the most specific rule. A rule for a country is not used if the quote turns out to be cheaper. */
+  /** Includes a rule for a country even if the quote is cheaper. */
   findMostSpecific(offer: PricedOffer, atMs: number): MarkupRule | undefined {
     for (const userId of orAll(offer.userId)) {
       for (const country of orAll(offer.country)) {
@@ -101,7 +97,6 @@ export class MarkupResolver {
   }
 }
 
-/** Returns whether a rule applies to an offer, ignoring other rules. */
 export const ruleApplies = (rule: RuleScope, offer: PricedOffer): boolean =>
   (rule.userId === null || rule.userId === offer.userId) &&
   (rule.country === null || rule.country === offer.country) &&

@@ -2,19 +2,18 @@ import type { IpVersion } from '../common';
 import { LONGEST_PERIOD_DAYS, type RuleScope, SHORTEST_PERIOD_DAYS } from './markup-resolver';
 import { InvalidPriceRule } from './pricing.errors';
 
-/** Rule to be added. An omitted field of its scope matches any value. */
+/** An omitted field of the scope matches any value. */
 export interface NewPriceRule {
   readonly userId?: number | undefined;
   readonly country?: string | undefined;
   readonly version?: IpVersion | undefined;
-  /** First period in days, inclusive. `maxPeriod` is the last period, inclusive. */
+  /** In days, inclusive, like `maxPeriod`. */
   readonly minPeriod?: number | undefined;
   readonly maxPeriod?: number | undefined;
-  /** Markup as a decimal string from 0 to 9999 with at most four decimals. */
+  /** Decimal string from 0 to 9999 with at most four decimals. */
   readonly markupPercent: string;
-  /** Start; by default in a second and a half, by which time all replicas know the rule. */
+  /** Defaults to a second and a half from now. */
   readonly validFrom?: Date | undefined;
-  /** End; by default none. */
   readonly validTo?: Date | undefined;
 }
 
@@ -23,14 +22,14 @@ export interface PriceChangeAuthor {
   readonly reason: string;
 }
 
-/** Change that adds a rule, ends a rule, or replaces the ended rule with the new one. */
+/** If both fields are set, the new rule replaces the ended rule. */
 export interface PriceChange {
   readonly add?: NewPriceRule | undefined;
   /** Id of the rule to end. */
   readonly end?: number | undefined;
 }
 
-/** Reads a rule's scope and markup. The request's validation checks other bounds. @throws InvalidPriceRule */
+/** The request's validation checks the other bounds. @throws InvalidPriceRule */
 export function readNewRule(rule: NewPriceRule): RuleScope & { readonly markupPercent: string } {
   const { userId = null, version = null, minPeriod = null, maxPeriod = null, markupPercent } = rule;
   const country = rule.country?.toLowerCase() ?? null;

@@ -1,24 +1,23 @@
 import type { IpVersion } from '../common';
 
-/** Markup for some offers, for a time. Only the end may change later. A `null` in the scope matches all. */
+/** Only the end of a rule may change later. A `null` field of the scope matches any value. */
 export interface PriceRule {
   readonly id: number;
   readonly userId: number | null;
-  /** Country code in lower case. */
+  /** Lower case. */
   readonly country: string | null;
   readonly version: IpVersion | null;
-  /** First period in days, inclusive. */
+  /** In days, inclusive, like `maxPeriod`. */
   readonly minPeriod: number | null;
-  /** Last period in days, inclusive. */
   readonly maxPeriod: number | null;
   readonly markupPercent: string;
   readonly validFrom: Date;
-  /** End of the rule, exclusive; `null` until it ends. If it equals `validFrom`, the rule never applied. */
+  /** Exclusive; `null` until the rule ends. If it equals `validFrom`, the rule never applied. */
   readonly validTo: Date | null;
   readonly createdAt: Date;
   readonly createdBy: string;
   readonly reason: string;
-  /** Time when the rule's end was set afterwards; null if it has no end or was added with one. */
+  /** When the end was set; null if the rule has no end or was added with one. */
   readonly endedAt: Date | null;
   readonly endedBy: string | null;
   readonly endReason: string | null;

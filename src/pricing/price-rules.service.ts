@@ -13,13 +13,13 @@ import {
   TooManyPriceRules,
 } from './pricing.errors';
 
-/** Maximum number of rules that have not ended. Concurrent additions may exceed it. */
+/** Concurrent additions may exceed this number of open rules. */
 const MAX_PRICE_RULES = 10_000;
-/** Minimum time from writing a change until it takes effect, so that all replicas know it in time. */
+/** Lets all replicas read a change before it takes effect. */
 export const LEAD_SECONDS = 1;
-/** Seconds allowed for committing a change that should take effect as soon as possible. */
+/** Time for committing a change that takes effect as soon as possible. */
 export const COMMIT_SECONDS = 0.5;
-/** Maximum lag of replicas. They need no rule that ended longer ago. */
+/** Replicas need no rule that ended longer ago. */
 const REPLICA_LAG_SECONDS = 60;
 
 const MARKUP_FIELDS = 'id userId country version minPeriod maxPeriod markupPercent validFrom validTo';
@@ -27,15 +27,12 @@ const FIELDS = `${MARKUP_FIELDS} createdAt createdBy reason endedAt endedBy endR
 const MARKUP_COLUMNS = selectList(MARKUP_FIELDS.split(' '));
 const COLUMNS = selectList(FIELDS.split(' '));
 
-/** Returns the SQL condition for open rules. A rule cancelled before its start ends at its start. */
+/** A rule that was canceled before its start ends at its start. */
 const openAt = (moment: string): string =>
   `(valid_to IS NULL OR (valid_to > ${moment} AND valid_to > valid_from))`;
 export const OPEN_PRICE_RULES = openAt('clock_timestamp()');
 
-/**
- * SQL for the `moment` when a change takes effect: `$1`, or as soon as possible, in whole milliseconds. It
- * returns no row if `$1` is too soon. The lock serialises changes, and the time is read under the lock.
- */
+/** The lock serializes changes, and the time is read under the lock. Yields no row if `$1` is too soon. */
 const EFFECT = `locked AS MATERIALIZED (SELECT FROM price_rules_revision FOR UPDATE),
   soonest AS MATERIALIZED (
     SELECT date_trunc('milliseconds', clock_timestamp()) + make_interval(secs => ${LEAD_SECONDS}) AS soonest
@@ -45,13 +42,12 @@ const EFFECT = `locked AS MATERIALIZED (SELECT FROM price_rules_revision FOR UPD
       FROM soonest, coalesce($1, soonest + make_interval(secs => ${COMMIT_SECONDS})) AS moment
      WHERE moment >= soonest)`;
 
-/** Reads and changes the price rules. A change takes effect only in the future: the past never changes. */
+/** Changes take effect only in the future. */
 @Injectable()
 export class PriceRulesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Adds a rule. The rule given as `replaces` ends when the new rule starts.
    * @param manager manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules
    */
@@ -106,7 +102,6 @@ export class PriceRulesService {
 
   /**
    * Ends a rule, or cancels it if it has not begun.
-   * @param at time of the end; by default, as soon as all replicas can know of it
    * @param manager manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
@@ -131,10 +126,7 @@ export class PriceRulesService {
     throw await this.explainRefusal({ end: id, at }, manager);
   }
 
-  /**
-   * Asserts right before the commit that all replicas will know of a change before it takes `effect`.
-   * @throws PriceChangeTooLate
-   */
+  /** Must be a change's last statement before the commit. @throws PriceChangeTooLate */
   async assertAhead(effect: Date | null, manager: EntityManager): Promise<void> {
     const now = await databaseTime(manager);
     if (effect && effect.getTime() - now.getTime() < LEAD_SECONDS * 1000) throw new PriceChangeTooLate();
@@ -149,12 +141,10 @@ export class PriceRulesService {
     return rule;
   }
 
-  /** Returns the database's time, and the revision of the rules, which every change to a rule increments. */
   readRevision(): Promise<{ revision: number; now: Date }> {
     return queryRow(this.dataSource, 'SELECT revision, clock_timestamp() AS now FROM price_rules_revision');
   }
 
-  /** Lists all rules known now that apply at a moment. */
   listAt(moment: Date): Promise<PriceRule[]> {
     return queryRows(
       this.dataSource,
@@ -163,7 +153,6 @@ export class PriceRulesService {
     );
   }
 
-  /** Lists all open rules, with the fields that replicas need. */
   listOpen(): Promise<MarkupRule[]> {
     return queryRows(
       this.dataSource,

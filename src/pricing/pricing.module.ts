@@ -3,7 +3,7 @@ import { CurrentMarkups } from './current-markups';
 import { MarkupHistoryService } from './markup-history.service';
 import { PriceRulesService } from './price-rules.service';
 
-/** Provides price rules. The module starts no jobs, so that the command line can use it. */
+/** Starts no jobs, so that the command line can use the module. */
 @Module({
   providers: [CurrentMarkups, MarkupHistoryService, PriceRulesService],
   exports: [CurrentMarkups, MarkupHistoryService, PriceRulesService],
