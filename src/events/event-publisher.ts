@@ -3,18 +3,14 @@ import { DataSource } from 'typeorm';
 import { Notifier, onEventsWritten, preparedRows } from '../database';
 import { PAUSE_AFTER_FAILURE_MS, Jobs } from '../jobs';
 
-/** Notification channel for published events. The payload contains their users' ids. */
+/** The payload contains the ids of the events' users. */
 export const EVENTS_CHANNEL = 'events';
-/** Interval at which each replica looks for events that no process has published. */
 const LOOK_EVERY_MS = 1000;
-/** Minimum time between two publications by a replica, so that many writers share one publication. */
+/** Lets many writers share one publication. */
 const PAUSE_MS = 200;
 const AT_ONCE = 500;
 
-/**
- * Publishes events in one global order; only one replica publishes at a time. The replica that wrote an event
- * publishes it after the commit. Each replica also looks for events that were left unpublished.
- */
+/** Publishes this replica's events after their commit, and regularly those that others left unpublished. */
 @Injectable()
 export class EventPublisher {
   private readonly wake: () => void;
@@ -42,7 +38,7 @@ export class EventPublisher {
     }, waitMs);
   }
 
-  /** Publishes the next events. Returns whether there may be more; false while another replica publishes. */
+  /** Returns whether there may be more events. */
   private async publish(): Promise<boolean> {
     this.publishedAtMs = performance.now();
     const events = await preparedRows<{ userId: number | null }>(

@@ -1,11 +1,10 @@
 import { ID_PATTERN } from '../common';
 
 export interface EventTypeDefinition {
-  /** Describes to customers when the event happens. */
   readonly description: string;
-  /** Descriptions of the fields of `data`, for customers. */
+  /** Descriptions of the fields, for customers. */
   readonly data: Readonly<Record<string, string>>;
-  /** An example whose fields are exactly those of `data`. */
+  /** Has exactly the fields of `data`. */
   readonly example: Readonly<Record<string, unknown>>;
 }
 
@@ -55,11 +54,7 @@ const TOKEN = {
 };
 const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
 
-/**
- * All types of events and their data, used for validation, descriptions and docs/events.md. Triggers write
- * the events of `order`, `balance`, `token` and `webhook`, and of `proxy` except `proxy.expiring` and
- * `proxy.refunded`; statements that call `log_event()` write the others.
- */
+/** Used for validation, descriptions and docs/events.md. */
 export const EVENT_TYPES = {
   'order.being_confirmed': {
     description: 'The outcome of an order is not known yet, and its money stays held',
@@ -202,11 +197,9 @@ export const ALL_EVENT_TYPES = Object.keys(EVENT_TYPES) as readonly EventType[];
 
 const ID = 'evt_';
 
-/** Pattern of the ids of events. */
 export const EVENT_ID_PATTERN = `^${ID}${ID_PATTERN}$`;
 const EVENT_ID = new RegExp(EVENT_ID_PATTERN);
 
-/** An event in responses and webhooks. */
 export interface PublishedEvent {
   readonly id: string;
   readonly type: EventType;
@@ -214,7 +207,6 @@ export interface PublishedEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Converts a published event for responses and webhooks. */
 export const toPublishedEvent = (event: {
   readonly position: number | null;
   readonly type: EventType;
@@ -225,10 +217,9 @@ export const toPublishedEvent = (event: {
   return { id: eventIdOf(event.position), type: event.type, at: event.at, data: event.data };
 };
 
-/** Returns a published event's id, which is also the cursor for the events after it. */
+/** Returns the event's id, which is also the cursor for later events. */
 export const eventIdOf = (position: number): string => `${ID}${position}`;
 
-/** Returns the position of an event from its id; null for any other string. */
 export function positionOf(id: string): number | null {
   return EVENT_ID.test(id) ? Number(id.slice(ID.length)) : null;
 }

@@ -14,10 +14,10 @@ import { eventIdOf, type PublishedEvent, type EventType, toPublishedEvent } from
 import type { ReadingStart } from './events.query';
 import { EventsGone } from './reading.errors';
 
-/** Name of the retention mark that stores the position up to which events were deleted. */
+/** Retention mark with the position up to which events were deleted. */
 export const REMOVED_EVENTS = 'events';
 
-/** A request for events. `types` is null for all types. */
+/** Null `types` mean all types. */
 export interface EventRequest {
   readonly userId: number;
   readonly after: ReadingStart;
@@ -29,7 +29,7 @@ export interface EventRequest {
 
 export interface EventBatch {
   readonly items: readonly PublishedEvent[];
-  /** Position to continue from. All events up to this position have been read. */
+  /** All events up to this position have been read. */
   readonly next: number;
   /** Whether more events may be available now. */
   readonly isFull: boolean;
@@ -40,7 +40,6 @@ interface FoundPage {
   /** Last assigned position. All later events get greater positions. */
   readonly given: number;
   readonly removedTo: number;
-  /** First events of the wanted types, if any. */
   readonly items:
     | readonly [position: number, type: EventType, at: string, data: PublishedEvent['data']][]
     | null;
@@ -57,17 +56,13 @@ export interface NewestEvents {
   readonly newest: number;
 }
 
-/** Maximum number of events that one search for certain types reads, to limit the cost of rare types. */
+/** Limits the cost of a search for rare types. */
 const WINDOW = 1000;
-/** Maximum number of searches that find nothing before a request gives up. */
 const MAX_WINDOWS = 20;
 
 const GROUP = { maxItems: 100, maxWaitMs: 20 };
 
-/**
- * Finds pages in one snapshot. Positions become visible in order, so no event up to the newest position is
- * missing. `removed_to` is the position up to which old events were deleted. Test events go only to webhooks.
- */
+/** Finds pages in one snapshot. Positions become visible in order, so none before the newest is missing. */
 const FIND_PAGES = `
   WITH log AS MATERIALIZED (
     SELECT removed_to, greatest(removed_to, (SELECT max(position) FROM events)) AS newest,
@@ -95,7 +90,6 @@ const FIND_PAGES = `
          ) AS page
    ORDER BY request.n`;
 
-/** Reads customers' events in the order of their positions. Concurrent requests share a statement. */
 @Injectable()
 export class EventPageReader {
   /** Users whose events are awaited by requests to this process. */
@@ -141,7 +135,7 @@ export class EventPageReader {
       requests.map(({ limit }) => limit),
       requests.map(windowOf),
     ]);
-    // Wait until the standby has new positions: a failover could undo them and assign them to other events.
+    // Wait for the standby: a failover could undo new positions and assign them to other events.
     const isNew = requests.some(
       ({ after }, n) => (pages[n]?.newest ?? 0) > (typeof after === 'number' ? after : 0),
     );
@@ -149,7 +143,7 @@ export class EventPageReader {
     return pages;
   }, GROUP);
 
-  /** Finds the newest positions of users. Skips users whose waits all know the newest position in the log. */
+  /** Skips users whose waits all know the newest position in the log. */
   private async findNewest(waits: WaitsByRow<NewestEvents>): Promise<NewestEvents[]> {
     const seen = [...waits.values()].map((ofUser) =>
       Math.min(...[...ofUser].map(({ row }) => row?.newest ?? -1)),
@@ -167,5 +161,5 @@ export class EventPageReader {
   }
 }
 
-/** Returns how many events to read: without types, one more than the limit, to see whether there are more. */
+/** Without types, reads one more than the limit, to see whether there are more. */
 const windowOf = ({ types, limit }: EventRequest): number => (types ? WINDOW : limit + 1);

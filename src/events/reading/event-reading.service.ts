@@ -8,7 +8,6 @@ import { Metrics } from '../../metrics';
 import { type EventBatch, EventPageReader, type EventRequest, type NewestEvents } from './event-page-reader';
 import { writeEventStream } from './event-stream';
 
-/** Interval at which the access of all stream readers is checked again, using only a few statements. */
 const RECHECK_MS = 5000;
 
 interface OpenStream {
@@ -43,10 +42,7 @@ export class EventReadingService implements OnModuleDestroy {
     return this.notifier.isEnding;
   }
 
-  /**
-   * Returns a page of events, waiting for the first event if there is none.
-   * @throws EventsGone, CursorUnknown, TooManyUnderWay, and the guard's errors if the caller lost access
-   */
+  /** @throws EventsGone, CursorUnknown, TooManyUnderWay, and the guard's errors if the caller lost access */
   async poll(
     request: Request,
     query: EventRequest,
@@ -67,10 +63,7 @@ export class EventReadingService implements OnModuleDestroy {
     });
   }
 
-  /**
-   * Streams events as they are published, until the caller disconnects or loses access, or the replica stops.
-   * @throws EventsGone, CursorUnknown, TooManyUnderWay before the first event; later errors end the response
-   */
+  /** Errors after the first event end the response. @throws EventsGone, CursorUnknown, TooManyUnderWay */
   async stream(
     request: Request,
     response: Response,
@@ -135,7 +128,7 @@ export class EventReadingService implements OnModuleDestroy {
     });
   }
 
-  /** Returns the next page. If no event arrives in time, the page is empty and its position has advanced. */
+  /** If no event arrives in time, returns an empty page with a later position. */
   private async readAfter(
     { next: after, isFull }: EventBatch,
     query: EventRequest,

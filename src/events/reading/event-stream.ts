@@ -3,9 +3,7 @@ import type { Response } from 'express';
 import { eventIdOf, type PublishedEvent } from '../event-types';
 import type { EventBatch } from './event-page-reader';
 
-/** Interval of heartbeats, which show readers and intermediate proxies that the connection is alive. */
 const HEARTBEAT_MS = 15_000;
-/** Pause before a client should reconnect. */
 const RETRY_MS = 2000;
 
 const HEADERS = {
@@ -16,17 +14,13 @@ const HEADERS = {
 };
 
 export interface StreamSource {
-  /** Reads the page after `page`, waiting for events at most `timeoutMs`. */
   readonly readAfter: (page: EventBatch, timeoutMs: number) => Promise<EventBatch>;
-  /** Whether to end the stream: the caller lost access, or the replica is stopping. */
+  /** Whether the caller lost access, or the replica is stopping. */
   readonly isOver: () => boolean;
   readonly over: AbortSignal;
 }
 
-/**
- * Streams events as they are published, until the caller disconnects or `isOver()` returns true. The `first`
- * page must be read before the status is sent, so that its errors get a status of their own.
- */
+/** `first` is read before the status is sent, so that its errors get a status of their own. */
 export async function writeEventStream(
   response: Response,
   first: EventBatch,

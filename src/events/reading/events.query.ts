@@ -1,7 +1,7 @@
 import { IntegerField, LimitField, InputMistake, StrictRequest, StringField } from '../../http';
 import { ALL_EVENT_TYPES, type EventType, isEventType } from '../event-types';
 
-/** Pattern of a cursor: `now`, or the id of any user's event, which selects the events after it. */
+/** Accepts `now` or the id of any user's event, which selects the events after that event. */
 export const CURSOR_PATTERN = '^(now|evt_[0-9]{1,15})$';
 
 export const LONGEST_WAIT_SECONDS = 30;
@@ -46,15 +46,13 @@ export class EventsQuery {
   type!: string | null;
 }
 
-/** Where to start reading: after a position, at the oldest event, or at the end of the log. */
+/** Starts after a position, at the oldest event, or at the end of the log. */
 export type ReadingStart = number | 'oldest' | 'now';
 
-/** Reads a cursor that matches {@link CURSOR_PATTERN}; null for the beginning of the log. */
 export function readCursor(text: string | null): ReadingStart {
   if (text === null) return 'oldest';
   return text === 'now' ? 'now' : Number(text.slice('evt_'.length));
 }
 
-/** Parses the wanted types from a validated `type`; null for all types. */
 export const readTypes = (text: string | null): readonly EventType[] | null =>
   text === null ? null : text.split(',').filter(isEventType);
