@@ -5,20 +5,19 @@ import type { CatalogStore, StoredEntry } from './catalog-store';
 
 export interface CatalogFetch<Value> {
   call(priority: CallPriority): Promise<Value>;
-  /** Returns the priority of a call. @param ageMs age of the cached value; Infinity if none is usable */
+  /** @param ageMs age of the cached value; Infinity if none is usable */
   priorityAt(ageMs: number): CallPriority;
 }
 
-/** Runs a refresh when its turn in the queue comes. @throws ProviderUnavailable if it comes too late */
+/** Queues a refresh. @throws ProviderUnavailable if the refresh cannot start in time */
 export type RefreshInTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
 
-/** Age at which a value stops being fresh. */
 const FRESH_MS = 60_000;
 /** Maximum age of a value that is served while refreshes fail. */
 const USABLE_MS = 24 * 3_600_000;
-/** Age at which values are refreshed in the background, before they stop being fresh. */
+/** Age at which values are refreshed in the background. */
 const DUE_MS = 40_000;
-/** How long after its last request a value is still refreshed in the background. */
+/** Values are refreshed in the background for this long after their last request. */
 const WANTED_MS = 15 * 60_000;
 /** Maximum time that a customer waits for a refresh if an old value can be served. */
 const PATIENCE_MS = 1500;
@@ -32,10 +31,7 @@ interface Entry<Value> {
   /** Database time, as in {@link StoredEntry}. */
   readonly fetchedAt: number;
   readonly changedAt: number;
-  /**
-   * Last request for the value in this process, and how to refresh the value. Absent if only other replicas
-   * requested it. For values whose refreshes are queued, only {@link CatalogCache.want} sets this field.
-   */
+  /** Last request in this process. For values whose refreshes are queued, only `want` sets this field. */
   wanted?: { readonly atMs: number; readonly fetch: CatalogFetch<Value> };
   failedAtMs: number;
 }
@@ -48,10 +44,8 @@ interface Refresh<Value> {
 }
 
 /**
- * Caches one kind of catalog value in this process. Concurrent refreshes of a key share one call, but never
- * wait for a call of lower priority. A full cache evicts the values that were fetched longest ago.
- * lru-cache's `fetchMethod` cannot limit waits or the age of stale values, pause after failures, or refresh
- * early.
+ * Concurrent refreshes of a key share one call, but never wait for a call of lower priority. lru-cache's
+ * `fetchMethod` cannot limit waits or the age of stale values.
  */
 export class CatalogCache<Value> {
   private readonly entries = new Map<string, Entry<Value>>();
@@ -83,9 +77,9 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Returns a fresh value, or waits briefly for a refresh and then falls back to the last value, up to a day
-   * old. With `inTurn`, the refresh is queued, and the value is not refreshed in the background, because
-   * there are too many such values. @throws the refresh's error if there is no usable value
+   * Returns a fresh value or, if the refresh is slow, one up to a day old. With `inTurn`, the refresh is
+   * queued, and the value is not refreshed in the background. @throws the refresh's error if there is no
+   * usable value
    */
   async get(key: string, fetch: CatalogFetch<Value>, inTurn?: RefreshInTurn): Promise<Value> {
     const entry = this.find(key, USABLE_MS);
@@ -96,15 +90,12 @@ export class CatalogCache<Value> {
     return (this.entries.get(key) ?? entry).value;
   }
 
-  /** Returns the cached value, up to a day old, without fetching. */
+  /** Returns a value up to a day old, without fetching. */
   peek(key: string): Value | undefined {
     return this.find(key, USABLE_MS)?.value;
   }
 
-  /**
-   * Returns a fresh value. @throws the refresh's error; ProviderUnavailable if even the fetched value is
-   * stale
-   */
+  /** @throws the refresh's error, or ProviderUnavailable if even the fetched value is stale */
   async getFresh(key: string, fetch: CatalogFetch<Value>, inTurn?: RefreshInTurn): Promise<Value> {
     const entry = this.find(key, FRESH_MS) ?? (await this.refreshInTurn(key, fetch, inTurn));
     if (!inTurn) this.want(key, fetch);
@@ -112,8 +103,8 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Caches a stored entry unless the cached one is newer. A correction keeps the value's age. An entry from
-   * the future (the database's clock was set back) is not fresh, and any later entry replaces it.
+   * Caches a stored entry unless the cached one is newer. After the database's clock was set back, an entry
+   * from the future is not fresh, and any later entry replaces it.
    */
   apply(stored: StoredEntry): Entry<Value> {
     const { key, fetchedAt, changedAt, ageMs } = stored;
@@ -184,10 +175,7 @@ export class CatalogCache<Value> {
     }
   }
 
-  /**
-   * Waits for a refresh for a short time, or not at all after a recent failure. The refresh continues in the
-   * background.
-   */
+  /** Waits briefly, or not at all after a recent failure. The refresh continues in the background. */
   private async refreshPatiently(
     key: string,
     entry: Entry<Value>,
@@ -203,10 +191,7 @@ export class CatalogCache<Value> {
     await Promise.race([refresh, pause(PATIENCE_MS - runningForMs, undefined, { ref: false })]);
   }
 
-  /**
-   * Refreshes a value in its turn, unless another caller has done so by then. Waiting refreshes are not
-   * shared: a caller whose turn is next might have to wait for another caller's later turn.
-   */
+  /** Waiting refreshes are not shared: a caller whose turn is next might have to wait for a later turn. */
   private async refreshInTurn(
     key: string,
     fetch: CatalogFetch<Value>,
@@ -225,7 +210,7 @@ export class CatalogCache<Value> {
     const done = this.fetchFresh(key, priority, () => fetch.call(name)).finally(() => {
       if (this.refreshes.get(key) === refresh) this.refreshes.delete(key);
     });
-    // Waiting callers receive the error. This handler prevents an unhandled rejection if none waits.
+    // Prevents an unhandled rejection if no caller waits.
     done.catch(() => undefined);
     const refresh = { startedAtMs: this.nowMs(), priority, done };
     this.refreshes.set(key, refresh);

@@ -5,7 +5,7 @@ import type { IpVersion } from '../common';
 import { queryRows } from '../database';
 import { ProviderUnavailable } from '../provider';
 
-/** A catalog entry shared by all replicas. Times are database times in microseconds since 1970. */
+/** Times are database times in microseconds since 1970. */
 export interface StoredEntry {
   readonly key: string;
   readonly value: unknown;
@@ -17,11 +17,11 @@ export interface StoredEntry {
 }
 
 interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
-  /** Time of the fetch; `null` until the first fetch has ended. */
+  /** Null until the first fetch has ended. */
   readonly fetchedAt: number | null;
   /** End of the refreshing replica's lease. */
   readonly lease: number | null;
-  /** Priority of the refreshing replica's call, as an index into CALL_PRIORITIES. */
+  /** Index into CALL_PRIORITIES. */
   readonly priority: number;
   readonly hasLapsed: boolean | null;
 }
@@ -29,7 +29,6 @@ interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
 const isFetched = (row: StoredRow | undefined): row is StoredRow & StoredEntry =>
   row !== undefined && row.fetchedAt !== null;
 
-/** Key of the {@link PriceTable}. */
 export const PRICE_TABLE_KEY = 'prices';
 export const countriesKey = (version: IpVersion): string => `countries/${version}`;
 export const stockKey = (country: string, version: IpVersion): string => `stock/${version}/${country}`;
@@ -39,10 +38,7 @@ export const exactPriceKey = (version: IpVersion, days: number, count: number): 
 /** Provider's price of one proxy in roubles, as a decimal string, by version and days. */
 export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
 
-/**
- * Duration of a lease, long enough for a rate permit and a normal response. After that, other replicas may
- * fetch, because the holder may be dead.
- */
+/** Enough for a rate permit and a normal response. Later, the holder counts as dead. */
 const LEASE_MS = 15_000;
 const POLL_MS = 100;
 /** Maximum seconds by which transactions may commit out of order. */
@@ -52,10 +48,7 @@ const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000
 const timeOf = (parameter: string): string =>
   `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
-/**
- * Returns an SQL condition that is true if a lease has ended. A lease that ends later than possible was taken
- * before the database's clock was set back; it counts as ended.
- */
+/** A lease that ends too far in the future has also lapsed, because the database's clock was set back. */
 const hasLapsed = (until: string): string =>
   `${until} NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${LEASE_MS} ms'`;
 
@@ -66,7 +59,7 @@ const ENTRY = `key, value, ${micros('fetched_at')} AS "fetchedAt", ${micros('cha
 export class CatalogStore {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Returns the entries that changed after a time, and possibly some that changed shortly before it. */
+  /** May also return entries that changed shortly before this time. */
   changedSince(changedAt: number): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,
@@ -77,7 +70,7 @@ export class CatalogStore {
     );
   }
 
-  /** Returns an SQL condition that is true if `changedSince` may find new entries, even late commits. */
+  /** Returns SQL that is true if `changedSince` may find new entries, including late commits. */
   mayHaveChangedSince(changedAt: number): string {
     const time = timeOf(String(changedAt));
     return `${time} > clock_timestamp() - interval '${2 * COMMIT_ORDER_SECONDS} seconds'
@@ -93,11 +86,10 @@ export class CatalogStore {
   }
 
   /**
-   * Returns a newer entry than the caller's. Calls `fetch` unless another replica is refreshing the key or
-   * has just done so; the caller then gets that replica's entry or error. Never waits for a call of lower
-   * priority.
+   * Returns a newer entry than the caller's. If another replica is refreshing the key, waits for that
+   * replica's entry or error instead of calling `fetch`, but never for a call of lower priority.
    * @param known `fetchedAt` of the caller's entry
-   * @param priority priority of `fetch`, as a position in CALL_PRIORITIES
+   * @param priority position of `fetch` in CALL_PRIORITIES
    * @throws ProviderError
    */
   async refresh(
@@ -116,12 +108,10 @@ export class CatalogStore {
     }
   }
 
-  /** Subtracts sold proxies from a stock, but keeps the entry's age. */
   subtract(key: string, count: number): Promise<StoredEntry | undefined> {
     return this.change(key, 'to_jsonb(greatest(0, value::int - $2))', count);
   }
 
-  /** Replaces an entry's value, but keeps its age. */
   correct(key: string, value: unknown): Promise<StoredEntry | undefined> {
     return this.change(key, '$2::jsonb', JSON.stringify(value));
   }
@@ -138,7 +128,7 @@ export class CatalogStore {
     return entry;
   }
 
-  /** Deletes all but the newest entries of a kind. The kind is the part of the key before the first slash. */
+  /** @param kind the part of the keys before the first slash */
   async keepYoungest(kind: string, count: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -149,10 +139,7 @@ export class CatalogStore {
     );
   }
 
-  /**
-   * Takes the lease of a key, unless another replica is making an equally urgent call or has stored a newer
-   * entry. @returns the end of the lease, which identifies it; null if the lease was not taken
-   */
+  /** @returns the end of the lease, which identifies it; null if the lease was not taken */
   private async takeLease(key: string, known: number | null, priority: number): Promise<number | null> {
     const [taken] = await queryRows<{ lease: number }>(
       this.dataSource,
@@ -199,9 +186,8 @@ export class CatalogStore {
   }
 
   /**
-   * Stores a fetched value, dated to the start of its lease. Drops a late value if another replica has stored
-   * a newer one. A value from the future, stored before the database's clock was set back, does not count as
-   * newer.
+   * Dates the value to the start of its lease. Drops a late value if another replica has stored a newer one,
+   * unless that one is from the future, because the database's clock was set back.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(

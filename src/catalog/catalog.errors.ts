@@ -6,7 +6,6 @@ export class PeriodTooShort extends domainError(
     `Minimum ${kind} period for ${versionName} is ${minimumDays} days`,
 ) {}
 
-/** Thrown if the provider does not sell this period, or the period exceeds the maximum. */
 export class UnsupportedPeriod extends domainError('bad-request', 'Unsupported rental period') {}
 
 export class CountryNotAvailable extends domainError('bad-request', 'Country not available') {}

@@ -8,7 +8,7 @@ import { CatalogController } from './catalog.controller';
 import { CatalogService } from './catalog.service';
 import { PricePreviewService } from './price-preview.service';
 
-/** Interval at which price rules are polled. A new rule takes effect only after at least two polls. */
+/** A new price rule takes effect only after at least two polls. */
 const FOLLOW_RULES_MS = 500;
 const FOLLOW_MS = 1000;
 const REFRESH_MS = 1000;

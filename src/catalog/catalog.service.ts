@@ -36,7 +36,7 @@ import { CountryNotAvailable, NotEnoughProxies, UnsupportedPeriod } from './cata
 import { assertPeriodSold } from './rental-periods';
 
 export interface Quote {
-  /** Customer's price of one proxy. The total is exactly `count` times this price. */
+  /** The total is exactly `count` times this price. */
   readonly unitPrice: Money;
   readonly total: Money;
   /** Provider's price of all proxies in roubles, as a decimal string. */
@@ -46,7 +46,7 @@ export interface Quote {
 
 interface Offer {
   readonly version: IpVersion;
-  /** Rental period in days. */
+  /** In days. */
   readonly period: number;
   readonly count: number;
 }
@@ -57,14 +57,14 @@ export interface ListedPrice extends Pick<Offer, 'version' | 'period'> {
 
 interface Buyer {
   readonly userId: number;
-  /** Country in lower case; `null` for a quote. */
+  /** In lower case; null for a quote. */
   readonly country: string | null;
 }
 
 /** Returns the customer's price of one proxy; `null` if unknown. */
 export type PriceList = (
   offer: Pick<Offer, 'version' | 'period'> & {
-    /** Country in lower case. */
+    /** In lower case. */
     readonly country: string;
   },
 ) => Money | null;
@@ -72,35 +72,27 @@ export type PriceList = (
 /** How an order fetches a stock that is not cached. */
 export interface FirstRead {
   readonly priority: CallPriority;
-  /** Queue in which each user has one such fetch at a time; undefined to fetch without queueing. */
+  /** Queue in which each user has one fetch at a time; undefined to fetch at once. */
   readonly line?: 'unpaid' | 'unpriced';
 }
 
 /** Time after which a period that the provider refused is offered again. */
 const REFUSED_MS = 10 * 60_000;
-/** Quotes, which name no country, refuse a period once the provider has refused it in this many countries. */
+/** Quotes refuse a period that the provider has recently refused in this many countries. */
 const COUNTRIES_BEFORE_QUOTES = 3;
 const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
 
 /** Stored instead of an exact price if the provider does not sell the period. */
 const UNSUPPORTED = 'unsupported';
-/** Maximum number of stored exact prices, because customers can request any number. */
+/** Customers can request any number of exact prices. */
 const MAX_EXACT_PRICES = 1000;
-/** Maximum time that a request waits in the queue. */
 const LONGEST_TURN_WAIT_MS = 10_000;
-/** Maximum number of a user's queued requests. At three provider calls a second, more would time out. */
+/** Per user. At three provider calls a second, more requests would time out. */
 const MOST_IN_LINE = 100;
-/**
- * Age at which the price table is fetched with an order's priority. Orders need prices less than a minute
- * old.
- */
+/** Older tables are fetched with an order's priority: orders need prices less than a minute old. */
 const TABLE_NEEDED_MS = 50_000;
 
-/**
- * Provides countries, stock and prices (with markup) from this process's cache, which follows the shared
- * store. The values are at most a minute old; while the provider does not respond, at most a day. The price
- * charged for an order is never older than a minute.
- */
+/** Catalog values may be a minute old, or a day during an outage. Charged prices are at most a minute old. */
 @Injectable()
 export class CatalogService implements OnModuleDestroy {
   private readonly logger = new Logger(CatalogService.name);
@@ -110,10 +102,7 @@ export class CatalogService implements OnModuleDestroy {
   private readonly priceTables: CatalogCache<PriceTable>;
   /** Prices of offers that the price table does not contain. */
   private readonly exactPrices: CatalogCache<string>;
-  /**
-   * Limits the requests that wait for rate permits, so that previews hardly delay orders. Customers can
-   * request any number of exact prices, and place any number of orders that need the current stock.
-   */
+  /** Bounds the requests that wait for rate permits, so that previews hardly delay orders. */
   private readonly turns = {
     order: new ConcurrencyLimit<number>(4, 2),
     preview: new ConcurrencyLimit<number>(2, 1),
@@ -121,7 +110,7 @@ export class CatalogService implements OnModuleDestroy {
     unpaid: new ConcurrencyLimit<number>(2, 1),
     unpriced: new ConcurrencyLimit<number>(4, 1),
   };
-  /** Number of proxies that this process has sold but not yet subtracted in the store, by stock key. */
+  /** Proxies sold by this process but not yet subtracted in the store, by stock key. */
   private readonly unwrittenSales = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
   /** Stock fetches in progress, by priority and key. */
@@ -148,7 +137,7 @@ export class CatalogService implements OnModuleDestroy {
     await this.writeSales();
   }
 
-  /** Lists the codes of the countries on sale, in lower case, sorted. @throws ServiceUnavailable */
+  /** Returns sorted codes in lower case. @throws ServiceUnavailable */
   countries(version: IpVersion, priority: CallPriority = 'rest'): Promise<readonly string[]> {
     return this.countryLists
       .get(countriesKey(version), {
@@ -158,11 +147,7 @@ export class CatalogService implements OnModuleDestroy {
       .catch(throwUnavailable);
   }
 
-  /**
-   * Returns the number of proxies in stock; 0 for a country that is not on sale.
-   * @param country in lower case
-   * @throws ServiceUnavailable
-   */
+  /** Returns 0 if the country (in lower case) is not on sale. @throws ServiceUnavailable */
   async stock(
     country: string,
     version: IpVersion,
@@ -178,21 +163,13 @@ export class CatalogService implements OnModuleDestroy {
     return Math.max(0, stock - (this.unwrittenSales.get(key) ?? 0));
   }
 
-  /**
-   * Quotes a customer's price for an offer. No country's price exceeds the quote.
-   * @param closed aborts if the caller disconnects
-   * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
-   */
+  /** No country's price exceeds the quote. @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable */
   async quote(offer: Offer, userId: number, closed?: AbortSignal): Promise<Quote> {
     this.assertRentalPeriod(offer.version, offer.period, null);
     return this.priceOf(offer, { userId, country: null }, 'get', this.inTurn('preview', userId, closed));
   }
 
-  /**
-   * Lists the quotes for one proxy, for all periods in the provider's table, by version and period. The price
-   * per proxy does not depend on the count. Other periods may be available; request a quote for them. @throws
-   * ServiceUnavailable
-   */
+  /** Lists only the periods in the provider's table; others may be on sale. @throws ServiceUnavailable */
   async prices(userId: number): Promise<ListedPrice[]> {
     const table = await this.priceTable('get').catch(throwUnavailable);
     return IP_VERSIONS.flatMap((version) =>
@@ -216,10 +193,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Checks the period of a quote or purchase by the same rule, so that every quote can be bought. The rule
-   * includes the provider's recent refusals, because some providers price more periods than they sell, or
-   * refuse a period in some countries.
-   * @param country in lower case; `null` for a quote
+   * Applies one rule to quotes and purchases, so that every quote can be bought.
+   * @param country in lower case; null for a quote
    * @throws PeriodTooShort, UnsupportedPeriod
    */
   assertRentalPeriod(version: IpVersion, period: number, country: string | null): void {
@@ -233,7 +208,6 @@ export class CatalogService implements OnModuleDestroy {
     if (isRefused) throw new UnsupportedPeriod();
   }
 
-  /** Records that the provider refused to sell a country's proxies for this period. */
   recordPeriodRefused(version: IpVersion, period: number, country: string): void {
     const key = offerKey(version, period);
     const refusals = this.refusedPeriods.get(key) ?? new Map<string, Moment>();
@@ -241,8 +215,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Checks that the stock covers an order.
-   * @param firstRead called if the stock has to be fetched first
+   * @param firstRead called only if the stock is not cached
    * @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable
    */
   async assertStock(
@@ -259,11 +232,7 @@ export class CatalogService implements OnModuleDestroy {
     if ((await this.stock(country, version, priority, inTurn)) < count) throw new NotEnoughProxies();
   }
 
-  /**
-   * Fetches a stock that turned out to be smaller than its cached copy, and corrects the copy. The call waits
-   * behind orders, so that shortages do not delay them.
-   * @param priority reconciliation's priority if the orders were already sent @throws ProviderError
-   */
+  /** Fetches a stock and corrects its cached copy. Waits behind orders. @throws ProviderError */
   readStock(country: string, version: IpVersion, priority: CallPriority = 'confirmation'): Promise<number> {
     const key = stockKey(country, version);
     const name = `${priority} ${key}`;
@@ -276,16 +245,15 @@ export class CatalogService implements OnModuleDestroy {
     return reading;
   }
 
-  /** Fetches a stock for a user's order that requires the current number. @throws ServiceUnavailable */
+  /** Fetches the stock for an order that requires the current number. @throws ServiceUnavailable */
   async stockNow(country: string, version: IpVersion, userId: number): Promise<number> {
     const inTurn = this.inTurn('stock', userId);
     return inTurn(() => this.readStock(country, version, 'price')).catch(throwUnavailable);
   }
 
   /**
-   * Returns the price that an order is charged: the quote, or less in a cheaper country. The price is less
-   * than a minute old. The caller must check the period's bounds.
-   * @param use `preview`, such as a dry run, waits behind orders
+   * Returns the quote or, in a cheaper country, less. The caller must check the period's bounds.
+   * @param use `preview`, e.g. a dry run, waits behind orders
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
   chargedPrice(offer: Offer, buyer: Buyer, use: 'order' | 'preview' = 'order'): Promise<Quote> {
@@ -301,16 +269,13 @@ export class CatalogService implements OnModuleDestroy {
     return exact === undefined || exact === UNSUPPORTED ? undefined : this.toQuote(exact, offer, buyer);
   }
 
-  /** Requests background refreshes of an ordered offer's price, so that it is fresh for the next order. */
+  /** Keeps the price of an ordered offer fresh for the next order. */
   recordPriceUsed(offer: Offer): void {
     const { version, period, count } = offer;
     this.exactPrices.want(exactPriceKey(version, period, count), this.fetchExactPrice(offer));
   }
 
-  /**
-   * Returns a function that looks up a user's price of one proxy without fetching, fast enough for large
-   * numbers of offers. The prices are as current as those of a quote.
-   */
+  /** Returns a function that finds prices without fetching, fast enough for many offers. */
   async priceList(userId: number): Promise<PriceList> {
     const table = await this.priceTable('get').catch((error: unknown): PriceTable => {
       if (error instanceof ProviderError) return {};
@@ -331,16 +296,13 @@ export class CatalogService implements OnModuleDestroy {
     };
   }
 
-  /**
-   * Subtracts sold proxies from the stock. This process's customers see the change immediately, other
-   * replicas' customers after {@link writeSales}.
-   */
+  /** Lowers the stock at once in this process, and on other replicas after `writeSales`. */
   recordSale(country: string, version: IpVersion, count: number): void {
     const key = stockKey(country, version);
     this.unwrittenSales.set(key, (this.unwrittenSales.get(key) ?? 0) + count);
   }
 
-  /** Writes the sales since the last write to the shared store. Never rejects. */
+  /** Subtracts the recorded sales in the shared store. Never rejects. */
   writeSales(): Promise<void> {
     // Concurrent writes would subtract the same sales twice, even at shutdown.
     this.writing = this.writing.then(() => this.writeUnwrittenSales());
@@ -363,7 +325,7 @@ export class CatalogService implements OnModuleDestroy {
     }
   }
 
-  /** Returns an SQL condition that is true if there are sales to write or changes to apply. */
+  /** Returns SQL that is true if there are sales to write or changes to apply. */
   isToFollow(): string {
     return this.unwrittenSales.size > 0 ? 'true' : this.store.mayHaveChangedSince(this.followedUntil);
   }
@@ -382,19 +344,14 @@ export class CatalogService implements OnModuleDestroy {
     }
   }
 
-  /**
-   * Refreshes the values that customers are requesting from this process, before the values become too old.
-   * Only a few refreshes run concurrently, because each waits for a rate permit.
-   */
+  /** Runs only a few refreshes at a time, because each waits for a rate permit. */
   refreshDue(): void {
     this.refreshSome([this.priceTables], 1);
     this.refreshSome([this.exactPrices], 1);
     this.refreshSome([this.countryLists, this.stocks], 2);
   }
 
-  /**
-   * Returns the age, in milliseconds, of the oldest copy of each kind that this process's customers request.
-   */
+  /** Returns the age of the oldest copy of each kind that this process's customers request. */
   agesMs(): Readonly<Record<string, number | undefined>> {
     return {
       countries: this.countryLists.oldestWantedMs(),
@@ -436,7 +393,7 @@ export class CatalogService implements OnModuleDestroy {
     return { unitPrice, total: unitPrice.times(count), providerPrice, markup };
   }
 
-  /** Returns an offer's price from the price table. Fetches the exact price only if the table lacks it. */
+  /** Fetches the exact price only if the price table lacks it. */
   private async providerPrice(
     offer: Offer,
     lookUp: 'get' | 'getFresh',
@@ -478,10 +435,7 @@ export class CatalogService implements OnModuleDestroy {
     return Object.fromEntries([...table].map(([version, prices]) => [version, Object.fromEntries(prices)]));
   }
 
-  /**
-   * Returns how to fetch an exact price, or the provider's refusal to sell the period. These calls wait
-   * behind all others, even for an order, because customers can request thousands of periods.
-   */
+  /** Waits behind all other calls, even for an order: customers can request thousands of periods. */
   private fetchExactPrice(offer: Offer): CatalogFetch<string> {
     return {
       priorityAt: () => 'exact',

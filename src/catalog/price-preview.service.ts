@@ -22,9 +22,8 @@ export class PricePreviewService {
   ) {}
 
   /**
-   * Lists the prices that the change affects, for every version and period on sale: the quoted price, and the
-   * price in each country that the change or another rule names. @throws PricesUnknown, InvalidPriceRule,
-   * PriceRuleNotFound, PriceRuleEnded
+   * Lists the quoted prices that the change affects, and the prices in countries that a rule names.
+   * @throws PricesUnknown, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
   async preview(change: PriceChange): Promise<PricePreviewOut> {
     const { at, rules, touched, before, after } = await this.history.compare(change);
@@ -61,7 +60,7 @@ export class PricePreviewService {
     return {
       prices: table.value as PriceTable,
       fetchedAt: new Date(table.fetchedAt / 1000),
-      /** Whether a country is on sale. True while the list of countries is unknown. */
+      /** True while the list of countries is unknown. */
       sells: (version: IpVersion, country: string): boolean => {
         const list = byKey.get(countriesKey(version))?.value as readonly string[] | undefined;
         return list?.includes(country) ?? true;
@@ -88,7 +87,7 @@ function candidates(
   );
 }
 
-/** Explains why a change affects no price. @param offers all offers that the change matches */
+/** @param offers all offers that the change matches */
 function whyUnchanged(offers: readonly PreviewedOfferOut[]): string {
   if (offers.length === 0) return 'The rule matches no version, period and country on sale';
   const isSetAnew = offers.some(({ before, after }) => before.by !== after.by);

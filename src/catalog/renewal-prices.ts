@@ -6,7 +6,7 @@ export interface RenewalOffer {
   readonly userId: number;
   readonly country: string;
   readonly version: IpVersion;
-  /** Period of the renewal, in days. */
+  /** In days. */
   readonly period: number;
 }
 

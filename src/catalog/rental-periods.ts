@@ -1,7 +1,6 @@
 import type { IpVersion } from '../common';
 import { PeriodTooShort, UnsupportedPeriod } from './catalog.errors';
 
-/** Name in error messages and shortest rental period, by version. */
 const VERSIONS = {
   '6': { name: 'IPv6', minimumDays: 3 },
   '4': { name: 'IPv4', minimumDays: 7 },
@@ -15,10 +14,10 @@ export const PERIODS_TEXT =
   'that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders ' +
   'refuse other periods with 400.';
 
-/** Converts the provider's name for a version: `3` means `4s`. */
+/** `3` is the provider's name for `4s`. */
 export const toIpVersion = (version: string): IpVersion => (version === '3' ? '4s' : (version as IpVersion));
 
-/** Checks the bounds of a period. @throws PeriodTooShort, UnsupportedPeriod */
+/** @throws PeriodTooShort, UnsupportedPeriod */
 export function assertPeriodSold(version: IpVersion, periodDays: number, kind: 'rental' | 'renewal'): void {
   const { name, minimumDays } = VERSIONS[version];
   if (periodDays < minimumDays) throw new PeriodTooShort(kind, name, minimumDays);
