@@ -18,7 +18,7 @@ export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefin
   BEARER.exec(headers.authorization ?? '')?.[1];
 
 /**
- * Checks whether a caller may use a scope. `null` checks only the address and whether the user is blocked.
+ * @param scope null checks only the address and whether the user is blocked
  * @throws AddressNotAllowed, UserBlocked, NotEnoughPermissions
  */
 export function assertAllowed(
@@ -53,11 +53,7 @@ export class AccessRecheck {
     await this.findAllowed(text, request, scope);
   }
 
-  /**
-   * Finds the caller by a token, which may come from a form.
-   *
-   * @throws InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions
-   */
+  /** @throws InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions */
   async findAllowed(text: string, request: Request, scope: Scope | null): Promise<Caller> {
     const caller = await this.tokens.findCaller(text);
     if (!caller) throw new InvalidToken();

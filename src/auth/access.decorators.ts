@@ -7,7 +7,7 @@ import type { Caller } from './tokens.service';
 
 export const ACCESS = 'access';
 
-/** Names under which Swagger UI stores tokens. If equal, customers' pages would send staff tokens. */
+/** Must differ: Swagger UI stores tokens by these names, and customers' pages would send staff tokens. */
 export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 
@@ -18,8 +18,7 @@ export type Access =
 
 /**
  * Marks a route that needs no token.
- * @param maxBodyBytes required for a route with a body. Failed requests to such a route count against the
- * client's address. After too many of them, requests are refused before their bodies are read
+ * @param maxBodyBytes required for a route with a body, whose failures count against the client's address
  */
 export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}) =>
   applyDecorators(
@@ -27,27 +26,20 @@ export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}
     ...(maxBodyBytes === undefined ? [] : [MaxBodyBytes(maxBodyBytes)]),
   );
 
-/** Marks a route that needs a token with this scope. `@Route` and `@StaffRoute` apply it. */
+/** `@Route` and `@StaffRoute` apply this decorator. */
 export const Scopes = (scope: Scope) =>
   applyDecorators(
     SetMetadata<string, Access>(ACCESS, { public: false, scope }),
     ApiSecurity(isStaffScope(scope) ? STAFF_SCHEME : CUSTOMERS_SCHEME, [scope]),
   );
 
-/**
- * Marks a route that needs a valid token, whose scopes the handler checks.
- *
- * @param acceptsOAuth whether to accept OAuth clients' tokens, which all other routes refuse
- */
+/** @param acceptsOAuth whether to accept OAuth clients' tokens, which all other routes refuse */
 export const AnyToken = ({ acceptsOAuth = false } = {}) =>
   SetMetadata<string, Access>(ACCESS, { public: false, scope: null, acceptsOAuth });
 
 export const REPLAYS = 'replays';
 
-/**
- * Marks a route that replays a known `Idempotency-Key` even if the caller's limit is reached. For a new key,
- * the route must throw {@link Caller.overLimit}.
- */
+/** Allows replays over the limit. For a new Idempotency-Key, the route must throw `Caller.overLimit`. */
 export const ReplaysOverLimit = () => SetMetadata<string, true>(REPLAYS, true);
 
 export function callerOf(request: Request & { user?: Caller }): Caller {
@@ -55,7 +47,6 @@ export function callerOf(request: Request & { user?: Caller }): Caller {
   return request.user;
 }
 
-/** Injects the user who makes the request, with the rights of their token. */
 export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller =>
   callerOf(context.switchToHttp().getRequest()),
 );

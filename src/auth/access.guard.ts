@@ -13,7 +13,7 @@ import { type Caller, TokensService } from './tokens.service';
 /** Admits a request if its route is public or its token has the required scope. */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  /** A separate instance: passport's exported one is shared by all applications in a process. */
+  /** Not passport's exported instance, which all applications in a process share. */
   private readonly passport = new Passport();
 
   constructor(
@@ -25,10 +25,6 @@ export class AccessGuard implements CanActivate {
     this.passport.use('bearer', strategy);
   }
 
-  /**
-   * @throws NotAuthenticated, InvalidToken, TooManyRequests, AddressNotAllowed, UserBlocked,
-   * NotEnoughPermissions
-   */
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const access = this.reflector.getAllAndOverride<Access>(ACCESS, [
       context.getHandler(),
@@ -47,10 +43,7 @@ export class AccessGuard implements CanActivate {
     return true;
   }
 
-  /**
-   * Counts a failed request to a public route against its address, unless the service is at fault. A request
-   * whose client disconnects counts as failed. @throws TooManyRequests
-   */
+  /** Counts 4xx responses and disconnections against the client's address. @throws TooManyRequests */
   private limitStrangers({ ip }: Request, response: Response): void {
     const address = plainAddress(ip);
     const refusal = this.limits.refusalOf(address);
@@ -62,7 +55,7 @@ export class AccessGuard implements CanActivate {
     });
   }
 
-  /** Finds the caller. After too many failures from the address, looks up only tokens known to be valid. */
+  /** After too many failures from an address, looks up only tokens known to be valid. */
   private async identify(request: Request, acceptsOAuth: boolean): Promise<Caller> {
     if (this.limits.barsAddresses) {
       const refusal = this.limits.refusalOf(plainAddress(request.ip));
@@ -99,11 +92,7 @@ export class AccessGuard implements CanActivate {
     return caller;
   }
 
-  /**
-   * Finds the caller with passport's bearer strategy. Passport gets only the headers, because it would also
-   * accept a token in the query or the body, which might be logged. `AuthGuard` of @nestjs/passport would
-   * pass the whole request on.
-   */
+  /** Passes only the headers, because passport would also accept a token in the query or the body. */
   private authenticate({ headers }: Request): Promise<Caller> {
     return new Promise((resolve, reject) => {
       const onResult = (error: unknown, caller: Caller | false): void => {

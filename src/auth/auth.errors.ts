@@ -20,10 +20,9 @@ export class NotEnoughPermissions extends domainError(
   }),
 ) {}
 
-/** The token's user is blocked. Revealing this is safe: the token's holder owns the account. */
+/** Revealing the block is safe, because the token's holder owns the account. */
 export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 
-/** The request came from an address outside the token's networks. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
 /** Refuses payment scopes while the service accepts no payments, so that no token gains rights later. */
@@ -34,22 +33,17 @@ export class NoPaymentsAccepted extends RequestInvalid {
   }
 }
 
-/** A token can grant only scopes that it has itself. */
 export class ScopeNotGrantable extends domainError(
   'forbidden',
   (scopes: readonly string[]) => `A token cannot grant scopes that it lacks: ${scopes.join(', ')}`,
 ) {}
 
-/**
- * Only tokens with `staff:grant` may issue staff scopes to a colleague or lock a colleague out. Otherwise,
- * the audit log could attribute the issuer's actions to the colleague.
- */
+/** Without this rule, the audit log could attribute the issuer's actions to a colleague. */
 export class StaffScopesForAnother extends domainError(
   'forbidden',
   'Staff scopes for another user require the scope staff:grant',
 ) {}
 
-/** The requested restrictions are looser than the issuing token's. */
 export class TokenWiderThanIssuer extends domainError(
   'forbidden',
   /** @param fields names of the looser restrictions */

@@ -7,10 +7,7 @@ export type Restrictions = Pick<ApiToken, 'scopes' | 'allowedIps' | 'expiresAt' 
 
 type Issuer = Restrictions & Pick<ApiToken, 'id' | 'userId' | 'limitedBy'>;
 
-/**
- * Returns a new token's restrictions: as requested, or its issuer's by default.
- * @throws ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer
- */
+/** Inherits omitted restrictions. @throws ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer */
 export function restrictedBy(
   issuer: Issuer,
   requested: Restrictions & Pick<ApiToken, 'userId'>,

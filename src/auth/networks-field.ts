@@ -3,7 +3,7 @@ import { type FieldOptions, StringListField } from '../http';
 
 const MOST_NETWORKS = 50;
 
-/** Declares a field for the networks from which a token or a link may be used; null if omitted. */
+/** Declares the networks from which a token or a link may be used; null if omitted. */
 export const NetworksField = (options: FieldOptions = {}): PropertyDecorator =>
   StringListField({
     ...options,

@@ -19,14 +19,11 @@ import type { Scope } from './scopes';
 export interface RouteOptions extends RouteDescription {
   /** Omitted for a route with `@Public()`. */
   readonly scope?: Scope;
-  /**
-   * Errors of the use case, by status. The token's errors (401, 403, 429) are added automatically. The
-   * description of a 403 or 429 continues the sentence `The token lacks the scope, or …`.
-   */
+  /** A text for 403 or 429 continues a sentence: `The token lacks the scope, or …`. */
   readonly errors?: NonNullable<RouteDescription['errors']>;
 }
 
-/** Declares a route's access and description. Must be written below `@Get()` and similar decorators. */
+/** Must be written below `@Get()` and similar decorators. */
 export function Route({ scope, ...route }: RouteOptions): MethodDecorator {
   if (scope === undefined) return describeRoute(route);
   const { errors = {}, errorHeaders } = route;

@@ -5,15 +5,14 @@ import { ACCESS, type Access } from './access.decorators';
 type Handler = (...args: unknown[]) => unknown;
 
 export interface RegisteredRoute {
-  /** Name in the form `Controller.handler`. */
+  /** In the form `Controller.handler`. */
   readonly name: string;
-  /** HTTP method as in the OpenAPI document: `GET`. */
+  /** In upper case. */
   readonly method: string;
-  /** Path template as in the OpenAPI document: `/staff/users/{user_id}`. */
+  /** As in the OpenAPI document: `/staff/users/{user_id}`. */
   readonly path: string;
   readonly handler: Handler;
   readonly controller: Type;
-  /** Declared access, if any. */
   readonly access: Access | undefined;
 }
 

@@ -1,4 +1,3 @@
-/** Customers' scopes, with the rights that each grants. */
 export const SCOPES = {
   'profile:read': 'Profile, balance, ledger, usage and the renewal forecast',
   'countries:read': 'Countries and stock counts',
@@ -12,16 +11,13 @@ export const SCOPES = {
   'tokens:write': "Listing, issuing and revoking the user's tokens; new tokens cannot do more than this one",
 } as const;
 
-/**
- * Scopes for deposits. They can be granted only by name, and only while the service accepts payments, so that
- * no existing token gains a right when the service begins to accept them.
- */
+/** Granted only by name: no existing token may gain rights when the service begins to accept payments. */
 export const PAYMENT_SCOPES = {
   'deposits:read': 'Deposits',
   'deposits:write': 'Creating deposits',
 } as const;
 
-/** Scopes of internal staff, for the routes under `/staff`. They include no customer scopes. */
+/** Staff scopes include no customer scopes. */
 export const STAFF_SCOPES = {
   'staff:read': 'Reading everything that staff can read, without changing anything',
   'staff:users': 'Creating, finding, blocking and unblocking users; viewing and disabling webhooks',
@@ -46,20 +42,17 @@ export const ALL_SCOPES = Object.keys(SCOPES) as CustomerScope[];
 export const ALL_PAYMENT_SCOPES = Object.keys(PAYMENT_SCOPES) as CustomerScope[];
 export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
 
-/**
- * Scopes that `all` grants, and that customers may grant. `tokens:write` must be granted by name, because
- * somebody who steals such a token could issue more of them.
- */
+/** `all` excludes `tokens:write`, because somebody who steals such a token could issue more of them. */
 export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write');
 
-/** Scopes of the group `read`. A token stores these scopes instead of the group. */
+/** A token stores these scopes, not the group `read`. */
 const READ_SCOPES = USUAL_SCOPES.filter((scope) => scope.endsWith(':read'));
 export const READ_GROUP = 'read';
 export const expandGroups = (names: readonly (Scope | typeof READ_GROUP)[]): Scope[] => [
   ...new Set(names.flatMap((name): readonly Scope[] => (name === READ_GROUP ? READ_SCOPES : [name]))),
 ];
 
-/** Whether scopes allow a route that requires a scope. `staff:read` allows all staff reads. */
+/** `staff:read` allows every staff route that only reads. */
 export const allowsScope = (scopes: readonly string[], required: Scope, isRead: boolean): boolean =>
   scopes.includes(required) || (isRead && isStaffScope(required) && scopes.includes('staff:read'));
 

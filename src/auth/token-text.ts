@@ -1,14 +1,13 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** Prefixes that distinguish the kinds of secrets. */
 const PREFIXES = { token: 'prx_', link: 'prl_' } as const;
 
 export type SecretKind = keyof typeof PREFIXES;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_BYTES = 32;
-/** Number of base-62 digits that encode 256 bits. The 32-bit checksum takes 6 digits. */
+/** 256 bits take 43 digits in base 62, and 32 bits take 6. */
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const SHAPE = new RegExp(`^pr[xl]_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
@@ -34,7 +33,7 @@ export function generateSecret(kind: SecretKind): string {
 
 export const generateToken = (): string => generateSecret('token');
 
-/** Whether a string has the form of a secret. Mistyped secrets are thus rejected without a query. */
+/** Rejects mistyped secrets without a query. */
 export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
   return (
     text.startsWith(PREFIXES[kind]) &&
@@ -45,8 +44,8 @@ export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
 
 export const isWellFormedToken = (text: string): boolean => isWellFormedSecret('token', text);
 
-/** Returns the form in which a secret is stored. 256 random bits need neither salt nor key stretching. */
+/** 256 random bits need neither salt nor key stretching. */
 export const hashToken = (secret: string): Buffer => Buffer.from(hexHashOf(secret), 'hex');
 
-/** Returns the stored form in hexadecimal digits, which Node computes six times as fast as a buffer. */
+/** Returns hexadecimal digits, which Node computes six times as fast as a buffer. */
 export const hexHashOf = (secret: string): string => hash('sha256', secret, 'hex');

@@ -34,9 +34,9 @@ export interface Caller extends Pick<
 > {
   readonly tokenId: number;
   readonly isBlocked: boolean;
-  /** Number that grows with every change to the user's proxies that the user can see. */
+  /** Grows with every visible change to the user's proxies. */
   readonly proxiesRevision: number;
-  /** Error to throw unless the request is a replay, for example because a limit was reached. */
+  /** Error to throw unless the request is a replay. */
   readonly overLimit?: DomainError;
 }
 
@@ -48,17 +48,17 @@ export interface NewToken {
   /** In CIDR notation. */
   readonly allowedIps?: readonly string[] | null | undefined;
   readonly dailyLimit?: Money | null | undefined;
-  /** Id of the issuing token. Omitted by the command line, which may issue any token. */
+  /** Omitted by the command line, which may issue any token. */
   readonly issuedBy?: number | undefined;
   readonly origin?: TokenOrigin | undefined;
-  /** Time when the text of an OAuth token expires, unless `renewText` replaces the text earlier. */
+  /** When an OAuth token's text expires, unless `renewText` replaces the text earlier. */
   readonly textExpiresAt?: Date | undefined;
 }
 
-/** Maximum number of tokens remembered as valid, at about 150 bytes each. */
+/** Tokens remembered as valid, at about 150 bytes each. */
 const MAX_KNOWN = 20_000;
 
-/** Accuracy of `last_used_at`, in milliseconds, chosen so that most requests write nothing. */
+/** Accuracy of `last_used_at`, coarse enough that most requests write nothing. */
 const LAST_USED_STEP_MS = 60_000;
 
 const RESTRICTIONS = 'scopes expiresAt allowedIps dailyLimit issuedBy limitedBy';
@@ -96,7 +96,7 @@ export class TokensService {
       allowedIps: token.allowedIps ? await toNetworks(manager, token.allowedIps) : null,
       dailyLimit: token.dailyLimit?.toString() ?? null,
     };
-    // Lock the user, so that the user's tokens become visible in id order and paging misses none.
+    // Lock the user, so that tokens become visible in id order and paging misses none.
     await lockUser(manager, token.userId);
     const issuer = token.issuedBy === undefined ? null : await this.lockIssuer(token.issuedBy, manager);
     const allowed = issuer
@@ -137,9 +137,7 @@ export class TokensService {
   }
 
   /**
-   * Replaces the text of an OAuth token, so that the earlier text no longer works. The token keeps its id,
-   * and thus the amount that it has spent today.
-   *
+   * Replaces the text of an OAuth token, which keeps its id and thus the amount that it has spent today.
    * @returns the new text; null if the token or its issuer is no longer valid
    */
   async renewText(id: number, textExpiresAt: Date, manager: EntityManager): Promise<string | null> {
@@ -172,7 +170,6 @@ export class TokensService {
     return revoked;
   }
 
-  /** Lists the valid tokens that a token issued, directly or through other tokens. */
   listDescendants(id: number, { cursor, limit }: PageRequest): Promise<ApiToken[]> {
     return selectTokens(
       this.dataSource,
@@ -182,13 +179,13 @@ export class TokensService {
   }
 
   /**
-   * Revokes the descendants of a token that was revoked in the same transaction; returns their ids.
+   * Must run in the transaction that revoked the token.
    * @param userId limits the revocation to tokens of this customer without staff scopes
    */
   async revokeDescendants(id: number, manager: EntityManager, userId?: number): Promise<number[]> {
     const revoked: number[] = [];
     for (;;) {
-      // Waits for tokens that are issuing other tokens. The next iteration finds the tokens they issued.
+      // Waits for descendants that are issuing tokens; the next iteration finds those tokens.
       const rows = await queryRows<{ id: number }>(
         manager,
         `UPDATE api_tokens SET revoked_at = $2
@@ -205,8 +202,7 @@ export class TokensService {
   }
 
   /**
-   * Checks that a caller may revoke tokens or block users. Tokens with staff scopes may be revoked only by
-   * their owner, or by a caller with `staff:grant`.
+   * Without `staff:grant`, a caller may neither revoke others' staff tokens nor block staff.
    * @param whose whether `ids` are token or user ids. Users count as staff only with a valid staff token
    * @throws StaffScopesForAnother
    */
@@ -246,7 +242,6 @@ export class TokensService {
     );
   }
 
-  /** Revokes a user's valid tokens, except for the latest `keep` tokens. */
   async revokeOldest(
     { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
     manager: EntityManager,
@@ -269,7 +264,7 @@ export class TokensService {
     return token;
   }
 
-  /** Finds the caller of a valid token. Always reads the database, so that revocations apply immediately. */
+  /** Always reads the database, so that revocations apply immediately. */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
     const hash = hexHashOf(text);
@@ -283,7 +278,7 @@ export class TokensService {
     return token;
   }
 
-  /** Whether a token was valid at its last lookup. Such a token is looked up even for a limited address. */
+  /** Whether a token was valid at its last lookup. Such a token is looked up even after many failures. */
   wasValid(text: string): boolean {
     return isWellFormedToken(text) && this.known.has(hexHashOf(text));
   }
@@ -305,7 +300,7 @@ export class TokensService {
     return new Map(rows.map((token) => [token.hash, token]));
   });
 
-  /** Records that tokens were used. Skips locked rows, so that replicas do not deadlock. */
+  /** Skips locked rows, so that replicas do not deadlock. */
   private readonly recordUse = batchedLookup(async (tokenIds: readonly number[]) => {
     await preparedRows(
       this.dataSource,
@@ -324,7 +319,7 @@ const selectTokens = (
 ): Promise<ApiToken[]> =>
   queryRows(queryable, `SELECT ${COLUMNS} FROM api_tokens token WHERE ${rest}`, parameters);
 
-/** Query for the ids of all descendants of the token `$1`. */
+/** Ids of all descendants of the token `$1`. */
 const DESCENDANTS = `
   WITH RECURSIVE descendant AS (
     SELECT id FROM api_tokens WHERE issued_by = $1
@@ -335,12 +330,12 @@ const DESCENDANTS = `
 
 const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
 
-/** SQL condition that an OAuth token's issuer is valid. The token becomes invalid when its issuer does. */
+/** An OAuth token becomes invalid when its issuer does. */
 const ISSUER_STILL_WORKS = `EXISTS (
   SELECT FROM api_tokens issuer WHERE issuer.id = token.issued_by AND issuer.revoked_at IS NULL
      AND (issuer.expires_at IS NULL OR issuer.expires_at > $2))`;
 
-/** Columns that refer to a token. Each has an index; otherwise, deleting a token would read whole tables. */
+/** Each column needs an index, or deleting a token would scan whole tables. */
 export const TOKEN_REFERENCES = [
   { table: 'orders', column: 'token_id' },
   { table: 'token_spending', column: 'token_id' },
@@ -351,7 +346,7 @@ export const TOKEN_REFERENCES = [
 
 interface FoundToken extends Caller {
   readonly hash: string;
-  /** Whether the stored `last_used_at` is accurate enough to be left unchanged. */
+  /** Whether `last_used_at` is accurate enough. */
   readonly isUseRecorded: boolean;
 }
 

@@ -8,9 +8,9 @@ import { ALL_STAFF_SCOPES } from '../scopes';
 import { type Caller, type NewToken, TokensService } from '../tokens.service';
 import type { CreatedToken, Token } from './token.dto';
 
-/** Maximum number of valid tokens issued by a customer. */
+/** Maximum number of valid tokens that a customer issued. */
 const MOST_TOKENS = 100;
-/** Number of revoked and expired tokens that a customer can see. */
+/** Revoked and expired tokens that a customer still sees. */
 const MOST_INVALID = 20;
 
 /** Columns of a `Token`. `$1` is the time, and `$2` the request's token. */
@@ -21,10 +21,10 @@ const SHOWN = `
   coalesce(token.id = $2, false) AS is_current, created_at, expires_at, revoked_at, last_used_at,
   allowed_ips, daily_limit, issued_by`;
 
-/** SQL condition for tokens that a customer manages. `$3` is the user, `$4` contains the staff scopes. */
+/** `$3` is the user, and `$4` contains the staff scopes. */
 const OF_CUSTOMER = 'token.user_id = $3 AND NOT token.scopes && $4::text[]';
 
-/** Manages a customer's tokens, except for staff tokens, whose changes belong in the audit log. */
+/** Excludes staff tokens, whose changes belong in the audit log. */
 @Injectable()
 export class CustomerTokensService {
   constructor(
@@ -33,10 +33,7 @@ export class CustomerTokensService {
     private readonly clock: Clock,
   ) {}
 
-  /**
-   * Issues a token with at most the rights of the caller's. Only the result contains its text.
-   * @throws TokenExpiryInPast, TooManyTokens, ScopeNotGrantable, TokenWiderThanIssuer, InvalidToken
-   */
+  /** @throws TokenExpiryInPast, TooManyTokens, ScopeNotGrantable, TokenWiderThanIssuer, InvalidToken */
   issue(
     { userId, tokenId }: Caller,
     token: Omit<NewToken, 'userId' | 'issuedBy' | 'origin'>,
@@ -54,7 +51,6 @@ export class CustomerTokensService {
     });
   }
 
-  /** Returns a new token for its owner, including its text, which is shown only once. */
   async created(id: number, text: string, manager: EntityManager): Promise<CreatedToken> {
     const token = await queryRow<Token>(
       manager,
@@ -87,9 +83,8 @@ export class CustomerTokensService {
   }
 
   /**
-   * Revokes a customer's token on every replica. Revoking it again keeps the original time.
+   * Takes effect on every replica. @throws TokenNotFound
    * @param options.descendants whether to also revoke those descendants that the customer manages
-   * @throws TokenNotFound
    */
   revoke(userId: number, id: number, { descendants }: { readonly descendants: boolean }): Promise<void> {
     return changeOfUser(this.dataSource, userId, async (manager) => {
