@@ -17,6 +17,5 @@ export const EXPORT_SCOPES: readonly CustomerScope[] = ['proxies:export'];
 /** All scopes that an OAuth client can get: those that the agents' tools need. */
 const AGENT_SCOPES: readonly CustomerScope[] = [...READING_SCOPES, ...ORDERING_SCOPES, ...EXPORT_SCOPES];
 
-/** Returns the scopes that can be granted: scopes for deposits only if the service accepts payments. */
 export const grantableScopes = ({ payments }: AppConfig): CustomerScope[] =>
   AGENT_SCOPES.filter((scope) => payments.provider !== 'off' || !isPaymentScope(scope));

@@ -7,7 +7,7 @@ import { OAuthError, type RequestParameters } from './oauth-error';
 import { isRegistered } from './redirect-uri';
 import { resourceOf } from './urls';
 
-/** Where to send the response to an authorization request: to a redirect URI that the client registered. */
+/** `redirectUri` is one that the client registered. */
 export interface Destination {
   readonly client: OAuthClient;
   readonly redirectUri: string;
@@ -16,14 +16,11 @@ export interface Destination {
 
 export interface AuthorizationRequest extends Destination {
   readonly challenge: string;
-  /** Scopes that the client requests; by default, all that an agent can have. */
+  /** Defaults to all scopes that an agent can have. */
   readonly scopes: readonly CustomerScope[];
 }
 
-/**
- * An error to show to the customer instead of redirecting: the customer made a mistake, or the request names
- * no trusted client to which the error could be sent.
- */
+/** An error that is shown to the customer and not sent to the client, which may not be trustworthy. */
 export class PageError extends Error {
   constructor(
     message: string,
@@ -40,11 +37,7 @@ export class AuthorizationRequests {
     private readonly config: AppConfig,
   ) {}
 
-  /**
-   * Returns where to send the response to a request. Nothing may be sent to a redirect URI before this check.
-   *
-   * @throws PageError
-   */
+  /** Nothing may be sent to a redirect URI before this check. @throws PageError */
   async destinationOf(parameters: RequestParameters): Promise<Destination> {
     const client = await this.clients.find(parameters.get('client_id') ?? '');
     if (!client) {

@@ -19,10 +19,7 @@ import { issuerOf } from './urls';
 
 const MAX_BODY_BYTES = 4096;
 
-/**
- * Serves the page on which a customer allows a client to use `/mcp`. The page has no session or cookie: the
- * URL contains the client's request, and the form the customer's choices.
- */
+/** The page uses no session and no cookie: its URL contains the request, and its form the choices. */
 @ApiExcludeController()
 @Controller('authorize')
 export class AuthorizeController {
@@ -47,8 +44,7 @@ export class AuthorizeController {
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
   @UnparsedBody()
   async decide(@Req() request: Request, @Res() response: Response): Promise<void> {
-    // The customer pastes a token each time, so another site's form could only contain that site's own token.
-    // Reject even that: the customer would then unknowingly use somebody else's account.
+    // Another site's form could make the customer unknowingly use that site's account.
     const site = request.get('sec-fetch-site') ?? 'same-origin';
     if (site !== 'same-origin') {
       sendPage(
@@ -69,7 +65,7 @@ export class AuthorizeController {
     });
   }
 
-  /** Reads a request and responds to it. Sends errors to the client only if its redirect URI was checked. */
+  /** Sends errors to the client only if its redirect URI was checked. */
   private async serve(
     request: Request,
     response: Response,
@@ -91,7 +87,7 @@ export class AuthorizeController {
     }
   }
 
-  /** Sends a response to the client. It names this server, so that clients notice a mix-up (RFC 9207). */
+  /** `iss` names this server, so that clients notice a mix-up (RFC 9207). */
   private redirect(
     response: Response,
     { redirectUri, state }: Destination,
@@ -141,7 +137,7 @@ export class AuthorizeController {
   }
 }
 
-/** Reads the daily limit in roubles, which is required if the agent may buy. @throws PageError */
+/** @throws PageError unless the text is a positive number of roubles */
 function readLimit(text: string): Money {
   const amount = /^\d{1,9}([.,]\d{1,2})?$/.test(text.trim())
     ? Money.parse(text.trim().replace(',', '.'))

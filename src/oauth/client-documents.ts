@@ -8,15 +8,13 @@ import { type ClientMetadata, clientMetadata } from './client-metadata';
 const TIMEOUT_MS = 3000;
 const MAX_BYTES = 64 * 1024;
 const MAX_URL_LENGTH = 500;
-/** Maximum number of documents to fetch at the same time. */
 const MAX_FETCHES = 4;
 const CACHED_FOR_MS = 5 * 60_000;
 const MAX_CACHED = 1000;
 
 /**
- * Fetches the metadata documents of clients whose id is a URL (draft-ietf-oauth-client-id-metadata-document).
- * Strangers choose these URLs, so requests go only to addresses that webhooks may use, and follow no
- * redirect.
+ * Fetches the metadata of clients whose id is a URL (draft-ietf-oauth-client-id-metadata-document). Strangers
+ * choose these URLs, so the address rules of webhooks apply.
  */
 @Injectable()
 export class ClientDocuments {
@@ -28,7 +26,7 @@ export class ClientDocuments {
     this.rules = new AddressRules(config.webhooks.allowedNetworks);
   }
 
-  /** Returns a client's metadata; null if the URL is not valid, or does not return a valid document. */
+  /** Returns null if the URL or the document is not valid. */
   async fetch(id: string): Promise<ClientMetadata | null> {
     const known = this.cache.get(id);
     if (known) return known;

@@ -3,7 +3,7 @@ import { isRedirectUri } from './redirect-uri';
 
 const MAX_REDIRECT_URIS = 10;
 
-/** Schema of client metadata (RFC 7591). Other fields are ignored. */
+/** Client metadata (RFC 7591). Other fields are ignored. */
 export const clientMetadata = z.object({
   redirect_uris: z.array(z.string().refine(isRedirectUri)).min(1).max(MAX_REDIRECT_URIS),
   client_name: z.string().max(1000).optional(),

@@ -9,19 +9,16 @@ import { OAuthError } from './oauth-error';
 
 export interface OAuthClient {
   readonly id: string;
-  /** The name that the client gave itself, in printable characters. It proves nothing about the client. */
+  /** The name that the client gave itself. It proves nothing about the client. */
   readonly name: string;
   readonly redirectUris: readonly string[];
 }
 
 const MAX_NAME_LENGTH = 60;
-/**
- * Maximum number of stored clients that no customer has used. Beyond it, each registration removes the oldest
- * one, so that strangers cannot prevent registrations.
- */
+/** Beyond this number, a registration removes the oldest, so that strangers cannot block registrations. */
 const MAX_UNUSED_CLIENTS = 10_000;
 
-/** Registers and finds OAuth clients. Clients have no secrets: customers' programs cannot keep one. */
+/** Clients have no secrets, because customers' programs cannot keep one. */
 @Injectable()
 export class OAuthClients {
   constructor(
@@ -32,11 +29,7 @@ export class OAuthClients {
     retention.add('oauth_clients', async () => ({ removed: await this.removeUnused(), next: null }));
   }
 
-  /**
-   * Registers a client.
-   *
-   * @throws OAuthError if the metadata is not valid
-   */
+  /** @throws OAuthError if the metadata is not valid */
   async register(metadata: unknown): Promise<{ client: OAuthClient; createdAt: Date }> {
     const { data, error } = clientMetadata.safeParse(metadata);
     if (error) {
@@ -62,7 +55,7 @@ export class OAuthClients {
     return { client, createdAt };
   }
 
-  /** Finds a client by its registered id or the URL of its metadata document; null if there is none. */
+  /** @param id the registered id, or the URL of the metadata document */
   async find(id: string): Promise<OAuthClient | null> {
     if (id.startsWith('https://')) {
       const document = await this.documents.fetch(id);
@@ -77,7 +70,7 @@ export class OAuthClients {
     return client ?? null;
   }
 
-  /** Records that a customer has given a client consent, so that the client is kept. */
+  /** Records a consent, so that retention keeps the client. */
   async recordUse(id: string, manager: EntityManager): Promise<void> {
     await manager.query('UPDATE oauth_clients SET used_at = now() WHERE id = $1', [id]);
   }
@@ -90,7 +83,6 @@ export class OAuthClients {
     );
   }
 
-  /** Removes unused clients after a day, and clients without a grant after a year. */
   private async removeUnused(): Promise<number> {
     const removed = await queryRows(
       this.dataSource,
@@ -110,7 +102,7 @@ function toClient(
   id: string,
   { client_name = '', redirect_uris: redirectUris }: ClientMetadata,
 ): OAuthClient {
-  // Removes control and direction characters, which could make a name look like another one.
+  // Control and direction characters could make a name look like another one.
   const name = client_name
     .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
     .trim()

@@ -4,7 +4,6 @@ import type { CustomerScope } from '../auth';
 import type { AuthorizationRequest } from './authorization-request';
 import { isOnLoopback } from './redirect-uri';
 
-/** Durations of a client's access that the customer can choose, in days. */
 export const CONSENT_DAYS = [1, 7, 30, 90, 365];
 const DEFAULT_DAYS = 30;
 
@@ -58,7 +57,7 @@ ${body}
 </html>
 `.text;
 
-/** Returns the page on which a customer gives or refuses consent. Its form is sent to the page's own URL. */
+/** The form is sent to the page's own URL, which contains the client's request. */
 export function consentPage({ client, redirectUri, scopes }: AuthorizationRequest, mistake = ''): string {
   const place = isOnLoopback(redirectUri) ? 'a program on this computer' : new URL(redirectUri).host;
   const days = CONSENT_DAYS.map((count) => {
@@ -94,14 +93,9 @@ that you paste, which the agent never sees.</p>`,
   );
 }
 
-/** Returns a page with a message and no buttons. */
 export const messagePage = (message: string): string => page('Not connected', markup`<p>${message}</p>`);
 
-/**
- * Sends a page, which can load nothing and cannot be framed.
- *
- * @param redirectUri where the response to the page's form may redirect: browsers apply the policy there, too
- */
+/** @param redirectUri where the form may redirect: browsers apply `form-action` to redirects as well */
 export function sendPage(response: Response, status: number, text: string, redirectUri?: string): void {
   const targets = redirectUri === undefined ? `'none'` : `'self' ${sourceOf(redirectUri)}`;
   response
@@ -113,14 +107,13 @@ export function sendPage(response: Response, status: number, text: string, redir
         `frame-ancestors 'none'`,
     )
     .set('X-Frame-Options', 'DENY')
-    // A client may open this page in a popup, and later show its own redirect page there. That page must
-    // still be able to reach the page that opened the popup.
+    // In a popup, the client's own page must still be able to reach the page that opened the popup.
     .set('Cross-Origin-Opener-Policy', 'unsafe-none')
     .type('html')
     .send(text);
 }
 
-/** Returns the content security policy source that allows a URI. IPv6 addresses cannot be sources. */
+/** In a content security policy, an IPv6 address cannot be a source. */
 function sourceOf(redirectUri: string): string {
   const { origin, protocol, hostname } = new URL(redirectUri);
   return hostname.startsWith('[') ? protocol : origin;

@@ -9,7 +9,6 @@ import type { AuthorizationRequest } from './authorization-request';
 import { OAuthClients } from './clients.service';
 import { OAuthError } from './oauth-error';
 
-/** A customer's consent to a client's access. */
 export interface Consent {
   readonly issuer: Pick<Caller, 'userId' | 'tokenId'>;
   readonly scopes: readonly CustomerScope[];
@@ -20,11 +19,11 @@ export interface Consent {
 const CODE_SECONDS = 60;
 const ACCESS_SECONDS = 3600;
 const DAY_MS = 86_400_000;
-/** Maximum number of a customer's valid OAuth tokens. Beyond it, a consent revokes the oldest token. */
+/** Per customer. A further consent revokes the oldest token. */
 const MOST_TOKENS = 10;
-/** Maximum number of a customer's stored codes. Beyond it, a consent removes the code that expires first. */
+/** Per customer. A further consent removes the code that expires first. */
 const MOST_CODES = 20;
-/** Number of invalid OAuth tokens that a customer still sees. */
+/** Invalid OAuth tokens that a customer still sees. */
 const MOST_ENDED = 20;
 
 const CODE =
@@ -45,10 +44,7 @@ interface Code {
 
 type Grant = Pick<ApiToken, 'id' | 'scopes' | 'expiresAt'> & { readonly refreshHash: string };
 
-/**
- * Issues OAuth tokens: customers' tokens that only `/mcp` accepts. A refresh replaces a token's text, but
- * keeps its daily limit and its place in the customer's list.
- */
+/** Only `/mcp` accepts these tokens. A refresh replaces a token's text, but keeps its daily limit. */
 @Injectable()
 export class OAuthGrants {
   constructor(
@@ -61,11 +57,7 @@ export class OAuthGrants {
     retention.add('oauth_codes', async () => ({ removed: await this.removeOldCodes(), next: null }));
   }
 
-  /**
-   * Stores a consent, which never exceeds the limit and the expiry of the customer's token.
-   *
-   * @returns the authorization code
-   */
+  /** A consent never exceeds the daily limit and the expiry of the customer's token. @returns the code */
   async createCode(
     { client, redirectUri, challenge }: AuthorizationRequest,
     consent: Consent,
@@ -101,12 +93,7 @@ export class OAuthGrants {
     return code;
   }
 
-  /**
-   * Exchanges an authorization code for a token. The code works once: a second exchange revokes the token,
-   * because one of the two clients has stolen the code.
-   *
-   * @throws OAuthError
-   */
+  /** A second exchange revokes the token: one of the two clients stole the code. @throws OAuthError */
   async exchange(
     code: string,
     { clientId, redirectUri, verifier }: Record<'clientId' | 'redirectUri' | 'verifier', string>,
@@ -126,7 +113,7 @@ export class OAuthGrants {
       return row.expiresAt > this.clock.now() ? this.issue(code, clientId, row, manager) : null;
     });
     const issued = await exchanged.catch((error: unknown) => {
-      // The token with which the customer gave consent is no longer valid, or the token to revoke is gone.
+      // The customer's token is no longer valid, or the token to revoke is gone.
       if (error instanceof DomainError && error.kind !== 'unavailable') return null;
       throw error;
     });
@@ -170,10 +157,7 @@ export class OAuthGrants {
   }
 
   /**
-   * Replaces the access token and the refresh token of a grant. A refresh token that was used before revokes
-   * the grant, because one of the two clients has stolen it.
-   *
-   * @throws OAuthError
+   * Reuse of a refresh token revokes the grant: one of the two clients stole the token. @throws OAuthError
    */
   async refresh(refreshToken: string, clientId: string): Promise<object> {
     const family = familyOf(refreshToken);
@@ -199,7 +183,7 @@ export class OAuthGrants {
     return issued;
   }
 
-  /** Revokes the grant to which the client's access or refresh token belongs. Ignores any other string. */
+  /** Accepts an access or a refresh token of the client. Ignores any other string. */
   async revoke(text: string, clientId: string): Promise<void> {
     const caller = await this.tokens.findCaller(text);
     await inTransaction(this.dataSource, async (manager) => {
@@ -243,10 +227,10 @@ export class OAuthGrants {
 
 const randomSecret = (): string => randomBytes(32).toString('base64url');
 
-/** Returns the part of a refresh token that all refresh tokens of its grant share. */
+/** All refresh tokens of a grant share this part. */
 const familyOf = (refreshToken: string): string => refreshToken.split('.', 1)[0] ?? '';
 
-/** Returns the PKCE challenge of a verifier (RFC 7636, method S256). */
+/** Returns the PKCE challenge (RFC 7636, method S256). */
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
 
 /** Locks the token before the grant, as the removal of invalid tokens does. `$2` is the client. */

@@ -13,7 +13,6 @@ export class OAuthError extends Error {
   }
 }
 
-/** Writes OAuth errors in the form that the RFCs define. */
 @Catch(OAuthError)
 export class OAuthErrorFilter implements ExceptionFilter<OAuthError> {
   catch({ code, message }: OAuthError, host: ArgumentsHost): void {
@@ -27,11 +26,7 @@ export class OAuthErrorFilter implements ExceptionFilter<OAuthError> {
 
 export type RequestParameters = ReadonlyMap<string, string>;
 
-/**
- * Returns the parameters of a query or a form.
- *
- * @throws OAuthError if a parameter occurs twice, because other programs might read the other value
- */
+/** @throws OAuthError if a parameter occurs twice, because other programs might read the other value */
 export function readParameters(text: string): RequestParameters {
   const given = [...new URLSearchParams(text)];
   const parameters = new Map(given);

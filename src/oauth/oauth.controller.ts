@@ -16,10 +16,9 @@ const MAX_BODY_BYTES = 16 * 1024;
 
 const GRANT_TYPES = ['authorization_code', 'refresh_token'];
 const RESPONSE_TYPES = ['code'];
-/** Clients are public. Instead of secrets, they use PKCE, and refresh tokens that change with each use. */
+/** Clients have no secrets, but use PKCE and a new refresh token each time. */
 const CLIENT_AUTHENTICATION = 'none';
 
-/** Serves the OAuth routes that programs call. Their errors have the form that the RFCs define. */
 @ApiExcludeController()
 @Controller()
 @UseFilters(OAuthErrorFilter)
@@ -108,7 +107,7 @@ export class OAuthController {
     return this.grants.exchange(required(form, 'code'), { clientId, redirectUri, verifier });
   }
 
-  /** Revokes a token (RFC 7009). The response does not reveal whether the token existed. */
+  /** RFC 7009. The response does not reveal whether the token existed. */
   @Post('revoke')
   @HttpCode(200)
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
@@ -119,7 +118,7 @@ export class OAuthController {
   }
 }
 
-/** Reads a form that a client sent. @throws OAuthError */
+/** @throws OAuthError */
 function readForm(request: Request): RequestParameters {
   if (request.headers.authorization !== undefined) {
     throw new OAuthError('invalid_client', 'clients have no secret: send client_id in the body');

@@ -1,21 +1,15 @@
 import type { AppConfig } from '../config';
 import { grantableScopes } from './agent-scopes';
 
-/**
- * Returns the identifier of the authorization server: the origin of the service. The configuration requires
- * `PUBLIC_URL` for OAuth.
- */
+/** The configuration requires `PUBLIC_URL` for OAuth. */
 export const issuerOf = ({ server: { publicUrl = '' } }: AppConfig): string => publicUrl;
 
-/** Returns the identifier of the protected resource, the only audience of the tokens. */
+/** The only audience of the tokens. */
 export const resourceOf = (config: AppConfig): string => `${issuerOf(config)}/mcp`;
 
 export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
 
-/**
- * Returns the parameters of a resource's 401 that lead clients to the authorization server (RFC 9728); null
- * without OAuth.
- */
+/** Parameters of a 401 that lead clients to the authorization server (RFC 9728); null without OAuth. */
 export const challengeParameters = (config: AppConfig): string | null =>
   config.agents.oauth === 'off'
     ? null
