@@ -32,10 +32,7 @@ export class UsersService {
     private readonly clock: Clock,
   ) {}
 
-  /**
-   * Creates a user. A trigger opens the user's account.
-   * @throws UserExists if another user has this tg_id or web_username
-   */
+  /** A trigger opens the account. @throws UserExists if another user has this tg_id or web_username */
   async create(
     { username, tgId = null, webUsername = null, hasApp = false }: NewUser,
     queryable: Queryable = this.dataSource,
@@ -114,7 +111,7 @@ export class UsersService {
     return user ?? null;
   }
 
-  /** Reads the profile in one consistent statement. The user's own name overrides the one from staff. */
+  /** The user's name on the messaging platform overrides the name from staff. */
   async getProfile(userId: number): Promise<UserInfo> {
     const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);

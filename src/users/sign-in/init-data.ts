@@ -6,7 +6,6 @@ import { InitDataTooOld, InvalidInitData } from './sign-in.errors';
 /** Person who opened the Mini App, according to Telegram. */
 export interface TelegramUser {
   readonly tgId: number;
-  /** Username, if any. */
   readonly username: string | null;
 }
 
@@ -24,9 +23,8 @@ const user = z.object({
 });
 
 /**
- * Reads `Telegram.WebApp.initData`, which Telegram passed to the Mini App.
- * @throws InvalidInitData if the bot's token did not sign it, or if it is from the future or contains no user
- * @throws InitDataTooOld
+ * Reads `Telegram.WebApp.initData`.
+ * @throws InitDataTooOld; InvalidInitData for data of another bot, from the future, or without a user
  */
 export function readInitData(
   text: string,
@@ -44,7 +42,7 @@ export function readInitData(
   return { tgId: data.id, username: data.username };
 }
 
-/** Whether the signed text, in lines of `name=value`, can be read in only one way. */
+/** Whether the signed lines of `name=value` can be read in only one way. */
 function isUnambiguous(fields: URLSearchParams): boolean {
   const names = [...fields.keys()];
   const isOneLine = [...fields].every(([name, value]) => !name.includes('=') && !/\n/.test(name + value));

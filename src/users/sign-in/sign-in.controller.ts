@@ -7,7 +7,7 @@ import { InitDataTooOld, InvalidInitData, NoAccount, SignInDisabled } from './si
 import { SignInService } from './sign-in.service';
 import { TelegramSignInRequest } from './telegram-sign-in.request';
 
-/** Maximum body size, larger than any `initData` as JSON. */
+/** Larger than any `initData` as JSON. */
 const MAX_BODY_BYTES = 16 * 1024;
 
 /** Example signed with a fictitious bot's token, `123456789:AAExampleExampleExampleExampleExample`. */

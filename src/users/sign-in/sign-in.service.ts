@@ -16,18 +16,17 @@ import { UsersService } from '../users.service';
 import { readInitData, type TelegramUser } from './init-data';
 import { NoAccount, SignInDisabled } from './sign-in.errors';
 
-/** Maximum age of `initData`, in seconds since the Mini App was opened. Stolen data works until then. */
+/** Stolen `initData` works until this age. */
 const MAX_AGE_SECONDS = 3600;
-/** Lifetime of a token, in minutes. The app signs in again whenever it is opened. */
+/** The app signs in again whenever it is opened. */
 const TOKEN_MINUTES = 60;
-/** Maximum number of tokens from sign-ins per user. A further sign-in revokes the oldest token. */
+/** A further sign-in revokes the oldest token. */
 const MOST_SIGN_INS = 10;
 
-/** Signs in customers who open the Mini App of the operator's bot. */
 @Injectable()
 export class SignInService {
   private readonly scopes: readonly CustomerScope[];
-  /** Allows one sign-in at a time per Telegram user. Waiting sign-ins occupy no database connections. */
+  /** One sign-in at a time per Telegram user; waiting sign-ins occupy no database connection. */
   private readonly turns = new ConcurrencyLimit<number>(Infinity, 1);
 
   /** @throws EnvironmentError if the operator configured scopes that customers cannot have */
@@ -52,7 +51,7 @@ export class SignInService {
     }
   }
 
-  /** Reads the data of a sign-in. @throws SignInDisabled, InvalidInitData, InitDataTooOld */
+  /** @throws SignInDisabled, InvalidInitData, InitDataTooOld */
   read(initData: string): TelegramUser {
     const { botToken } = this.config.telegram;
     const maxAgeSeconds = this.config.tuning.signInMaxAgeSeconds ?? MAX_AGE_SECONDS;
@@ -60,7 +59,7 @@ export class SignInService {
     return readInitData(initData, { botToken, maxAgeSeconds, now: this.clock.now() });
   }
 
-  /** Issues a token to the customer with this Telegram account. @throws NoAccount, UserBlocked */
+  /** @throws NoAccount, UserBlocked */
   signIn(telegramUser: TelegramUser): Promise<{ userId: number; token: CreatedToken }> {
     const tokenMinutes = this.config.tuning.signInTokenMinutes ?? TOKEN_MINUTES;
     const transaction = () =>
@@ -85,7 +84,6 @@ export class SignInService {
     return this.turns.run(telegramUser.tgId, transaction);
   }
 
-  /** Removes invalid sign-in tokens, and revokes the oldest valid ones so that one more is allowed. */
   private async makeRoom(userId: number, manager: EntityManager): Promise<void> {
     await this.tokens.forgetInvalid({ userId, origin: 'sign-in', keep: 0 }, manager);
     await this.tokens.revokeOldest({ userId, origin: 'sign-in', keep: MOST_SIGN_INS - 1 }, manager);

@@ -1,6 +1,6 @@
 import { StrictRequest, StringField } from '../../http';
 
-/** Maximum length, several times that of Telegram's data. */
+/** Several times the length of Telegram's data. */
 const LONGEST = 8192;
 
 @StrictRequest()
