@@ -75,10 +75,7 @@ export class AppModule implements OnModuleDestroy {
     };
   }
 
-  /**
-   * Stops in order, before all other modules' hooks: first the HTTP server, then the orders in progress. Jobs
-   * and the polling of price rules run until the last order has its response. The database closes last.
-   */
+  /** The order matters: jobs, such as polling price rules, must run until the last order has its response. */
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();
     this.notifier.end();

@@ -88,14 +88,13 @@ const STAFF: ApiInterface = {
   modules: [StaffModule],
 };
 
-/** Adds deposits to the customer API. Used if the service accepts payments. */
 const withDeposits = (api: ApiInterface): ApiInterface => ({
   ...api,
   tags: { ...api.tags, Deposits: 'Paying in' },
   modules: [...api.modules, PaymentsModule],
 });
 
-/** Creates the application, configured but not yet listening. */
+/** The application does not listen yet. */
 export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
   const adapter = new HttpAdapter(longestOrderMs(config));
   const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config, clock), adapter, {
@@ -115,11 +114,7 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
   return app;
 }
 
-/**
- * Prepares a replica to stop. The replica is no longer ready, but serves all requests until it is closed.
- * Each response closes its connection, and all waits for changes end, so that clients move to another
- * replica.
- */
+/** Makes clients move to another replica. This replica still serves all requests until it is closed. */
 export function drain(app: NestExpressApplication): void {
   app.get(Readiness).drain();
   app.get(Notifier).drain();

@@ -11,7 +11,7 @@ import { acquireResources, provideDemo, subscribeToSandbox, demoInstructions } f
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Time within which a second signal belongs to the same Ctrl-C: npm forwards Ctrl-C as well. */
+/** npm forwards Ctrl-C as well, so a second signal within this time belongs to the same Ctrl-C. */
 const SAME_REQUEST_MS = 1000;
 
 /** Resolves at the first signal to stop. A later SIGINT or SIGTERM immediately ends the process. */
@@ -35,7 +35,7 @@ async function start(app: NestExpressApplication, { host, port }: Environment['s
   await app.init();
   await app.get(Jobs).start();
   const other = port < 65_535 ? port + 1 : port - 1;
-  // Not Nest's own listen(), which would log the error that is reported here.
+  // Nest's own `listen()` would log the error a second time.
   return listen(app.getHttpServer(), host, port, `choose another with PORT=${other}.`);
 }
 
@@ -77,7 +77,6 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  // Show several problems of the environment on separate lines.
   const complaint =
     error instanceof EnvironmentError
       ? ['The environment is not usable:', ...error.problems].join('\n  ')
