@@ -14,7 +14,7 @@ interface PriceComparison {
   /** Rules that the change adds or ends. */
   readonly touched: readonly MarkupRule[];
   readonly before: (offer: PricedOffer) => Markup;
-  /** With the change. An added rule has the id NEW_RULE_ID. */
+  /** Markup with the change. An added rule has the id NEW_RULE_ID. */
   readonly after: (offer: PricedOffer) => Markup;
 }
 

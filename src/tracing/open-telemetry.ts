@@ -4,7 +4,7 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { createOutgoingAgents, isOverWithin, REPLICA_ID, SERVICE_VERSION } from '../common';
 import type { Tracing } from './spans';
 
-/** Includes all attempts of an export. */
+/** Time limit for an export with all its attempts. */
 const EXPORT_TIMEOUT_MS = 2000;
 const EXPORT_EVERY_MS = 1000;
 const IDLE_MS = 5000;
