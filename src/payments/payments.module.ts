@@ -24,10 +24,10 @@ import { PaymentRecords } from './records/payment-records';
 import { DepositRefunds } from './staff/deposit-refunds';
 import { UnmatchedPayments } from './staff/unmatched-payments';
 
-/** Days within which the provider can refund a payment. After that, the receipt's address is not needed. */
+/** The provider cannot refund older payments, so their receipt addresses are no longer needed. */
 const REFUNDABLE_DAYS = 3 * 366;
 
-/** Provides deposits. Imported only if the application accepts payments. */
+/** Imported only if the application accepts payments. */
 @Module({
   imports: [
     AuthModule,
@@ -71,7 +71,7 @@ export class PaymentsModule {
       removal: `UPDATE deposits SET receipt_email = NULL, request = NULL
                  WHERE id = ANY (ARRAY(SELECT id FROM old)) AND request IS NOT NULL`,
     });
-    // Deposits with a payment are accounting data and are kept.
+    // Deposits with a payment are accounting data, so they are kept.
     retention.addOldRows({
       name: 'unpaid_deposits',
       table: 'deposits',

@@ -1,6 +1,6 @@
 import type { PersonalData } from '../database';
 
-/** An erasure does not cover fiscal receipts, which the cash register stores. */
+/** Erasure does not cover fiscal receipts: the cash register stores them. */
 export const PAYMENTS_DATA: PersonalData = {
   deposits: `
     UPDATE deposits

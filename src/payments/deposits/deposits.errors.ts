@@ -10,10 +10,7 @@ export class DepositOutOfBounds extends domainError(
 
 const RETRY_AFTER_SECONDS = 5;
 
-/**
- * Thrown while the outcome at the provider is unknown. A retry with the same key returns the outcome; the
- * customer pays only once.
- */
+/** Thrown while it is unknown whether the provider created the payment. */
 export class DepositBeingPrepared extends domainError(
   'unavailable',
   (id: number) => `The payment of deposit ${id} is being prepared: retry with the same Idempotency-Key`,
@@ -23,7 +20,6 @@ export class DepositBeingPrepared extends domainError(
   }),
 ) {}
 
-/** Thrown if the provider refused. Not a 503, because a retry with the same key would be refused again. */
 export class PaymentsRefused extends domainError(
   'conflict',
   'The payment provider refused the payment. Nothing was charged, and a retry with this key cannot succeed',

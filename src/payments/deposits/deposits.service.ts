@@ -39,7 +39,6 @@ export class DepositsService {
   }
 
   /**
-   * Creates a deposit with its payment page, once per key.
    * @throws DepositOutOfBounds, TooManyDeposits, TooManyUnderWay, IdempotencyKeyMissing,
    * IdempotencyKeyInvalid, IdempotencyKeyReused, DepositBeingPrepared, PaymentsRefused
    */
@@ -72,10 +71,7 @@ export class DepositsService {
     return readPage(page, (wider) => this.records.list(userId, wider));
   }
 
-  /**
-   * Returns a user's deposit, after waiting while it is pending.
-   * @throws DepositNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
-   */
+  /** @throws DepositNotFound, TooManyUnderWay, and the guard's errors after a wait */
   async read(userId: number, depositId: string, wait: RequestWait): Promise<DepositOut> {
     if (!isId(depositId)) throw new DepositNotFound();
     const id = Number(depositId);

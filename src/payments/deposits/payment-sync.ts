@@ -19,14 +19,11 @@ export class PaymentSync {
     { payments: settings, server }: AppConfig,
   ) {
     this.returnUrl = settings.returnUrl ?? server.publicUrl ?? settings.baseUrl;
-    // Without a zero before the first increment, Prometheus would compute no rate.
+    // Start the counters at zero, because Prometheus would otherwise miss the first increment.
     for (const outcome of ['created', 'credited']) metrics.count('payments_total', { outcome }, 0);
   }
 
-  /**
-   * Creates a deposit's payment. After a lost response, sends the same request under the same key. @throws
-   * PaymentError
-   */
+  /** Creates a payment. Retries send the stored request under the same key. @throws PaymentError */
   async create(wanted: WantedPayment): Promise<void> {
     const { returnUrl } = this;
     const request =
@@ -47,13 +44,13 @@ export class PaymentSync {
     await this.takeOver(payment);
   }
 
-  /** Reads a payment from the provider and applies its state. @throws PaymentError */
+  /** @throws PaymentError */
   async read(paymentId: string): Promise<void> {
     const payment = await this.paymentProvider.read(paymentId);
     if (payment) await this.takeOver(payment);
   }
 
-  /** Applies the provider's payment state and wakes the requests that wait for the deposit. */
+  /** Applies a payment's state as reported by the provider. */
   async takeOver(payment: ProviderPayment): Promise<SettledPayment> {
     const { name, isForTests } = this.paymentProvider;
     const settled = await this.payments.settle(name, payment, isForTests);

@@ -13,18 +13,13 @@ import { PaymentRecords } from '../records/payment-records';
 
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
-/**
- * Maximum time from an attempt's start to its call. A process that was frozen for longer makes no call,
- * because other replicas may already be looking for the call's effect.
- */
+/** Maximum time between an attempt's start and its call. After that, another replica may have taken over. */
 const SENT_WITHIN_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Requests refunds from the provider and applies their states. A refund fails if its first call is refused.
- * After any other outcome, the same request is retried under the same key while the payment's list of refunds
- * lacks the refund. Once retries are no longer allowed, the refund fails if a complete list, read at least a
- * day after the last call, does not contain it.
+ * Requests refunds from the provider. A request with an unknown outcome is retried under the same key. The
+ * refund counts as failed only if a complete list, read a day after the last call, does not contain it.
  */
 @Injectable()
 export class DepositRefundsJob {
@@ -57,7 +52,7 @@ export class DepositRefundsJob {
     this.due.wake();
   }
 
-  /** Applies a refund that the provider lists. @returns whether it is new */
+  /** @returns whether the refund was made outside this service and is new */
   async takeOver(refund: ProviderRefund): Promise<boolean> {
     await this.settle(refund);
     // A refund that succeeded after we had recorded its failure is treated like a refund made elsewhere.
@@ -93,16 +88,15 @@ export class DepositRefundsJob {
       else if (this.isListedByNow(refund)) await this.fail(refund.refundKey, 'not listed', refund.nextTry);
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
-      // Even a refusal does not end the refund: an earlier call may have been executed, and the list may lag.
+      // A refusal does not end the refund: an earlier call may have made it, and the list may lag behind.
       const reason = reasonOf(error);
       if (reason !== null) await this.records.recordRefusal(refund, reason, false);
     }
   }
 
-  /** @throws PaymentError */
   private async send(refund: DueDepositRefund): Promise<void> {
     const beganMs = performance.now();
-    // The provider's time is unknown. Any response contains it, so request a list.
+    // Any response contains the provider's time, so request a list to learn it.
     if (this.paymentProvider.time() === null) {
       await this.paymentProvider
         .refundsOf(refund.paymentId)
@@ -118,7 +112,7 @@ export class DepositRefundsJob {
     await this.settle(await this.paymentProvider.refund(refund.refundKey, request));
   }
 
-  /** Whether the last call was at least a day ago by both clocks, so that every list contains its effect. */
+  /** By the clocks of the database and the provider, a day must have passed since the last call. */
   private isListedByNow({ isListedByNow, sentAt }: DueDepositRefund): boolean {
     const time = this.paymentProvider.time();
     return (
@@ -136,7 +130,6 @@ export class DepositRefundsJob {
     if (state === 'canceled') await this.fail(refundKey, reason);
   }
 
-  /** @param nextTry time set by the claim; the refund fails only if no replica has claimed it since */
   private async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<void> {
     if (await this.records.fail(refundKey, reason, nextTry)) this.logger.warn(`a refund failed: ${reason}`);
   }

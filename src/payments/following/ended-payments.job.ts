@@ -4,15 +4,12 @@ import { PaymentSync } from '../deposits/payment-sync';
 import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
-/** Interval between readings. Notifications cannot shorten it, because anybody can send them. */
+/** Notifications do not shorten this interval, because anybody can send them. */
 const READ_EVERY_MS = 1000;
-/** Maximum number of payments that wait for a reading. The comparison with the provider finds the others. */
+/** The comparison with the provider finds payments beyond this limit. */
 const MOST_WAITING = 600;
 
-/**
- * Reads ended deposits' payments and refunds after a notification. A canceled payment may be paid after all,
- * and the shop may have refunded a payment in its merchant profile.
- */
+/** Reads payments of ended deposits after a notification: they may have been paid or refunded since. */
 @Injectable()
 export class EndedPaymentsJob {
   private readonly waiting = new Set<string>();
@@ -41,7 +38,7 @@ export class EndedPaymentsJob {
     }
   }
 
-  /** Reads a payment and its refunds from the provider and applies their states. @throws PaymentError */
+  /** @throws PaymentError */
   async read(paymentId: string): Promise<void> {
     await this.sync.read(paymentId);
     for await (const { rows } of this.paymentProvider.refundsOf(paymentId)) {

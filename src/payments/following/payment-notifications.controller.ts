@@ -8,12 +8,9 @@ import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
 import { PaymentNotifications } from './payment-notifications';
 
-/** Maximum body size. A larger body cannot come from the provider. It gets a 200 without being read. */
+/** A larger body is ignored with a 200, because it cannot come from the provider. */
 const MAX_BODY_BYTES = 16 * 1024;
 
-/**
- * Receives the provider's notifications. Hidden from the API description, because customers never call it.
- */
 @Controller('payments')
 export class PaymentNotificationsController {
   constructor(

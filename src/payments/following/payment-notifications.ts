@@ -7,31 +7,25 @@ import { DepositRecords } from '../records/deposit-records';
 import { EndedPaymentsJob } from './ended-payments.job';
 import { PendingDepositsJob } from './pending-deposits.job';
 
-/** Maximum number of ids that wait for the next lookup. Scheduled readings find the other payments. */
+/** Payments beyond this limit are read on schedule. */
 const MOST_WAITING = 100;
-/**
- * Maximum number of readings of one payment per minute that notifications may cause. The provider sends one
- * or two. A customer's forged notifications must not use up the limit that all customers share.
- */
+/** Keeps forged notifications of one payment from using up the provider's call limit. */
 const READS_PER_MINUTE = 5;
-/** Maximum number of payments whose readings are counted: more than can be read in a minute. */
+/** Exceeds the number of payments that can be read in a minute. */
 const MAX_COUNTED = 10_000;
-/** Time between lookups. All notifications since the last lookup share the next one. */
+/** Minimum time between lookups. Notifications that arrive in between share one lookup. */
 const LOOK_AFTER_MS = 100;
-/** Delay of the first lookup after a pause. */
 const LOOK_AT_ONCE_MS = 5;
 
 /**
- * Receives notifications from any sender. They are unsigned and prove nothing. Therefore only the payment's
- * id is used, and the payment is read from the provider. At most ten lookups per second limit the cost of
- * unknown ids.
+ * Notifications are unsigned, so only the payment's id is used. The payment itself is read from the provider.
  */
 @Injectable()
 export class PaymentNotifications {
   private waiting = new Set<string>();
   private looking: NodeJS.Timeout | undefined;
   private lookedAtMs = -Infinity;
-  /** Counts the readings of our payments. Unknown ids are not counted, so they evict no payment. */
+  /** Counts only known payments, so that forged ids evict none of them. */
   private readonly reads = new RequestCounter<string>('payment', READS_PER_MINUTE, MAX_COUNTED);
 
   constructor(
@@ -43,7 +37,6 @@ export class PaymentNotifications {
     private readonly clock: Clock,
   ) {}
 
-  /** @param body not validated */
   hear(body: unknown): void {
     const id = this.paymentProvider.notifiedPayment(body);
     if (id === null || this.waiting.size >= MOST_WAITING || this.reads.left(id, this.nowMs()) === 0) {
@@ -72,7 +65,7 @@ export class PaymentNotifications {
       this.count('unknown', ids.length - known.length);
       if (pending.length > 0) this.pendingDeposits.wake();
     } catch {
-      // Notifications are dropped while the database fails. Pending deposits are read regularly anyway.
+      // Dropping notifications is safe, because pending deposits are read regularly anyway.
       this.count('ignored', ids.length);
     }
   }

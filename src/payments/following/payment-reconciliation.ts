@@ -9,35 +9,24 @@ import { UnusableRowReporter } from '../provider/unusable-row-reporter';
 import { RECEIPT_WITHIN_SQL } from '../records/waiting-payments';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
-/** Periods that the next comparison covers. */
 interface ComparedSpan {
   readonly since: Date;
-  /**
-   * Start of the period for refunds. It is earlier if staff have matched a payment whose refund may have been
-   * listed before the deposit existed.
-   */
+  /** May be before `since`: a payment that staff matched may have been refunded before it had a deposit. */
   readonly refundsSince: Date;
-  /** Database time before the comparison. */
   readonly now: Date;
 }
 
-/** Overlap of comparisons, for late list entries and differences between the clocks. */
+/** Covers list entries that appear late, and differences between the clocks. */
 const OVERLAP = `interval '1 hour'`;
-/** Period of the first comparison. Earlier payments do not belong to this service. */
+/** Period of the first comparison if no deposit exists. */
 const FIRST = `interval '1 day'`;
 
-/**
- * Returns SQL for the time from which payments or refunds are listed again, because their receipts are
- * pending. Receipts are registered within three days, or never.
- */
+/** Returns SQL for the start of a period that contains all rows with pending receipts. */
 const firstPendingReceipt = (table: string): string => `
   (SELECT min(created_at) - ${OVERLAP} FROM ${table}
     WHERE provider = $1 AND receipt_registration = 'pending' AND closed_at > now() - ${RECEIPT_WITHIN_SQL})`;
 
-/**
- * Compares the provider's payments since the last complete pass with the database. This credits a payment
- * even if its notification and the response to its creation were lost.
- */
+/** Compares our payments with the provider's list, and credits payments whose notifications were lost. */
 @Injectable()
 export class PaymentReconciliation {
   constructor(
@@ -56,10 +45,7 @@ export class PaymentReconciliation {
     });
   }
 
-  /**
-   * Applies the payments and refunds that the provider lists. The next pass starts at a later time only if
-   * this pass was complete.
-   */
+  /** If a pass fails, the next pass repeats the same period. */
   private async compare(run: LeasedRun): Promise<object> {
     const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0, unusable: 0 };
     await run.renew(report);
@@ -77,7 +63,7 @@ export class PaymentReconciliation {
           try {
             await takeOver(row);
           } catch (error) {
-            // The pass continues with other customers' rows.
+            // Continue with other customers' rows.
             if (!isRefusedData(error)) throw error;
             report.unusable += 1;
             this.unusable.report(list, row, 'the database refused it');
@@ -90,7 +76,7 @@ export class PaymentReconciliation {
       if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
     };
     await apply('payments', this.paymentProvider.paymentsSince(since), takeOver);
-    // Payments created earlier may have been paid since, even days after their creation or cancellation.
+    // A payment may be paid days after its creation or even its cancellation.
     await apply('payments', this.paymentProvider.paymentsSince(since, 'captured_at'), async (payment) => {
       if (payment.createdAt < since) await takeOver(payment);
     });
@@ -113,7 +99,7 @@ export class PaymentReconciliation {
                              WHERE provider = $1 AND state = 'credited' AND action_id IS NOT NULL
                                AND closed_at >= since)) AS "refundsSince"
          FROM coalesce((SELECT compared_to - ${OVERLAP} FROM payment_comparisons
-                         -- Ignores a future time, which was stored before the database's clock was set back.
+                         -- Ignore a future time, stored before the database's clock was set back.
                          WHERE provider = $1 AND compared_to <= now() + interval '1 minute'),
                        (SELECT min(created_at) - ${OVERLAP} FROM deposits WHERE provider = $1),
                        now() - ${FIRST}) AS since`,
@@ -121,7 +107,6 @@ export class PaymentReconciliation {
     );
   }
 
-  /** @param pendingSince time of the earliest pending refund, from which the next comparison lists refunds */
   private async complete(comparedTo: Date, pendingSince: Date | null): Promise<void> {
     await queryRows(
       this.dataSource,

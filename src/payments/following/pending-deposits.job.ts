@@ -5,15 +5,11 @@ import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords, type DueDeposit } from '../records/deposit-records';
 
 const LOOK_EVERY_MS = 1000;
-/** Maximum number of concurrent readings, enough for a burst of notifications. */
 const AT_ONCE = 10;
-/** How long an unconfirmed payment creation is retried. The provider remembers its key for far longer. */
+/** How long a payment's creation is retried. The provider remembers the key for far longer. */
 const CREATED_FOR_SECONDS = 3600;
 
-/**
- * Reads pending deposits' payments until they are final: soon after a notification, otherwise at growing
- * intervals. A claim sets the time of the next reading, so a crash only delays a reading.
- */
+/** Reads payments of pending deposits soon after a notification, otherwise at growing intervals. */
 @Injectable()
 export class PendingDepositsJob {
   private readonly due: DueRows<DueDeposit>;
@@ -49,7 +45,7 @@ export class PendingDepositsJob {
       else if (deposit.ageSeconds < CREATED_FOR_SECONDS) await this.sync.create(deposit);
       else await this.records.expireUnseen(deposit.depositId);
     } catch (error) {
-      // The error is already counted, and the next reading is already scheduled.
+      // The claim has already scheduled the next reading.
       if (!(error instanceof PaymentError)) throw error;
     }
   }

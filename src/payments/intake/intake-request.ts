@@ -8,10 +8,10 @@ const amount = z
   .pipe(z.string().regex(/^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$/))
   .transform((text) => Money.parse(text).toString());
 
-/** Id of a user. Integers in a body arrive as BigInt. */
+/** Integers in a request body arrive as BigInt. */
 const id = z.union([z.bigint().transform(Number), z.number()]).pipe(z.int().positive());
 
-/** String that the database can store. Replaces NULs and characters that a program cut in half. */
+/** Replaces NULs and lone surrogates, because PostgreSQL cannot store them. */
 const storable = z.string().transform((text) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD'));
 const name = z.string().min(1).max(100).pipe(storable);
 
@@ -20,9 +20,9 @@ const moment = z.iso
   .transform((text) => new Date(text))
   .refine((time) => time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999);
 
-/** Parses equal payments to equal values, however they are written, because the result is hashed. */
+/** Must parse equal payments to equal values, because the result is hashed. */
 const schema = z.strictObject({
-  // No spaces: a second payment under the same reference is stored as the reference, a space and a hash.
+  // No spaces: a reused reference is stored with a space and a hash appended.
   reference: z.string().regex(/^[!-~]{1,200}$/),
   user: z.union([z.strictObject({ id }), z.strictObject({ tg_id: id }), z.strictObject({ username: name })]),
   amount,
@@ -37,7 +37,7 @@ const schema = z.strictObject({
 
 export type IntakeRequest = z.output<typeof schema>;
 
-/** @throws RequestInvalid listing every mistake */
+/** @throws RequestInvalid */
 export function readIntake(body: unknown): IntakeRequest {
   const { data, error } = schema.safeParse(body);
   if (data) return data;

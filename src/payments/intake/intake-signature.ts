@@ -1,6 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Maximum difference between a request's timestamp and our clock. */
 const TOLERANCE_SECONDS = 300;
 const SECRET_PREFIX = 'whsec_';
 

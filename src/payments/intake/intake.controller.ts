@@ -7,7 +7,7 @@ import { type IntakePayment, IntakeService } from './intake.service';
 
 const MAX_BODY_BYTES = 16 * 1024;
 
-/** Receives payments from other sources. Documented in docs/payments.md, not in OpenAPI. */
+/** Receives payments from the shop's other systems. Documented in docs/payments.md, not in OpenAPI. */
 @Controller('payments/intake')
 export class IntakeController {
   constructor(private readonly intake: IntakeService) {}

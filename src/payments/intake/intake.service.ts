@@ -28,10 +28,7 @@ interface Report {
 
 const COLUMNS = `id, payment_id AS reference, state, paid_amount::numeric(14,2) AS amount`;
 
-/**
- * Accepts payments that arrive through other channels, such as a bot or a bank import. Each is signed with
- * its source's secret and credited once per reference.
- */
+/** Credits payments that the shop's other systems report, once per reference. */
 @Injectable()
 export class IntakeService {
   private readonly logger = new Logger('Payments');
@@ -46,10 +43,7 @@ export class IntakeService {
     this.sources = readPaymentSources(payments.sourcesFile);
   }
 
-  /**
-   * Credits a source's payment or leaves it to staff, once per reference.
-   * @throws UnknownSource, IntakeNotSigned, RequestInvalid, ReferenceReused
-   */
+  /** @throws UnknownSource, IntakeNotSigned, RequestInvalid, ReferenceReused */
   async take(name: string, signed: SignedRequest, body: unknown): Promise<IntakePayment> {
     const source = this.sources.get(name);
     if (!source) throw new UnknownSource();
@@ -59,7 +53,7 @@ export class IntakeService {
     const hash = createHash('sha256').update(JSON.stringify(request)).digest();
     const report = { provider, request, hash };
     const { payment, isNew } = await inTransaction(this.dataSource, async (manager) => {
-      // Store payments one after the other, because a source's payments share a daily limit.
+      // Serialise a source's payments, because they share a daily limit.
       await queryRows(manager, 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [provider]);
       const earlier = await this.find(report, manager);
       if (earlier?.isSame) return { payment: earlier, isNew: false };
@@ -119,7 +113,6 @@ export class IntakeService {
     return payment ?? null;
   }
 
-  /** Finds the user that a payment names; null if none or several match. */
   private async findUser(user: IntakeRequest['user'], manager: EntityManager): Promise<number | null> {
     const [condition, value] =
       'id' in user
@@ -135,7 +128,6 @@ export class IntakeService {
     return users.length === 1 && users[0] ? users[0].id : null;
   }
 
-  /** Returns why staff must confirm a known user's payment; null if it is within its source's limits. */
   private async findObstacle(
     userId: number,
     provider: string,
@@ -182,5 +174,4 @@ export class IntakeService {
   }
 }
 
-/** Returns the data with which staff can find the payment's user. */
 const detailsOf = ({ user, comment }: IntakeRequest) => ({ user, ...(comment && { comment }) });

@@ -2,10 +2,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Metrics } from '../../metrics';
 
-/** Maximum number of remembered messages. Comparisons overlap by an hour and list the same rows again. */
 const MOST_REMEMBERED = 10_000;
 
-/** Reports rows of the provider's lists that cannot be used. Counts every report; logs each row once. */
+/** Counts every unusable row of the provider's lists, but logs each row only once. */
 @Injectable()
 export class UnusableRowReporter {
   private readonly logger = new Logger('Payments');
@@ -15,7 +14,7 @@ export class UnusableRowReporter {
     metrics.count('payment_rows_unusable_total', {}, 0);
   }
 
-  /** @param why names of the unusable fields, or an error that contains no data */
+  /** @param why names of unusable fields, or an error; must contain no data from the row */
   report(list: string, row: unknown, why: string): void {
     this.metrics.count('payment_rows_unusable_total', {});
     const { id } = Object(row) as { readonly id?: unknown };
@@ -23,7 +22,6 @@ export class UnusableRowReporter {
     this.note('error', `a row of ${list} cannot be used: ${shownId} (${why})`);
   }
 
-  /** Logs a message once. */
   note(level: 'error' | 'warn', message: string): void {
     if (this.logged.has(message)) return;
     this.logged.set(message, true);

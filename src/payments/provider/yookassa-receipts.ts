@@ -8,7 +8,7 @@ export interface Receipt {
   readonly items: readonly [object];
 }
 
-/** Unit of measure, required by cash registers that use fiscal format 1.2 and ignored by others. */
+/** Required by cash registers that use fiscal format 1.2, ignored by others. */
 const MEASURE = { measure: 'piece' };
 
 export const receiptOf = (
@@ -33,7 +33,7 @@ export const receiptOf = (
   ],
 });
 
-/** Returns a receipt for the same item with a partial amount. Adds the measure, which older receipts lack. */
+/** Adds the measure, because older receipts lack it. */
 export const partialReceipt = ({ items: [item], ...receipt }: Receipt, amount: PaidAmount): Receipt => ({
   ...receipt,
   items: [{ ...MEASURE, ...item, amount }],

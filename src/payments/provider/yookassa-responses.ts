@@ -3,10 +3,8 @@ import { isId, readRows } from '../../common';
 import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-provider';
 
 /*
- * Fields of YooKassa's API v3 that this service uses. Unknown fields are ignored: the provider adds fields
- * without a new version. A row is unusable if a field that affects money (id, status, paid, amount,
- * test, created_at, metadata) is unreadable or contradicts another. The other fields are only shown, and
- * count as absent if unreadable.
+ * Unknown fields are ignored, because YooKassa adds fields without a new version of its API. An unreadable
+ * field makes its row unusable if the field affects money. Otherwise, the field counts as absent.
  */
 
 const amount = z.object({
@@ -16,7 +14,7 @@ const amount = z.object({
 
 const id = z.string().regex(/^[\w-]{1,64}$/);
 
-/** String that the database can store. */
+/** PostgreSQL cannot store a NUL in a string. */
 const text = (maxLength: number) =>
   z
     .string()
@@ -30,7 +28,7 @@ const moment = z.string().transform((read, { issues }) => {
   return z.NEVER;
 });
 
-/** Metadata of a payment or a refund. The shop's other programs may write their own. */
+/** Accepts any metadata, because the shop's other programs may write their own. */
 const metadata = z.record(z.string(), z.unknown()).nullish();
 
 const shown = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(null);
@@ -44,10 +42,9 @@ const toReason = (given: string): string =>
     .replace(/\p{C}+/gu, ' ')
     .slice(0, MOST_OF_REASON);
 
-/** Cancellation reason, usually a word such as `insufficient_funds`. */
 const cancellation = shown(z.object({ reason: z.string().transform(toReason) }));
 
-/** State of a receipt. An unreadable state becomes `unknown`, so that the receipt is read again. */
+/** An unreadable state becomes `unknown`, so that the receipt is read again. */
 const receipt = z.enum(['pending', 'succeeded', 'canceled', 'unknown']).nullish().catch('unknown');
 
 const payment = z
@@ -95,7 +92,7 @@ const mark = z
     idempotencyKey: read.idempotency_key ?? null,
   }));
 
-/** Returns a payment's metadata: strings of at most 512 characters. */
+/** The provider limits each value to 512 characters. */
 export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> => ({
   deposit_id: String(of.depositId),
   deposit_key: of.paymentKey,
@@ -104,7 +101,6 @@ export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> =>
   ...(of.idempotencyKey !== null && { idempotency_key: of.idempotencyKey }),
 });
 
-/** Cancellation reasons of payments not confirmed in time. Their deposits are reported as expired. */
 const EXPIRED = new Set(['expired_on_confirmation', 'expired_on_capture']);
 
 const stateOf = ({ status, cancellation_details: details }: z.output<typeof payment>) => {
@@ -142,14 +138,13 @@ export const errorResponse = z.object({
   description: z.string().optional(),
 });
 
-/** Returns a refusal's reason as one line. */
 export const reasonOf = ({ code, parameter, description }: z.output<typeof errorResponse> = {}): string =>
   toReason([code, parameter, description].filter((part) => part !== undefined).join(', '));
 
-/** Maximum number of rows on a page of the provider's lists. */
+/** The provider's maximum page size. */
 export const LISTED_AT_ONCE = 100;
 
-/** Returns the schema of a list's page. Each row is parsed separately. */
+/** Parses each row separately, so that an unusable row does not hide the others. */
 export const listOf = <Item extends z.ZodType>(item: Item) =>
   z
     .object({ items: z.unknown(), next_cursor: z.string().nullish() })

@@ -32,17 +32,17 @@ import {
   toMetadata,
 } from './yookassa-responses';
 
-/** Maximum duration of a call. A customer waits this long for a payment's URL. */
+/** Customers wait at most this long for a payment's URL. */
 const TIMEOUT_MS = 15_000;
-/** How long all calls pause after a 429, in milliseconds. */
+/** How long all calls pause after a 429. */
 const PAUSE_MS = 2000;
 const TIME_COUNTS_FOR_MS = 60_000;
-/** Documented statuses of refusals. Any other status may come from a gateway that forwarded the request. */
+/** Documented refusals. Any other status may come from a gateway that had forwarded the request. */
 const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
 /** Receipt settings for shops that have not configured their cash register. */
 const ADVANCE: CashRegister = { mode: 'advance', subject: 'payment' };
-/** Maximum number of attempts per page, with pauses. A single 429 must not cut a long list short. */
+/** Retries keep a single 429 from cutting a long list short. */
 const PAGE_ATTEMPTS = 5;
 
 const METHODS = ['create', 'read', 'list', 'refund', 'refunds'] as const;
@@ -53,7 +53,7 @@ interface Call<Schema extends z.ZodType> {
   readonly method: Method;
   readonly path: string;
   readonly schema: Schema;
-  /** Set if the call changes something. */
+  /** Absent if the call only reads. */
   readonly post?: { readonly key: string; readonly body: string };
 }
 
@@ -62,7 +62,7 @@ const PAYMENT_ID = /^[\w-]{1,64}$/;
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-/** Calls YooKassa's API v3. Decision 69 lists the facts about it, with sources. */
+/** Decision 69 lists the facts about YooKassa's API v3, with sources. */
 @Injectable()
 export class YooKassaProvider extends PaymentProvider {
   readonly name: string;
@@ -72,7 +72,7 @@ export class YooKassaProvider extends PaymentProvider {
   private readonly warn = atMostEachMinute((message) => this.logger.error(message));
   private pausedUntilMs = -Infinity;
   private readonly clock = new SystemClock();
-  /** `Date` header of the last response, and the local time of its arrival. */
+  /** `Date` header of the last response. */
   private dated: { readonly date: Date; readonly arrived: Moment } | undefined;
 
   constructor(
@@ -89,7 +89,7 @@ export class YooKassaProvider extends PaymentProvider {
     if (receipt && !register) {
       this.logger.log('receipts are sent as advance:payment: YOOKASSA_REGISTER is not set');
     }
-    // Without a zero before the first increment, Prometheus would compute no rate.
+    // Start the counters at zero, because Prometheus would otherwise miss the first increment.
     for (const method of METHODS) metrics.count('payment_calls_total', { method, outcome: 'forbidden' }, 0);
   }
 
@@ -164,7 +164,6 @@ export class YooKassaProvider extends PaymentProvider {
     yield* this.list('refunds', 'refunds', { payment_id: paymentId }, refundResponse);
   }
 
-  /** Returns the receipt for the customer's address, or else for the operator's. */
   private receipt(amount: PaidAmount, email: string | null): Receipt | undefined {
     const { receipt, receiptItem, register = ADVANCE } = this.config.payments;
     return receipt && receiptOf(email ?? receipt.email, amount, receiptItem, receipt.vatCode, register);
@@ -190,7 +189,7 @@ export class YooKassaProvider extends PaymentProvider {
       yield { rows: page.rows, unreadable: page.odd.length };
       cursor = page.next_cursor ?? undefined;
       if (cursor === undefined) return;
-      // A cursor that appears twice would make the list endless.
+      // A repeated cursor would make the list endless.
       if (followed.has(cursor)) throw new PaymentOutcomeUnknown(`${method} returned a cursor twice`);
       followed.add(cursor);
     }
@@ -208,7 +207,6 @@ export class YooKassaProvider extends PaymentProvider {
     }
   }
 
-  /** Sends a call in a span. The span and the metrics name only the method and the outcome. */
   private call<Schema extends z.ZodType>(call: Call<Schema>): Promise<z.output<Schema>> {
     const { method } = call;
     return inSpan(`payments.${method}`, { 'payments.method': method }, async () => {
@@ -250,7 +248,7 @@ export class YooKassaProvider extends PaymentProvider {
       throw new PaymentsUnavailable(`${method} returned 429`);
     }
     const reason = errorResponse.safeParse(json).data;
-    // The key belongs to an earlier request, which may have been executed.
+    // The key belongs to an earlier request that may have been executed.
     if (reason?.parameter === 'Idempotence-Key') {
       throw new PaymentOutcomeUnknown(`${method} returned ${status}: its key was used by another request`);
     }
@@ -294,7 +292,7 @@ export class YooKassaProvider extends PaymentProvider {
       if (!Number.isNaN(date.getTime())) this.dated = { date, arrived: this.clock.moment() };
       return { status: response.status, json: jsonOrUndefined(response.data) };
     } catch (error) {
-      // The error contains the address and the key, so only its code is passed on.
+      // The error contains the URL and the secret key, so pass on only its code.
       const { code } = error as { readonly code?: unknown };
       const reason = typeof code === 'string' ? code : 'no response';
       if (!transport.mayHaveSent) throw new PaymentsUnavailable(`${method} was not sent: ${reason}`);

@@ -15,7 +15,6 @@ import type { Idempotency } from '../../orders';
 import { type PaymentMark, RETRY_WITHIN_SQL } from '../provider/payment-provider';
 import type { DepositOut } from './deposit.dto';
 
-/** SQL for the public state of a row of `deposits`. */
 export const SHOWN_STATE_SQL = `CASE WHEN deposits.refunded >= deposits.amount THEN 'refunded'
   ELSE deposits.state END`;
 
@@ -23,29 +22,29 @@ export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE_SQL} AS state, amount, 'RUB' A
   CASE WHEN state = 'pending' THEN payment_url END AS payment_url, refunded, created_at, expires_at,
   closed_at`;
 
-/** Columns shown to the customer. Staff do not see the email address. */
+/** Only the customer sees the email address, not staff. */
 const OWN_COLUMNS = `${DEPOSIT_COLUMNS}, receipt_email`;
 
 export interface NewDeposit {
   readonly amount: string;
-  /** Email address for the receipt; `null` to use the customer's last one, if any. */
+  /** `null` to use the address of the customer's last deposit. */
   readonly receiptEmail: string | null;
-  /** Whether payments have receipts. Otherwise, no address is stored. */
+  /** If false, no email address is stored. */
   readonly hasReceipt: boolean;
 }
 
-/** Deposit under an idempotency key, and whether it was created for the same request. */
+/** `isSame` means that the request equals the one that created the deposit. */
 interface PlacedDeposit {
   readonly id: number;
   readonly isNew: boolean;
   readonly isSame: boolean;
 }
 
-/** Deposit without a confirmed payment. */
+/** Deposit whose payment may not have been created yet. */
 export interface WantedPayment extends PaymentMark {
   readonly amount: string;
   readonly receiptEmail: string | null;
-  /** Body of the request that creates the payment; null before the first call. */
+  /** Request body; null before the first call. */
   readonly request: string | null;
 }
 
@@ -53,36 +52,28 @@ const WANTED_COLUMNS = `id AS "depositId", payment_key AS "paymentKey", user_id 
   request, receipt_email AS "receiptEmail", (SELECT environment FROM installation) AS environment,
   idempotency_key AS "idempotencyKey"`;
 
-/** Deposit whose payment must be read now, or created if its creation is unconfirmed. */
+/** Deposit whose payment must be read, or created if `paymentId` is null. */
 export interface DueDeposit extends WantedPayment {
-  /** Id of the payment; null if its creation is unconfirmed. */
   readonly paymentId: string | null;
   readonly ageSeconds: number;
 }
 
-/** Maximum number of pending deposits per customer. */
 export const MAX_PENDING_DEPOSITS = 20;
-/** Usual lifetime of a card payment's page. Only the provider's state is decisive. */
+/** An estimate: only the provider decides when a payment page expires. */
 const PAYABLE_MINUTES = 60;
-/**
- * How long until a new deposit is first read. Short, because a notification may arrive before the payment is
- * known.
- */
+/** Short, because a notification may arrive before the payment's id is stored. */
 const FIRST_CHECK_SECONDS = 3;
-/** Minimum pause between readings. Above it, the pause is a quarter of the deposit's age, up to a maximum. */
+/** The pause between readings is a quarter of the deposit's age, within these bounds. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
-/** Minimum time between two calls for a payment, however many notifications arrive. */
+/** Minimum time between readings of a payment, however many notifications arrive. */
 const NOTIFIED_AGAIN_SECONDS = 1;
-/** How far a notified payment's reading may be backdated, to come before other due readings. */
 const NOTIFIED_BEFORE_SECONDS = 60;
-/** Minutes after the last attempt by which a comparison would have listed any payment that it created. */
+/** A comparison made this long after a deposit's creation lists every payment of the deposit. */
 const EXPIRES_UNSEEN_MINUTES = 120;
 
-/** Executes the SQL statements about deposits, except those that move money. */
 @Injectable()
 export class DepositRecords {
-  /** Deposits that this process's requests wait for. */
   readonly awaited: RowWaiters<{ readonly id: number; readonly state: DepositOut['state'] }>;
 
   constructor(
@@ -101,7 +92,6 @@ export class DepositRecords {
     );
   }
 
-  /** Finds the deposit with an idempotency key. @returns null if there is none */
   async findByKey(
     userId: number,
     { amount }: NewDeposit,
@@ -118,7 +108,7 @@ export class DepositRecords {
     return earlier ? { ...earlier, isNew: false } : null;
   }
 
-  /** Stores a deposit, once per key. @returns null if the customer has too many pending deposits */
+  /** @returns null if the customer has too many pending deposits */
   place(
     userId: number,
     provider: string,
@@ -166,11 +156,7 @@ export class DepositRecords {
     );
   }
 
-  /**
-   * Finds a deposit whose payment has to be created, or was refused.
-   *
-   * @returns null if the payment was created, or the deposit has expired
-   */
+  /** @returns null if the payment's creation is confirmed, or can no longer be retried */
   async findWanted(id: number): Promise<(WantedPayment & { readonly isRefused: boolean }) | null> {
     const [wanted] = await queryRows<WantedPayment & { readonly isRefused: boolean }>(
       this.dataSource,
@@ -183,7 +169,7 @@ export class DepositRecords {
     return wanted ?? null;
   }
 
-  /** Stores the request that creates the payment, before the first call. @returns the request stored first */
+  /** Keeps the first request, because every retry must send the same body. */
   async storeRequest(id: number, request: string): Promise<string> {
     const stored = await queryRow<{ request: string }>(
       this.dataSource,
@@ -193,7 +179,7 @@ export class DepositRecords {
     return stored.request;
   }
 
-  /** Claims deposits whose reading is due, and schedules their next reading. */
+  /** Schedules the next reading at once, so that a crash only delays it. */
   claimDue(provider: string, capacity: number): Promise<DueDeposit[]> {
     return preparedRows<DueDeposit>(
       this.dataSource,
@@ -210,8 +196,8 @@ export class DepositRecords {
   }
 
   /**
-   * Makes the payments of our pending deposits due. Backdates them to the most overdue reading, by up to a
-   * minute, so that they are read first when many customers pay at once. @returns the ids of these payments
+   * Schedules notified payments before all other readings.
+   * @returns the payments that belong to pending deposits
    */
   async bringForward(provider: string, paymentIds: readonly string[]): Promise<string[]> {
     const found = await queryRows<{ paymentId: string }>(
@@ -229,7 +215,6 @@ export class DepositRecords {
     return found.map(({ paymentId }) => paymentId);
   }
 
-  /** Returns the payments whose deposits have ended, so that no reading is due. */
   async endedAmong(provider: string, paymentIds: readonly string[]): Promise<string[]> {
     const found = await queryRows<{ paymentId: string }>(
       this.dataSource,
@@ -240,7 +225,6 @@ export class DepositRecords {
     return found.map(({ paymentId }) => paymentId);
   }
 
-  /** Cancels a deposit whose payment the provider refused to create. */
   async cancelRefused(id: number, reason: string): Promise<void> {
     await queryRows(this.dataSource, endStatement('id = $2 AND provider_payment_id IS NULL', '$3::text'), [
       'canceled',
@@ -249,10 +233,7 @@ export class DepositRecords {
     ]);
   }
 
-  /**
-   * Expires a deposit whose payment's creation was never confirmed, after a comparison that would have listed
-   * the payment.
-   */
+  /** Expires the deposit only if a later comparison would have listed its payment. */
   async expireUnseen(id: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -265,11 +246,7 @@ export class DepositRecords {
   }
 }
 
-/**
- * Returns SQL that ends pending deposits with the state `$1` and writes their events.
- * @param which SQL condition for the deposits
- * @param reason SQL for the provider's reason
- */
+/** Returns SQL that ends pending deposits with the state `$1`. Both parameters are SQL expressions. */
 export const endStatement = (which: string, reason = 'NULL'): string => `
   WITH ended AS (
     UPDATE deposits SET state = $1, closed_at = now(), next_read_at = NULL, provider_reason = ${reason}

@@ -11,41 +11,29 @@ import {
 import { SHOWN_STATE_SQL } from './deposit-records';
 import { roublesOf } from './payment-records';
 
-/** Refund for which a request to the provider, or a lookup there, is due. */
 export interface DueDepositRefund extends NewRefund {
   /** Whether an earlier call may have made the refund. */
   readonly mayBeMade: boolean;
-  /** Whether the refund may be sent: staff have not ended it, and the provider remembers its key. */
   readonly isSendable: boolean;
-  /** Whether, by the database's clock, the last call was so long ago that every list shows its effect. */
+  /** Whether, by the database's clock, every list now shows the effect of the last call. */
   readonly isListedByNow: boolean;
-  /** Provider's time at the last call; null before the first call. */
+  /** Time of the last call by the provider's clock; null before the first call. */
   readonly sentAt: Date | null;
-  /** Time of the next attempt, set by the claim. */
+  /** Set by the claim; a later claim changes it. */
   readonly nextTry: string;
   /** Body of the call; null before the first call. */
   readonly request: string | null;
 }
 
-/**
- * Minimum pause between attempts. Above it, the pause is a quarter of the time since the first call, up to a
- * maximum.
- */
+/** The pause between attempts is a quarter of the time since the first call, within these bounds. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** Maximum duration of a call, unless the process was frozen. */
 const CALL_SECONDS = 20;
-/**
- * Condition for sending a refund. The provider forgets a key after a time; a later retry would refund
- * again.
- */
+/** A retry after the provider has forgotten the key would refund again. */
 const IS_SENDABLE = `refund.end_action_id IS NULL
   AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - ${RETRY_WITHIN_SQL})`;
 
-/**
- * Runs the refund job's statements, each of which checks the stored state first. The money has been held
- * since staff requested the refund.
- */
 @Injectable()
 export class DepositRefundRecords {
   constructor(
@@ -60,7 +48,6 @@ export class DepositRefundRecords {
     });
   }
 
-  /** Claims due refunds, for a request or a lookup. */
   claimDue(provider: string, capacity: number): Promise<DueDepositRefund[]> {
     return preparedRows<DueDepositRefund>(
       this.dataSource,
@@ -87,10 +74,9 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores a refund's request before the call. The request is sent again only while, by both clocks, the
-   * provider remembers its key: the database's clock may have been changed. @param at the provider's time;
-   * null if unknown @returns the request stored first; null if the refund must not be sent, or was claimed
-   * again
+   * Stores the request before the call, and checks the key's age by both clocks.
+   * @param at the provider's time; null if unknown
+   * @returns the request stored first; null if it must not be sent, or was claimed again
    */
   async recordSending(
     { refundKey, nextTry }: DueDepositRefund,
@@ -110,10 +96,7 @@ export class DepositRefundRecords {
     return sent?.request ?? null;
   }
 
-  /**
-   * Records why the provider refused a call.
-   * @param isUnmade whether it is certain that no call so far had an effect
-   */
+  /** @param isUnmade whether it is certain that no call so far made the refund */
   async recordRefusal(
     { refundKey, nextTry }: DueDepositRefund,
     reason: string | null,
@@ -128,10 +111,7 @@ export class DepositRefundRecords {
     );
   }
 
-  /**
-   * Captures the held money of a refund listed as succeeded. If its key was unreadable at first and the
-   * refund was therefore stored as one made elsewhere, releases the hold and leaves that refund to staff.
-   */
+  /** Captures the hold, or releases it if the refund is already recorded as one made elsewhere. */
   async succeed(provider: string, refund: ProviderRefund & { readonly refundKey: string }): Promise<void> {
     try {
       await this.capture(provider, refund);
@@ -170,10 +150,9 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Releases the held money of a refund that is certain to have failed.
-   * @param reason the provider's reason
-   * @param nextTry time set by the caller's claim. If a later claim has changed it, the refund stays held,
-   * because the later claim may have made another call. Omit it if the provider reports the failure itself
+   * Releases the held money.
+   * @param nextTry set by the caller's claim. A refund that has been claimed again stays held, because it may
+   * have been sent again. Omit it if the provider reports the failure
    * @returns whether the money was held
    */
   async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<boolean> {
@@ -194,9 +173,9 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores, once, a refund made at the provider without this service. Only staff may reduce a balance, so
-   * they decide on the refund. If it is in another currency, or has a fraction of a kopeck, the stored amount
-   * is the same share of the deposit as the refund is of the payment. @returns whether the refund is new
+   * Stores a refund that was made outside this service, and leaves it to staff. An amount that is not in
+   * roubles and kopecks is converted in proportion to the deposit.
+   * @returns whether the refund is new
    */
   async find(provider: string, { id, paymentId, amount }: ProviderRefund): Promise<boolean> {
     const found = await queryRows(

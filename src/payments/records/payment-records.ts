@@ -8,7 +8,7 @@ import { UnusableRowReporter } from '../provider/unusable-row-reporter';
 import { endStatement } from './deposit-records';
 import type { PaymentObstacle } from './payment.dto';
 
-/** Prefix of `provider` for payments from other sources. No provider lists them. */
+/** Prefix of `provider` for payments that the shop's other systems report. */
 export const INTAKE_PREFIX = 'intake:';
 
 export interface SettledPayment {
@@ -18,10 +18,9 @@ export interface SettledPayment {
   readonly reason?: PaymentObstacle;
 }
 
-/** Constraints that prevent crediting a payment that is already recorded. */
+/** Constraints violated by crediting a payment that is already recorded. */
 const LEFT_TO_STAFF = ['payments_provider_payment_id_key', 'payments_deposit_id_key'];
 
-/** Tables whose rows have receipts, and the column for the provider's id. */
 const RECEIPTS = {
   deposit: ['deposits', 'provider_payment_id'],
   refund: ['deposit_refunds', 'provider_refund_id'],
@@ -30,9 +29,8 @@ const RECEIPTS = {
 const NONE: SettledPayment = { outcome: 'none' };
 
 /**
- * Returns SQL that posts the credit of a payment stored by the CTE `credited (id, user_id, amount)`. The
- * entry's foreign key ensures that its user and amount are the payment's; the index of `payment_id` allows
- * one entry per payment. This SQL is not in the ledger, because one statement stores a payment and its entry.
+ * Returns SQL that posts the credit of a payment stored by the CTE `credited (id, user_id, amount)`.
+ * Constraints allow one entry per payment, with the payment's user and amount.
  * @param origin SQL for the reason, the reference and the id of the staff action
  */
 export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `
@@ -40,15 +38,14 @@ export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `
                               action_id)
   SELECT user_id, 'topup', amount, 0, id, ${origin} FROM credited`;
 
-/** Returns an amount in roubles; null in another currency, with a fraction of a kopeck, or for zero. */
+/** Returns null for another currency, a fraction of a kopeck, or zero. */
 export function roublesOf({ value, currency }: PaidAmount): Money | null {
-  // The provider writes amounts with up to eight decimals.
+  // The provider sends up to eight decimals.
   if (currency !== 'RUB' || !/^\d+(\.\d\d?0*)?$/.test(value)) return null;
   const amount = Money.parse(value);
   return amount.isPositive() ? amount : null;
 }
 
-/** Applies the provider's payment states. Each statement checks the stored state first. */
 @Injectable()
 export class PaymentRecords {
   private readonly logger = new Logger('Payments');
@@ -58,10 +55,7 @@ export class PaymentRecords {
     private readonly unusable: UnusableRowReporter,
   ) {}
 
-  /**
-   * Applies the provider's payment state idempotently. An outdated state changes nothing. An ended deposit
-   * changes only if money arrives after all.
-   */
+  /** An outdated state changes nothing. An ended deposit changes only if money arrives after all. */
   async settle(provider: string, payment: ProviderPayment, areTestsGood: boolean): Promise<SettledPayment> {
     if (payment.state !== 'succeeded') {
       const known = await this.attach(provider, payment);
@@ -78,9 +72,9 @@ export class PaymentRecords {
   }
 
   /**
-   * Stores the payment's id in a deposit with an unconfirmed creation, or recreates a deposit that a restored
-   * database lacks. `mark` is the metadata that we attached to the payment. It can be trusted, because only
-   * we know the shop's key. @returns whether the payment has a deposit
+   * Stores the payment's id in its deposit, or recreates a deposit that a restored database lacks. `mark` can
+   * be trusted, because only we know the shop's key.
+   * @returns whether the payment has a deposit
    */
   private async attach(provider: string, { id, mark, ...payment }: ProviderPayment): Promise<boolean> {
     if (mark === null) return false;
@@ -123,7 +117,7 @@ export class PaymentRecords {
     return found.length > 0;
   }
 
-  /** Records a receipt's registration, if known. An unknown state never replaces a stored one. */
+  /** An unknown receipt state never replaces a stored one. */
   async recordReceipt(
     of: 'deposit' | 'refund',
     provider: string,
@@ -155,7 +149,6 @@ export class PaymentRecords {
     return ended ? { outcome: 'ended', depositId: ended.id } : NONE;
   }
 
-  /** Credits a payment: one statement writes the payment, its deposit's state, the entry and the event. */
   private async credit(provider: string, payment: ProviderPayment): Promise<number | 'above-limit' | null> {
     try {
       const credit = () =>
@@ -180,14 +173,13 @@ export class PaymentRecords {
       const [credited] = await refusedBy(OVERFLOW, credit);
       return credited?.id ?? null;
     } catch (error) {
-      // The payment is already left to staff, who may have decided on it by now.
+      // Staff already have this payment, and may have decided on it.
       if (LEFT_TO_STAFF.includes(violatedConstraint(error) ?? '')) return null;
       if (error instanceof BalanceTooLarge) return 'above-limit';
       throw error;
     }
   }
 
-  /** Returns why a payment was not credited; null if it was credited earlier, or is already left to staff. */
   private async findObstacle(provider: string, payment: ProviderPayment): Promise<PaymentObstacle | null> {
     const [known] = await queryRows<{ isRecorded: boolean; hasOther: boolean; hasDeposit: boolean }>(
       this.dataSource,
@@ -202,7 +194,6 @@ export class PaymentRecords {
     return known?.hasOther ? 'second-payment' : 'no-deposit';
   }
 
-  /** Leaves a payment to staff, once. Until they decide, its deposit, if any, waits and is not read. */
   private async leaveToStaff(
     provider: string,
     { id, amount, paidAt }: ProviderPayment,

@@ -4,7 +4,6 @@ import { ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '../../http';
 export const PAYMENT_STATES = ['unmatched', 'credited', 'rejected'] as const;
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
-/** Reasons why a payment is left for staff to decide. */
 export const PAYMENT_OBSTACLES = [
   'test-payment',
   'other-currency',

@@ -2,9 +2,9 @@ import { PAYMENT_OBSTACLES } from './payment.dto';
 
 export const UNDECIDED_REASONS = [...PAYMENT_OBSTACLES, 'found-refund', 'receipt'] as const;
 
-/** How long the provider may take to register a receipt. After that, it never will. */
+/** The provider registers a receipt within this time, or never. */
 export const RECEIPT_WITHIN_SQL = `interval '3 days'`;
-/** How long operators see that a receipt was not registered. They cannot dismiss it earlier. */
+/** How long an unregistered receipt is reported to operators. */
 const RECEIPT_SHOWN_FOR = `interval '7 days'`;
 
 const failedReceipts = (table: string): string => `
@@ -12,7 +12,6 @@ const failedReceipts = (table: string): string => `
    WHERE receipt_registration IN ('pending', 'canceled') AND closed_at > now() - ${RECEIPT_SHOWN_FOR}
      AND (receipt_registration = 'canceled' OR closed_at < now() - ${RECEIPT_WITHIN_SQL})`;
 
-/** SQL for the counts and oldest times that operators see, by reason. Pending deposits have no reason. */
 export const WAITING_PAYMENTS = `
   SELECT NULL AS reason, count(*)::integer AS count, min(created_at) AS oldest
     FROM deposits WHERE state = 'pending'

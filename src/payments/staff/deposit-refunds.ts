@@ -46,13 +46,11 @@ export interface DepositFilter {
   readonly to: Date | null;
 }
 
-/** Deposit with the amount that can still be refunded. */
 type Refundable = Pick<
   StaffDepositOut,
   'id' | 'user_id' | 'provider' | 'state' | 'amount' | 'refunded' | 'refundable' | 'charged_back'
 >;
 
-/** Staff action and its reason, which the ledger entry stores. */
 interface StaffOrigin {
   readonly actionId: number;
   readonly reason: string;
@@ -60,7 +58,7 @@ interface StaffOrigin {
 
 const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
 
-/** SQL for the sum of staff debits whose reference is the payment's id. Staff book chargebacks this way. */
+/** Staff record a chargeback as a debit whose reference is the payment's id. */
 const CHARGED_BACK = `(SELECT coalesce(-sum(available_delta), 0)::numeric(14,2) FROM ledger_entries
     WHERE user_id = deposits.user_id AND ${SHOWN_KIND_SQL} = 'debit'
       AND reference = deposits.provider_payment_id) AS charged_back`;
@@ -110,7 +108,7 @@ export class DepositRefunds {
     );
   }
 
-  /** Locks a deposit against concurrent refunds. @throws DepositNotFound, DepositNotPaid */
+  /** @throws DepositNotFound, DepositNotPaid */
   async lockPaid(depositId: number, manager: EntityManager): Promise<Refundable> {
     // Lock first: a statement that has to wait for a lock misses a refund stored while it waits.
     await queryRows(manager, 'SELECT FROM deposits WHERE id = $1 FOR UPDATE', [depositId]);
@@ -126,11 +124,7 @@ export class DepositRefunds {
     return deposit;
   }
 
-  /**
-   * Stores a refund and holds its money. The provider is called after the transaction.
-   *
-   * @throws InsufficientBalance
-   */
+  /** Stores a refund and holds its money. @throws InsufficientBalance */
   hold(
     deposit: Refundable,
     amount: Money,
@@ -156,11 +150,7 @@ export class DepositRefunds {
     );
   }
 
-  /**
-   * Returns the amount to be refunded.
-   * @param amount null for the whole remaining amount
-   * @throws DepositRefundTooLarge, DepositChargedBack
-   */
+  /** @param amount null for the whole remaining amount @throws DepositRefundTooLarge, DepositChargedBack */
   amountOf(deposit: Refundable, amount: Money | null, despiteChargeback: boolean): Money {
     const left = Money.parse(deposit.refundable);
     const returned = amount ?? left;
@@ -174,7 +164,7 @@ export class DepositRefunds {
     this.refunds.wake();
   }
 
-  /** Returns a staff action's refund, so that a retry gets the same response; null if there is none. */
+  /** Finds the refund that a retried staff action has already created. */
   async ofAction(actionId: number): Promise<DepositRefundOut | null> {
     const [refund] = await queryRows<DepositRefundOut>(
       this.dataSource,
@@ -195,10 +185,7 @@ export class DepositRefunds {
     return refund;
   }
 
-  /**
-   * Stops sending a held refund. The job fails the refund once the provider's list proves that it was not
-   * made.
-   */
+  /** Stops sending a held refund. The job fails it once the provider's list proves that it was not made. */
   async end({ id }: DepositRefundOut, actionId: number, manager: EntityManager): Promise<DepositRefundOut> {
     await queryRows(
       manager,
@@ -209,7 +196,10 @@ export class DepositRefunds {
     return this.get(id, manager);
   }
 
-  /** Debits the balance for a refund made elsewhere, or lets the shop bear it. @throws InsufficientBalance */
+  /**
+   * Debits the balance for a refund made elsewhere, or lets the shop bear the loss.
+   * @throws InsufficientBalance
+   */
   async decideFound(
     { id }: DepositRefundOut,
     isDebit: boolean,
@@ -242,7 +232,6 @@ export class DepositRefunds {
     return this.get(id, manager);
   }
 
-  /** @throws DepositRefundNotFound */
   private async get(id: number, manager: EntityManager, lock = ''): Promise<DepositRefundOut> {
     const [refund] = await queryRows<DepositRefundOut>(
       manager,

@@ -40,7 +40,7 @@ export class AmountTooLarge extends domainError(
   `At most ${LARGEST_AMOUNT.toString()} can be credited at once`,
 ) {}
 
-/** Manages payments that are not credited automatically. Staff match them to a user, or reject them. */
+/** Lets staff match payments that were not credited automatically, or reject them. */
 @Injectable()
 export class UnmatchedPayments {
   constructor(
@@ -49,10 +49,7 @@ export class UnmatchedPayments {
     private readonly ended: EndedPaymentsJob,
   ) {}
 
-  /**
-   * Reads a payment and its refunds from the provider, and records them as reconciliation would.
-   * @throws PaymentNotFound if the provider does not report it as paid, ServiceUnavailable
-   */
+  /** Records a payment as reconciliation would. @throws PaymentNotFound if unpaid, ServiceUnavailable */
   async take(paymentId: string): Promise<StaffPaymentOut> {
     try {
       await this.ended.read(paymentId);
@@ -90,7 +87,7 @@ export class UnmatchedPayments {
     return payment;
   }
 
-  /** Locks a payment against concurrent decisions. @throws PaymentNotFound, PaymentDecided */
+  /** @throws PaymentNotFound, PaymentDecided */
   async lockUnmatched(id: number, manager: EntityManager): Promise<StaffPaymentOut> {
     const payment = await this.get(id, manager, 'FOR UPDATE');
     if (payment.state !== 'unmatched') throw new PaymentDecided(payment.state);
@@ -98,8 +95,7 @@ export class UnmatchedPayments {
   }
 
   /**
-   * Returns a payment's value in roubles.
-   * @param named value set by staff; null if the payment is in roubles and kopecks
+   * @param named amount set by staff, for a payment that is not in roubles and kopecks
    * @throws AmountNeeded, AmountKnown, AmountTooLarge
    */
   roublesOf({ currency, paid_amount: value }: StaffPaymentOut, named: Money | null): Money {
@@ -112,8 +108,8 @@ export class UnmatchedPayments {
   }
 
   /**
-   * Credits a payment to a user. Its deposit succeeds with this amount. A payment without a deposit gets one,
-   * so that a refund in the merchant profile is found. @throws PaymentOfAnother, BalanceTooLarge
+   * Creates the payment's deposit if it is missing, so that later refunds are found.
+   * @throws PaymentOfAnother, BalanceTooLarge
    */
   async match(
     payment: StaffPaymentOut,
@@ -154,7 +150,7 @@ export class UnmatchedPayments {
     if (matched.length === 0) throw new PaymentOfAnother();
   }
 
-  /** Rejects a payment and cancels its deposit, which has no other payment. */
+  /** Cancels the deposit, because it has no other payment. */
   async reject(payment: StaffPaymentOut, actionId: number, manager: EntityManager): Promise<void> {
     await queryRows(
       manager,
