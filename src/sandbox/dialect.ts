@@ -1,17 +1,15 @@
 import { z } from 'zod';
 
-/** Settings for behaviour that the provider's documentation leaves undefined, or in which mirrors differ. */
 const dialectSchema = z.strictObject({
-  /** Which comments `getproxy?descr=…` matches. */
+  /** Which proxy comments `getproxy?descr=…` matches. */
   descrFilter: z.enum(['exact', 'prefix', 'substring', 'ignored']),
-  /** Maximum number of proxies on a getproxy page, even with a higher `limit`. */
+  /** Limits getproxy pages, even if `limit` is higher. */
   pageLimit: z.int().min(1).max(1000),
   /**
-   * Order of rows in getproxy. `moving` starts at a different proxy with each request, so a proxy can appear
-   * on two pages or on none.
+   * Row order of getproxy. `moving` starts each page at a random proxy, so a listing may miss or repeat some.
    */
   pageOrder: z.enum(['sorted', 'unsorted', 'moving']),
-  /** How responses write numbers. `published` mixes strings and numbers, as the documentation does. */
+  /** `published` mixes strings and numbers, as the provider's documentation does. */
   numbers: z.enum(['published', 'strings', 'numbers']),
 });
 
@@ -24,6 +22,6 @@ export const DEFAULT_DIALECT: Dialect = {
   numbers: 'published',
 };
 
-/** Parses a partial dialect. @throws ZodError */
+/** @throws ZodError */
 export const readDialect = (values: unknown): Partial<Dialect> =>
   dialectSchema.partial().parse(values) as Partial<Dialect>;

@@ -10,7 +10,7 @@ const PROBE_TIMEOUT_MS = 2000;
 const ownerSchema = z.object({
   pid: z.int(),
   controlUrl: z.string(),
-  /** Random string, new at each start. It distinguishes the owner from another program on a reused port. */
+  /** Random at each start, because another program may reuse the owner's port. */
   instance: z.string(),
 });
 type Owner = z.infer<typeof ownerSchema>;
@@ -23,14 +23,10 @@ export class DirectoryInUseError extends Error {
 }
 
 /**
- * Lets only one sandbox write to a directory. The lock file contains the owner's address. If nothing listens
- * there, the owner was killed and the next process takes the lock over. An owner that listens without
- * responding keeps the lock; the error shows its process id.
- * Deleting a dead owner's lock could delete the lock of a faster process. Each lock therefore has one
- * successor file, named after it: only the process that creates this file replaces the lock. A killed
- * successor is replaced in the same way.
- * Node.js has no flock. proper-lockfile relies on a file's age, so a suspended owner could later continue in
- * parallel.
+ * Lets only one sandbox write to a directory. The lock file contains the owner's address, and may be replaced
+ * once nothing listens there. Only the process that creates a lock's successor file may replace the lock.
+ * Otherwise, a slow process could delete the lock of a faster one. Libraries that rely on a file's age would
+ * let a suspended owner continue in parallel.
  */
 export class DirectoryLock {
   private readonly path: string;
@@ -39,7 +35,7 @@ export class DirectoryLock {
     this.path = join(directory, LOCK_FILE);
   }
 
-  /** Acquires the lock. Call it once the owner's control interface responds. @throws DirectoryInUseError */
+  /** The owner's control interface must already respond. @throws DirectoryInUseError */
   async acquire(owner: Owner): Promise<void> {
     const mine = temporaryNameFor(this.path);
     await writeFile(mine, JSON.stringify(owner), { mode: 0o600 });
@@ -54,13 +50,12 @@ export class DirectoryLock {
     if ((await findContent(this.path)) === JSON.stringify(owner)) await rm(this.path, { force: true });
   }
 
-  /** Returns whether `mine` has become the lock. @throws DirectoryInUseError */
   private async succeed(mine: string): Promise<boolean> {
     const { lock, successors, next } = await this.followSuccessors();
     if (!(await linkUnlessExists(mine, next))) return false;
     if (lock === null) return true;
     if ((await findContent(this.path)) !== lock) {
-      // Another process has already replaced the lock and removed its successor files, so remove ours too.
+      // Another process has already replaced the lock and removed its successor files, so remove ours.
       await rm(next, { force: true });
       return false;
     }
@@ -69,10 +64,7 @@ export class DirectoryLock {
     return true;
   }
 
-  /**
-   * Returns the lock's content, the files of its dead successors, and the file that the next successor
-   * creates. Without a lock, that file is the lock itself. @throws DirectoryInUseError
-   */
+  /** Returns the lock, the files of dead successors, and the file that the next successor must create. */
   private async followSuccessors(): Promise<{ lock: string | null; successors: string[]; next: string }> {
     const lock = await findContent(this.path);
     const successors: string[] = [];
@@ -114,7 +106,7 @@ function readOwner(content: string): Owner | null {
   }
 }
 
-/** Whether the owner responds at its address, or something listens there without responding in time. */
+/** Returns true even if something listens at the address without responding in time. */
 async function isHeld({ controlUrl, instance }: Owner): Promise<boolean> {
   try {
     const response = await fetch(controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });

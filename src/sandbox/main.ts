@@ -11,7 +11,7 @@ import { writePrivateFile } from './system';
 const DEFAULT_DIRECTORY = '.data/sandbox';
 const DEFAULT_PORT = 3999;
 const PORTS_TO_TRY = 50;
-/** Exit codes. Any other failure exits with 1. */
+/** Any other failure exits with 1. */
 const EXIT_BAD_ARGUMENTS = 2;
 const EXIT_ALREADY_RUNNING = 3;
 
@@ -60,7 +60,7 @@ function readPort(name: string, text: string): number {
   return port;
 }
 
-/** Validates the API key, which becomes part of a URL's path. */
+/** The API key becomes part of a URL's path. */
 function readApiKey(text: string): string {
   if (!/^[\w.~-]+$/.test(text)) throw new UsageError('--api-key may hold letters, digits and . _ ~ - only');
   return text;
@@ -97,7 +97,7 @@ async function run(): Promise<void> {
   await sandbox.close();
 }
 
-/** Prints the addresses. Shows the key and secret only on a terminal, because other outputs may be logs. */
+/** Shows the key and the secret only on a terminal, because other outputs may be logs. */
 function announce(sandbox: RunningSandbox, directory: string, addressFile: string): void {
   const { baseUrl, controlUrl, controlSecret, apiKey } = sandbox;
   const api = `${baseUrl}/api/${apiKey}`;

@@ -20,39 +20,38 @@ const LOOPBACK = '127.0.0.1';
 const RATE_PER_SECOND = 3;
 
 export interface SandboxOptions {
-  /** Directory for the state. Default: keep it only in memory. */
+  /** Default: keep the state only in memory. */
   directory?: string;
   /** Port, or ports to try in turn. Default 0: any free port. */
   port?: number | readonly number[];
-  /** Account's API key. Default: generated, and stored in the directory. */
+  /** Default: generated, and stored in the directory. */
   apiKey?: string;
-  /** Maximum requests per second; `null` for no limit. Default 3, as at the provider. */
+  /** `null` for no limit. Default 3, like PROXY6. */
   rateLimitPerSecond?: number | null;
 }
 
 export interface RunningSandbox {
-  /** Address like `http://127.0.0.1:PORT`. Clients append `/api/{key}/{method}/?…`. */
+  /** For example `http://127.0.0.1:PORT`. Clients append `/api/{key}/{method}/?…`. */
   readonly baseUrl: string;
   readonly controlUrl: string;
-  /** Bearer token for the control interface. */
   readonly controlSecret: string;
   readonly apiKey: string;
   close(): Promise<void>;
 }
 
-/** @throws DirectoryInUseError when another sandbox uses the directory */
+/** @throws DirectoryInUseError */
 export async function startSandbox(options: SandboxOptions = {}): Promise<RunningSandbox> {
   const closers: Array<() => Promise<void>> = [];
   try {
     return { ...(await start(options, closers)), close: () => closeAll(closers) };
   } catch (error) {
-    // The cause of the failure matters more than errors while closing.
+    // Report the failure itself, not errors while closing.
     await closeAll(closers).catch(() => undefined);
     throw error;
   }
 }
 
-/** Runs all closers in reverse order, even if some fail. */
+/** Runs all closers in order, even if some fail. */
 async function closeAll(closers: Array<() => Promise<void>>): Promise<void> {
   const closer = closers.shift();
   if (!closer) return;
@@ -108,9 +107,8 @@ async function start(
   return { baseUrl: `http://${LOOPBACK}:${wirePort}`, controlUrl, controlSecret, apiKey };
 }
 
-/** Creates the directory, which only its owner may enter: it contains the key and the proxies' secret. */
+/** Only the owner may enter the directory, because it contains the API key and the proxies' secret. */
 async function openLock(directory: string): Promise<DirectoryLock> {
-  // Only the directory itself is private. Other users may need its parents.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   return new DirectoryLock(directory);

@@ -4,7 +4,6 @@ import { chmod, rename, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 
-/** Whether the error is a system error with this code, such as `ENOENT`. */
 export function hasErrorCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }
@@ -22,7 +21,7 @@ export function temporaryNameFor(path: string): string {
   return `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
 }
 
-/** Reads a body's text. @throws tooLong as soon as the body exceeds the limit */
+/** @throws tooLong as soon as the body exceeds the limit */
 export async function readText(request: IncomingMessage, maxBytes: number, tooLong: Error): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -34,10 +33,7 @@ export async function readText(request: IncomingMessage, maxBytes: number, tooLo
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/**
- * Listens on the first free port of the list and returns its number; 0 means any free port. @throws the last
- * port's error when none is free
- */
+/** Returns the chosen port. @throws the last port's error if no port is free */
 export async function listenOnFirstFree(
   server: Server,
   host: string,
@@ -56,7 +52,6 @@ export async function listenOnFirstFree(
   throw new RangeError('No port to listen on was given');
 }
 
-/** Stops listening. Also resolves if the server is not listening. */
 export function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());

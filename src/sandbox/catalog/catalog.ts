@@ -1,6 +1,6 @@
 import { seededRandom } from './seeded-random';
 
-/** The provider's version numbers: 6 is IPv6, 4 is IPv4, 3 is IPv4 shared, 5 is MTProto. */
+/** PROXY6's version numbers: 6 is IPv6, 4 is IPv4, 3 is shared IPv4, 5 is MTProto. */
 export const VERSIONS = ['6', '4', '3', '5'] as const;
 export type Version = (typeof VERSIONS)[number];
 
@@ -18,12 +18,12 @@ const COUNTRIES: Record<Version, readonly string[]> = {
   '5': [],
 };
 
-/** Price of one proxy in kopecks, by version and number of days. */
+/** Prices of one proxy in kopecks, by version and number of days. */
 const PRICES: Record<Version, Readonly<Record<number, number>>> = {
   '6': { 3: 295, 7: 551, 14: 1041, 30: 2090, 60: 4063, 90: 5940, 180: 11500, 365: 22500 },
   '4': { 7: 2800, 14: 5600, 30: 12000, 60: 23400, 90: 34200, 180: 66000, 365: 129000 },
   '3': { 7: 1150, 14: 2240, 30: 4500, 60: 8730, 90: 12690, 180: 24300, 365: 47400 },
-  // Version 5 is known but not sold, because the proxy servers do not support MTProto.
+  // The proxy servers do not support MTProto, so it is not sold.
   '5': {},
 };
 
@@ -44,7 +44,6 @@ export const CATALOG = {
     return COUNTRIES[version].includes(country);
   },
 
-  /** Returns the price of one proxy in kopecks, by number of days. */
   pricesOf(version: Version): Map<number, number> {
     return new Map(Object.entries(PRICES[version]).map(([days, kopecks]) => [Number(days), kopecks]));
   },

@@ -7,7 +7,7 @@ import type { Latencies } from '../wire/latency';
 import type { Call } from '../wire/received-calls';
 import type { StateView } from './views';
 
-/** Client of the control interface, for tests and benchmarks. Its errors contain the interface's message. */
+/** For tests and benchmarks. Errors contain the control interface's message. */
 export class SandboxControl {
   constructor(private readonly address: { controlUrl: string; controlSecret: string }) {}
 
@@ -26,7 +26,6 @@ export class SandboxControl {
     return this.request('DELETE', '/calls');
   }
 
-  /** Returns the fault's id. */
   async addFault(spec: FaultSpec): Promise<number> {
     return (await this.request<{ id: number }>('POST', '/faults', spec)).id;
   }
@@ -39,7 +38,6 @@ export class SandboxControl {
     return this.request('DELETE', '/faults');
   }
 
-  /** Returns the gate's id. */
   async addGate(spec: GateSpec): Promise<number> {
     return (await this.request<{ id: number }>('POST', '/gates', spec)).id;
   }
@@ -59,7 +57,6 @@ export class SandboxControl {
     return this.request('POST', '/balance', { balance });
   }
 
-  /** Sets the accepted API keys, each mapped to its account (`user_id`). */
   setKeys(keys: Readonly<Record<string, string>>): Promise<unknown> {
     return this.request('POST', '/keys', { keys });
   }
@@ -111,7 +108,7 @@ export class SandboxControl {
     if (!response.ok) {
       throw new Error(`${method} ${path} got response ${response.status}: ${await response.text()}`);
     }
-    // Needs no validation: the client and the interface share these types.
+    // No validation: the client and the interface share these types.
     const json: T = JSON.parse(await response.text());
     return json;
   }

@@ -11,7 +11,7 @@ import { viewOf } from './views';
 const MAX_WAIT_MS = 60_000;
 const MAX_OFFSET_MS = 100 * 365 * 86_400_000;
 
-/** Roubles as a decimal string, which is parsed into kopecks. */
+/** Parses roubles into kopecks. */
 const kopecks = z
   .string()
   .regex(/^\d{1,12}(\.\d{1,2})?$/, 'must be roubles, such as "1234.50"')
@@ -54,10 +54,10 @@ export interface ControlResponse {
 
 type Response = ControlResponse | void;
 
-/** Handles a request. If it returns no response, the server responds with `done`. */
+/** The server responds with `done` if the route returns no response. */
 type Route = (request: ControlRequest) => Response | Promise<Response>;
 
-/** Returns the routes, keyed by method and path; `:id` matches a number. */
+/** Routes are keyed by method and path; `:id` matches a number. */
 export function controlRoutes(parts: WireServerParts): Readonly<Record<string, Route>> {
   const { provider, faults, gates, calls } = parts;
   const { store, dialect } = provider;
@@ -144,7 +144,6 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
   };
 }
 
-/** Refuses a request with this HTTP status. */
 export class ControlError extends Error {
   constructor(
     readonly status: number,

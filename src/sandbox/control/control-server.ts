@@ -6,10 +6,7 @@ import { ControlError, type ControlResponse, type controlRoutes } from './contro
 
 const MAX_BODY_BYTES = 1_000_000;
 
-/**
- * Serves the control interface (JSON over HTTP). It listens before anything else: its response proves that
- * the owner of the directory's lock is alive.
- */
+/** Must listen before anything else: its response proves that the owner of the directory's lock is alive. */
 export class ControlServer {
   readonly server: Server;
   private routes: ReturnType<typeof controlRoutes> = {};
@@ -39,11 +36,10 @@ export class ControlServer {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
   }
 
-  /** @throws ControlError, ZodError, SyntaxError */
   private async handle(request: IncomingMessage, { pathname, searchParams }: URL): Promise<ControlResponse> {
     const endpoint = `${request.method} ${pathname}`;
     refuseForeign(request);
-    // The next process to use the directory requests the instance before it can read the secret.
+    // Needs no secret: another process reads the instance before it can read the secret.
     if (endpoint === 'GET /') return { status: 200, json: { instance: this.instance } };
     refuseStranger(request, this.secret);
     const id = /\/(\d{1,15})(?=\/|$)/.exec(endpoint)?.[1];
@@ -62,17 +58,13 @@ function responseTo(error: unknown): ControlResponse {
   return { status: 500, json: { error: 'Internal Server Error' } };
 }
 
-/** Reads a JSON body; undefined if the body is empty. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const tooLong = new ControlError(400, `The body is longer than ${MAX_BODY_BYTES} bytes`);
   const body = await readText(request, MAX_BODY_BYTES, tooLong);
   return body === '' ? undefined : JSON.parse(body);
 }
 
-/**
- * Refuses requests from web pages. A page from elsewhere sends its origin. A page whose name resolves to this
- * machine (DNS rebinding) sends that name as the host.
- */
+/** Refuses requests from web pages. They send a foreign origin, or a foreign host name (DNS rebinding). */
 function refuseForeign({ headers, socket }: IncomingMessage): void {
   const names = ['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${socket.localPort}`);
   if (!names.includes(headers.host?.toLowerCase() ?? '')) {
@@ -83,7 +75,6 @@ function refuseForeign({ headers, socket }: IncomingMessage): void {
   }
 }
 
-/** Refuses clients without the secret, which is in one of the sandbox's private files. */
 function refuseStranger({ headers }: IncomingMessage, secret: string): void {
   if (timingSafeEqual(digest(headers.authorization ?? ''), digest(`Bearer ${secret}`))) return;
   throw new ControlError(401, 'Authorization must be "Bearer" followed by controlSecret from address.json');

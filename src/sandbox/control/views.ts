@@ -1,13 +1,12 @@
 import type { ProviderState } from '../state/provider-state';
 import type { ProlongationEvent, SaleEvent } from '../state/state-event';
 
-/** Response of `GET /state`, with amounts in kopecks. */
+/** Response of `GET /state`. */
 export interface StateView {
   balanceKopecks: number;
   nowMs: number;
   sales: Array<SaleEvent & { proxyIds: number[] }>;
   prolongations: readonly ProlongationEvent[];
-  /** Proxies that were deleted by the client or withdrawn through the control interface. */
   goneProxyIds: number[];
 }
 

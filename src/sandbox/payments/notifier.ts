@@ -9,23 +9,21 @@ export interface NotificationFaults {
   readonly lost?: boolean;
   readonly times?: number;
   readonly delayMs?: number;
-  /** Whether the customer pays, and the service is notified, before the creation's response is sent. */
+  /** Whether the payment is paid, and its notification sent, before the creation's response. */
   readonly beforeCreationResponds?: boolean;
 }
 
 const TIMEOUT_MS = 30_000;
-/** Number of attempts. The real provider retries for a day. */
+/** The real provider retries for a day. */
 const ATTEMPTS = 3;
 const RETRY_AFTER_MS = 500;
 
-/** Notifies the service of changes with unsigned requests. */
 export class PaymentNotifier {
   url: string | undefined;
   private faults: NotificationFaults = {};
   private readonly end = new AbortController();
 
   constructor() {
-    // Allow any number of listeners: each notification in progress adds one.
     setMaxListeners(0, this.end.signal);
   }
 

@@ -17,13 +17,12 @@ const STATE_FILE = 'payments.json';
 export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
 /**
- * Fault of a call. `lost` executes it, then closes the connection. `500-done` executes it, then responds 500.
- * `late` executes it, but never responds. `unread` neither executes it nor responds. The rest respond with
- * their status and do not execute it.
+ * `lost` executes the call and closes the connection. `500-done` executes it and responds with 500. `late`
+ * executes it without a response. The others do not execute it; `unread` does not respond either.
  */
 export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '403' | '401' | '400';
 
-/** Error codes by HTTP status. Calls that are refused with one of them are not executed. */
+/** Error codes of faults that do not execute the call. */
 const REFUSALS: Readonly<Record<string, string>> = {
   400: 'invalid_request',
   401: 'invalid_credentials',
@@ -33,9 +32,8 @@ const REFUSALS: Readonly<Record<string, string>> = {
 };
 
 export interface PaymentsSandboxOptions {
-  /** Directory for the state. Default: keep it only in memory. */
+  /** Default: keep the state only in memory. */
   readonly directory?: string;
-  /** Ports to try in turn. Default: any free port. */
   readonly ports?: readonly number[];
 }
 
@@ -47,9 +45,7 @@ interface WireCall {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Imitates the part of YooKassa's API v3 that the service uses, including notifications and a payment page.
- */
+/** Imitates the part of YooKassa's API v3 that the service uses. */
 export class PaymentsSandbox {
   readonly shopId = '100500';
   readonly secretKey: string;
@@ -59,11 +55,11 @@ export class PaymentsSandbox {
   /** Number of reads by payment id, including unknown ids. */
   readonly reads = new Map<string, number>();
   baseUrl = '';
-  /** Cash register of the shop; `null` for a shop whose payments need no receipts. */
+  /** `null` if the shop's payments need no receipts. */
   cashRegister: CashRegisterKind | null = null;
-  /** Milliseconds by which the `Date` header is ahead. */
+  /** How far the `Date` header is ahead. */
   clockOffsetMs = 0;
-  /** Function that changes results before they are returned. */
+  /** Changes a result before it is returned. */
   alter: ((method: WireMethod, result: unknown) => unknown) | undefined;
 
   private readonly server = createServer((request, response) => void this.serve(request, response));
@@ -91,12 +87,11 @@ export class PaymentsSandbox {
     await this.writing;
   }
 
-  /** Makes the method's next calls fail, one call per fault. */
+  /** Makes the next calls of a method fail, one call per fault. */
   fail(method: WireMethod, ...faults: readonly PaymentFault[]): void {
     this.faults.set(method, [...(this.faults.get(method) ?? []), ...faults]);
   }
 
-  /** Removes unused faults and the cash register, and resets the notifier. */
   resetFaults(): void {
     this.alter = undefined;
     this.cashRegister = null;
@@ -106,12 +101,11 @@ export class PaymentsSandbox {
     this.shop.receiptState = 'succeeded';
   }
 
-  /** Pays a payment as its customer would, and notifies the service. */
   pay(id: string): void {
     if (this.shop.pay(id)) this.notifier.send('payment.succeeded', this.toWire(this.shop.payment(id)));
   }
 
-  /** Cancels a payment as if its customer canceled it or did not pay in time, and notifies the service. */
+  /** @param reason `expired_on_confirmation` if the payment was not paid in time */
   cancel(id: string, reason?: string): void {
     if (this.shop.cancel(id, reason)) {
       this.notifier.send('payment.canceled', this.toWire(this.shop.payment(id)));
@@ -260,10 +254,8 @@ export class PaymentsSandbox {
   }
 }
 
-/** Removes the receipt. The provider shows only its state. */
 const withoutReceipt = <Item extends object>(item: Item) => ({ ...item, receipt: undefined });
 
-/** Returns at most 100 items, newest first, with a cursor for the remaining ones. */
 function page(
   all: readonly {
     readonly created_at: string;

@@ -24,7 +24,7 @@ const register = (needs: Partial<CashRegister>): CashRegister => ({
   ...needs,
 });
 
-/** Cash registers and what their receipts require. `docs/payments.md` lists the sources. */
+/** `docs/payments.md` lists the sources of these requirements. */
 const CASH_REGISTERS = {
   /** The payment provider's own register, "Чеки от ЮKassa". */
   yookassa: register({ modes: ['full_prepayment', 'full_payment'], needsMeasure: true }),
@@ -38,7 +38,7 @@ export type CashRegisterKind = keyof typeof CASH_REGISTERS;
 export const isCashRegisterKind = (text: string): text is CashRegisterKind =>
   Object.hasOwn(CASH_REGISTERS, text);
 
-/** Receipts that the provider accepts, limited to the terms of 54-FZ that the service uses. */
+/** Accepts only the terms of 54-FZ that the service uses. */
 const schema = z.strictObject({
   // Domain names are sent in ASCII.
   customer: z.strictObject({
@@ -84,8 +84,8 @@ const refused = (...parameter: readonly string[]): PaymentWireError =>
   );
 
 /**
- * Validates a receipt. Only a shop without a register may omit it.
- * @throws WireError if the receipt is incomplete, has another total, or does not suit the register
+ * @throws PaymentWireError if the receipt is incomplete, has another total, or does not suit the cash
+ * register
  */
 export function readReceipt(
   given: unknown,

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Receipt } from './receipts';
 import { PaymentWireError } from './wire-error';
 
-/** Amount in the provider's format. */
 export interface Amount {
   readonly value: string;
   readonly currency: string;
@@ -39,9 +38,8 @@ export interface SandboxRefund {
   readonly metadata: Record<string, string>;
 }
 
-/** First request with an idempotence key. */
 interface UsedKey {
-  /** Id of the payment or refund that the request created. */
+  /** Id of the created payment or refund. */
   readonly id: string;
   readonly request: string;
   readonly usedAtMs: number;
@@ -52,15 +50,12 @@ const KEY_MEMORY_MS = 24 * 3600 * 1000;
 const kopecks = (value: string): bigint => BigInt(value.replace('.', ''));
 const roubles = (amount: bigint): string => `${amount / 100n}.${String(amount % 100n).padStart(2, '0')}`;
 
-/** Payments and refunds of one shop. */
 export class SandboxShop {
   readonly payments = new Map<string, SandboxPayment>();
   readonly refunds = new Map<string, SandboxRefund>();
-  /** State of new receipts. */
   receiptState: ReceiptState = 'succeeded';
   readonly keys = new Map<string, UsedKey>();
 
-  /** @param changed called after each change */
   constructor(private readonly changed: () => void = () => undefined) {}
 
   create(
@@ -87,7 +82,7 @@ export class SandboxShop {
     return payment;
   }
 
-  /** Pays a payment as its customer would. @returns whether its state changed */
+  /** @returns whether the payment's state changed */
   pay(id: string): boolean {
     const payment = this.payment(id);
     if (payment.status !== 'pending') return false;
@@ -98,9 +93,6 @@ export class SandboxShop {
     return true;
   }
 
-  /**
-   * Cancels a pending payment. @param reason `expired_on_confirmation` if the payment was not paid in time
-   */
   cancel(id: string, reason = 'canceled_by_merchant'): boolean {
     const payment = this.payment(id);
     if (payment.status !== 'pending') return false;
@@ -141,7 +133,7 @@ export class SandboxShop {
     return payment;
   }
 
-  /** Returns the result of the first request with this key, which must be identical. Keys last a day. */
+  /** Returns the result of the first request with this key, which must be identical. */
   private known<Item>(results: ReadonlyMap<string, Item>, key: string, wanted: object): Item | undefined {
     const used = this.keys.get(key);
     if (!used || used.usedAtMs < Date.now() - KEY_MEMORY_MS) return undefined;
@@ -153,7 +145,6 @@ export class SandboxShop {
     this.keys.set(key, { id, request: JSON.stringify(wanted), usedAtMs: Date.now() });
   }
 
-  /** Returns the content of the state file. */
   toJSON(): object {
     return {
       payments: [...this.payments.values()],

@@ -6,10 +6,7 @@ const LOGIN = /^[0-9a-z]{6}$/;
 const LOGIN_BASE = 36;
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/**
- * Derives logins, passwords and exit addresses from the proxy's id and the account's secret, so that they
- * need not be stored. A login encodes the proxy's id.
- */
+/** Derives credentials and exit addresses from the account's secret, so that they need not be stored. */
 export class Credentials {
   constructor(private readonly secret: string) {}
 
@@ -26,7 +23,6 @@ export class Credentials {
     return Array.from(digest.subarray(0, LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length)).join('');
   }
 
-  /** Returns an address from the ranges reserved for documentation and benchmarks. */
   exitAddressOf(proxyId: number, version: Version): string {
     const digest = this.digest('exit', proxyId);
     if (version !== '6') {

@@ -13,10 +13,7 @@ import { isLoopback, lookupLoopback, LOOPBACK_ONLY } from './loopback';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/**
- * Header fields for one connection only, never forwarded (RFC 9110, 7.6.1, and `proxy-connection` of old
- * clients).
- */
+/** Fields that proxies must not forward (RFC 9110, section 7.6.1), and `proxy-connection` of old clients. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -29,7 +26,6 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** Response from the proxy itself. */
 class ProxyResponse extends Error {
   constructor(
     readonly status: number,
@@ -48,11 +44,7 @@ class ProxyResponse extends Error {
   }
 }
 
-/**
- * Creates an HTTP proxy (CONNECT and plain requests) for the logins that `findRefusal` allows. Responds 502
- * for an unreachable target and 504 for one that does not accept in time. The library proxy-chain would use
- * its own codes (590 to 599) and forward Proxy-Connection.
- */
+/** proxy-chain is unsuitable: it uses its own error codes and forwards `Proxy-Connection`. */
 export function createHttpEndpoint(
   findRefusal: FindRefusal,
   findFault: FindFault = () => undefined,
@@ -60,7 +52,6 @@ export function createHttpEndpoint(
 ): Endpoint {
   const server = createServer();
 
-  /** @throws ProxyResponse */
   function connectTo(request: IncomingMessage, url: URL | null): Socket {
     const [login, password] = credentialsOf(request);
     const refused = findRefusal(login, password);
@@ -81,10 +72,6 @@ export function createHttpEndpoint(
     return socket.once('connect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
   }
 
-  /**
-   * Whether a fault (`hang` or `close`) leaves the request without a response. `close` also ends the
-   * connection.
-   */
   function isLeftAlone(request: IncomingMessage): boolean {
     const fault = faultOf(request);
     if (fault === 'close') request.socket.destroy();
@@ -166,18 +153,18 @@ function credentialsOf({ headers }: IncomingMessage): [login: string, password: 
   return [login, password];
 }
 
-/** Returns the absolute URL of a plain request; null for anything else. */
+/** @returns null if the text is not an absolute HTTP URL */
 function plainUrl(text: string): URL | null {
   return /^http:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : null;
 }
 
-/** Returns the `host:port` of CONNECT as a URL; null for anything else. */
+/** @returns null if the text is not `host:port`, the target of a CONNECT request */
 function tunnelUrl(text: string): URL | null {
   const url = `tunnel://${text}`;
   return /^[^/?#@]+:\d{1,5}$/.test(text) && URL.canParse(url) ? new URL(url) : null;
 }
 
-/** Returns the header without hop-by-hop fields, as alternating names and values. */
+/** Returns the end-to-end header fields as alternating names and values. */
 function endToEnd({ rawHeaders, headers }: IncomingMessage): string[] {
   const named = (headers.connection ?? '').toLowerCase().split(/\s*,\s*/);
   return rawHeaders.filter((_, index) => {

@@ -6,7 +6,6 @@ LOOPBACK.addAddress('::1', 'ipv6');
 
 export const LOOPBACK_ONLY = 'This is a sandbox proxy: it connects to loopback addresses only';
 
-/** Whether a destination is guaranteed to be this machine: a loopback address or `localhost`. */
 export function isLoopback(host: string): boolean {
   const address = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host;
   if (address.toLowerCase() === 'localhost') return true;

@@ -10,10 +10,10 @@ import { createSocksEndpoint } from './socks-endpoint';
 
 const PROXY_HOST = '127.0.0.1';
 
-/** Runs the sold proxies on one port per protocol. The login selects the proxy. */
+/** Serves all sold proxies on one port per protocol. The login selects the proxy. */
 export class ProxyServers {
   private readonly endpoints: Record<ProxyType, Endpoint>;
-  /** Faults by proxy id. They are not stored. */
+  /** Faults by proxy id, kept only in memory. */
   readonly faults = new Map<number, ProxyFault>();
 
   constructor(
@@ -27,7 +27,7 @@ export class ProxyServers {
     };
   }
 
-  /** Listens on the ports of the last run if they are free. Otherwise getproxy shows the new ports. */
+  /** Reuses the ports of the last run if they are free. */
   async listen(): Promise<void> {
     const previous = this.store.state.ports;
     const [http, socks] = await Promise.all([
@@ -43,12 +43,10 @@ export class ProxyServers {
     await Promise.all([this.endpoints.http.close(), this.endpoints.socks.close()]);
   }
 
-  /** Returns the proxy's listed host and port. */
   addressOf(proxy: SoldProxy): { host: string; port: number } {
     return { host: proxy.host ?? PROXY_HOST, port: proxy.port ?? this.portOf(proxy.type) };
   }
 
-  /** Whether a proxy works: active, listed at its real address, and without a fault. */
   serves(proxy: SoldProxy): boolean {
     const isHere = proxy.host === null && proxy.port === null;
     return isHere && !this.faults.has(proxy.id) && isActive(proxy, this.store.state.nowMs());

@@ -5,7 +5,6 @@ import { hasErrorCode } from '../system';
 import { WRONG_EXIT_ADDRESS, type Endpoint, endpointOf, type FindFault, type FindRefusal } from './endpoint';
 import { isLoopback, lookupLoopback } from './loopback';
 
-/** Creates a SOCKS5 proxy (CONNECT only) for the logins that `findRefusal` allows. */
 export function createSocksEndpoint(
   findRefusal: FindRefusal,
   findFault: FindFault = () => undefined,

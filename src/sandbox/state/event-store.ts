@@ -5,14 +5,12 @@ import type { StateEvent } from './state-event';
 
 const JOURNAL_FILE = 'journal.jsonl';
 
-/** Applies events to the state and appends them to the journal. */
 export class EventStore {
   private constructor(
     readonly state: ProviderState,
     private readonly journal?: Journal,
   ) {}
 
-  /** Opens the state in a directory; without a directory, keeps it only in memory. */
   static async openIn(directory: string | undefined): Promise<EventStore> {
     const state = new ProviderState();
     if (directory === undefined) return new EventStore(state);
@@ -22,7 +20,7 @@ export class EventStore {
     return new EventStore(state, await Journal.openAt(path));
   }
 
-  /** Applies an event immediately. The event is stored once {@link durable} resolves. */
+  /** The event is stored once `durable` resolves. */
   record(event: StateEvent): void {
     this.state.apply(event);
     this.journal?.append(JSON.stringify(event));
@@ -39,7 +37,7 @@ export class EventStore {
 
 function parse(line: string, number: number): StateEvent {
   try {
-    // Needs no validation: only this class writes the file.
+    // No validation: only this class writes the file.
     const event: StateEvent = JSON.parse(line);
     return event;
   } catch {

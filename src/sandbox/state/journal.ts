@@ -19,11 +19,11 @@ export class Journal {
   append(line: string): void {
     this.lines.push(line);
     this.pendingWrite ??= this.writeAfter(this.currentWrite);
-    // Ignored here, because written() and every later write reject with the same failure.
+    // Ignore the failure here: `written` and every later write reject with it.
     this.pendingWrite.catch(() => undefined);
   }
 
-  /** Resolves once everything appended so far survives a power failure. */
+  /** Resolves once all appended lines survive a power failure. */
   written(): Promise<void> {
     return this.pendingWrite ?? this.currentWrite;
   }
@@ -51,10 +51,7 @@ export class Journal {
   }
 }
 
-/**
- * Reads a journal's lines; none if there is no file. A last line without a newline is cut off: the process
- * died while writing, before it could respond.
- */
+/** Cuts off a last line without a newline: the process died before it could respond. */
 export async function readJournal(path: string): Promise<string[]> {
   let content: Buffer;
   try {
@@ -72,7 +69,7 @@ export async function readJournal(path: string): Promise<string[]> {
     .filter((line) => line !== '');
 }
 
-/** Syncs a directory, so that a new file in it survives a power failure. */
+/** Makes a new file in the directory survive a power failure. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

@@ -3,7 +3,7 @@ import type { Dialect } from '../dialect';
 import type { SaleRecord, SoldProxy } from './sale-record';
 
 const DAY_S = 86_400;
-/** How long after its expiry a proxy is still listed and can be prolonged. */
+/** An expired proxy is listed, and can be prolonged, for this long. */
 const GRACE_S = 7 * DAY_S;
 /** `state=expiring` lists active proxies with at most this much time left. */
 const EXPIRING_S = 3 * DAY_S;
@@ -13,13 +13,13 @@ export type ListingState = (typeof LISTING_STATES)[number];
 
 export interface ListingQuery {
   state: ListingState;
-  /** Requested comment; `null` for any. */
+  /** `null` for any comment. */
   descr: string | null;
   page: number;
   limit: number;
 }
 
-/** Random start of each page in the `moving` order. Every run generates the same sequence. */
+/** Every run generates the same sequence. */
 const randomStart = seededRandom(1);
 
 const IS_IN: Record<ListingState, (remainingS: number) => boolean> = {
@@ -29,7 +29,6 @@ const IS_IN: Record<ListingState, (remainingS: number) => boolean> = {
   all: () => true,
 };
 
-/** Whether the provider still knows the proxy, active or expired. */
 export function isKnown(proxy: SoldProxy, nowMs: number): boolean {
   return proxy.goneAtMs === null && proxy.endsAtS + GRACE_S > nowMs / 1000;
 }
@@ -38,7 +37,7 @@ export function isActive(proxy: SoldProxy, nowMs: number): boolean {
   return proxy.goneAtMs === null && proxy.endsAtS > nowMs / 1000;
 }
 
-/** Returns the expiry that getproxy shows: under a late-listing fault, the one before a prolongation. */
+/** Returns the previous expiry while a `late-listing` fault hides a prolongation. */
 export function shownEndS({ shownEarlier, endsAtS }: SoldProxy, nowMs: number): number {
   return shownEarlier && shownEarlier.untilMs > nowMs ? shownEarlier.endsAtS : endsAtS;
 }
@@ -50,7 +49,7 @@ const MATCHES: Record<Dialect['descrFilter'], (descr: string, filter: string) =>
   ignored: () => true,
 };
 
-/** Returns one page of getproxy. @param records in ascending order of proxy ids */
+/** @param records in ascending order of proxy ids */
 export function listPage(
   records: Iterable<SaleRecord>,
   query: ListingQuery,
@@ -102,7 +101,7 @@ function* listed(
   }
 }
 
-/** Returns the proxy's position in a fixed order unrelated to ids. */
+/** Gives proxies a fixed order that is unrelated to their ids. */
 function ownPlace(id: number): number {
   return seededRandom(id)();
 }

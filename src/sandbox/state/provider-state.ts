@@ -10,12 +10,12 @@ const FIRST_PROXY_ID = 31_250_001;
 
 export interface Account {
   apiKey: string;
-  /** Secret from which proxy logins and passwords are derived. */
+  /** Logins and passwords of proxies are derived from this secret. */
   secret: string;
   userId: string;
 }
 
-/** State of the provider in memory. Only {@link apply} changes it, so events can be replayed. */
+/** Only `apply` may change the state, because the journal's events are replayed. */
 export class ProviderState {
   account: Account | null = null;
   ports: { http: number; socks: number } | null = null;
@@ -24,14 +24,13 @@ export class ProviderState {
   readonly prolongations: ProlongationEvent[] = [];
   readonly stock = new Map(VERSIONS.map((version) => [version, CATALOG.initialStockOf(version)]));
   readonly prices = new Map(VERSIONS.map((version) => [version, CATALOG.pricesOf(version)]));
-  /** Sales in ascending order of proxy ids. */
+  /** In ascending order of proxy ids; `findRecord` relies on this. */
   private readonly records: SaleRecord[] = [];
-  /** Sales, keyed by the comment on their proxies. A sale stays here even if its proxies lose the comment. */
+  /** Sales by comment. A sale stays listed under comments that its proxies no longer have. */
   private readonly recordsByDescr = new Map<string, Set<SaleRecord>>();
   private lastOrderId = FIRST_ORDER_ID - 1;
   private lastProxyId = FIRST_PROXY_ID - 1;
 
-  /** Returns the time of the provider's clock, which the control interface can shift. */
   nowMs(): number {
     return Date.now() + this.clockOffsetMs;
   }
@@ -56,12 +55,11 @@ export class ProviderState {
     return this.stock.get(version)?.get(country) ?? 0;
   }
 
-  /** Returns the price of one proxy in kopecks; `null` for a period that is not sold. */
   findPrice(version: Version, periodDays: number): number | null {
     return this.prices.get(version)?.get(periodDays) ?? null;
   }
 
-  /** Finds a known proxy; `null` if deleted, or expired more than a week ago. */
+  /** @returns null for a proxy that was deleted or expired over a week ago */
   findProxy(id: number): SoldProxy | null {
     const proxy = this.findRecord(id)?.getProxy(id);
     return proxy && isKnown(proxy, this.nowMs()) ? proxy : null;
@@ -81,7 +79,6 @@ export class ProviderState {
     return listPage(records, query, dialect, this.nowMs());
   }
 
-  /** Yields the proxies that have changed since their sale, including deleted ones. */
   *changedProxies(): Generator<SoldProxy> {
     for (const record of this.records) yield* record.changedProxies();
   }
@@ -175,7 +172,6 @@ export class ProviderState {
     return records.sort((a, b) => a.sale.firstProxyId - b.sale.firstProxyId);
   }
 
-  /** Finds a sale by binary search. */
   private findRecord(id: number): SaleRecord | null {
     let low = 0;
     let high = this.records.length;

@@ -9,21 +9,19 @@ export interface SoldProxy {
   /** Host set through the control interface; `null` for the actual host. */
   readonly host: string | null;
   readonly port: number | null;
-  /** Time of the deletion or withdrawal; `null` if neither happened. */
   readonly goneAtMs: number | null;
-  /** Expiry that getproxy still shows under a late-listing fault. */
+  /** Expiry that getproxy shows while a `late-listing` fault hides a prolongation. */
   readonly shownEarlier: { endsAtS: number; untilMs: number } | null;
 }
 
 export type ProxyChange = Partial<Omit<SoldProxy, 'id' | 'sale'>>;
 
-/** A sale and its proxies. Only proxies that have changed since the sale use memory. */
+/** Stores only proxies that have changed since the sale. */
 export class SaleRecord {
   private readonly changed = new Map<number, SoldProxy>();
 
   constructor(readonly sale: SaleEvent) {}
 
-  /** Whether no proxy has changed, so that all share one state. */
   get isUniform(): boolean {
     return this.changed.size === 0;
   }

@@ -11,14 +11,14 @@ export interface SaleEvent {
   version: Version;
   type: ProxyType;
   periodDays: number;
-  /** Number of requested proxies. `delivered` is lower only under the short-list fault. */
+  /** Requested proxies; `delivered` is lower only under a `short-list` fault. */
   count: number;
   delivered: number;
-  /** First of the sale's consecutive proxy ids. */
+  /** The sale's proxy ids are consecutive. */
   firstProxyId: number;
   priceKopecks: number;
   endsAtS: number;
-  /** Time until which getproxy hides the proxies. */
+  /** Until this time, getproxy hides the proxies. */
   hiddenUntilMs?: number;
 }
 
@@ -29,7 +29,7 @@ export interface ProlongationEvent {
   periodDays: number;
   priceKopecks: number;
   proxies: Array<{ id: number; fromS: number; toS: number; priceKopecks: number }>;
-  /** Time until which getproxy shows the previous expiries. */
+  /** Until this time, getproxy shows the previous expiries. */
   hiddenUntilMs?: number;
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { delaySchema, methodSchema } from './faults/fault';
 import type { WireMethodName } from './methods/wire-methods';
 
-/** Delay before a call's effect, in milliseconds: fixed, or random within a range. */
+/** Delay before a call's effect: fixed, or random within a range. */
 const latencySchema = z.union([
   delaySchema,
   z
@@ -10,7 +10,7 @@ const latencySchema = z.union([
     .refine(({ minMs, maxMs }) => minMs <= maxMs, 'minMs must not be above maxMs'),
 ]);
 
-/** Latencies by method; `any` applies to the other methods. */
+/** `any` applies to the other methods. */
 export const latenciesSchema = z.partialRecord(methodSchema, latencySchema);
 
 export type Latencies = z.output<typeof latenciesSchema>;

@@ -4,7 +4,7 @@ import { WireError, type WireErrorId } from './wire-error';
 
 const MAX_DESCR_LENGTH = 50;
 
-/** Parses a request's parameters, and reports the provider's errors. The last value of each name applies. */
+/** The last value of each parameter applies. */
 export class Query {
   private readonly values: ReadonlyMap<string, string>;
 
@@ -12,12 +12,11 @@ export class Query {
     this.values = new Map(new URLSearchParams(queryString));
   }
 
-  /** Whether the parameter is present, even without a value. */
   has(name: string): boolean {
     return this.values.has(name);
   }
 
-  /** Returns a value; `null` when the parameter is missing or empty. */
+  /** @returns null if the parameter is missing or empty */
   find(name: string): string | null {
     return this.values.get(name) || null;
   }
@@ -64,7 +63,7 @@ export class Query {
     return descr;
   }
 
-  /** Returns distinct ids in the given order. */
+  /** Returns distinct ids in their original order. */
   findIds(): number[] | null {
     const ids = this.find('ids');
     if (ids === null) return null;

@@ -1,19 +1,16 @@
 const MAX_LOGGED_CALLS = 100_000;
 
-/** Request as `GET /calls` of the control interface shows it, without the API key. */
+/** Request in the response of `GET /calls`. Must not contain the API key. */
 export interface Call {
   seq: number;
-  /** Name of the method, known or unknown; `account` for a URL without a method. */
+  /** Includes unknown methods; `account` for a URL without a method. */
   method: string;
   parameters: Record<string, string>;
-  /** Milliseconds since 1970, with fractions, on this machine's clock. */
+  /** Milliseconds since 1970, with fractions. */
   receivedAtMs: number;
-  /** Time of the response; `null` before it. */
   respondedAtMs: number | null;
-  /** HTTP status; `null` before the response. */
   status: number | null;
   errorId: number | null;
-  /** Id of the fault that hit the request; `null` if there was none. */
   fault: number | null;
 }
 

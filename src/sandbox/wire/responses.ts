@@ -23,7 +23,6 @@ export function sendJson(response: ServerResponse, body: string): void {
   response.end(body);
 }
 
-/** Sends the first half, awaits `between`, and sends the second half. */
 export async function sendJsonInHalves(
   response: ServerResponse,
   body: string,

@@ -1,10 +1,10 @@
 const WINDOW_MS = 1000;
 
-/** Limits requests within a sliding second. Refused requests do not count. */
+/** Limits requests within any second. Refused requests do not count. */
 export class SlidingRateLimit {
   private admitted: number[] = [];
 
-  /** @param perSecond `null` for no limit */
+  /** @param perSecond null for no limit */
   constructor(public perSecond: number | null) {}
 
   /** @param nowMs time of a monotonic clock */

@@ -1,7 +1,7 @@
 import { isWireMethodName, type WireMethodName } from './methods/wire-methods';
 import { Query } from './query';
 
-/** Parses the URL `/api/{key}[/{method}[/]][?query]`; `null` outside `/api`. */
+/** Parses `/api/{key}[/{method}[/]][?query]`; returns null outside `/api`. */
 export function findWireAddress(url: string) {
   const questionMark = url.indexOf('?');
   const path = questionMark === -1 ? url : url.slice(0, questionMark);

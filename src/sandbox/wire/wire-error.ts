@@ -1,4 +1,4 @@
-/** Provider's documented error numbers and messages. */
+/** Error numbers and messages from PROXY6's documentation. */
 export const WIRE_ERRORS = {
   30: 'Error unknown',
   100: 'Error key',
@@ -21,7 +21,7 @@ export const WIRE_ERRORS = {
 
 export type WireErrorId = keyof typeof WIRE_ERRORS;
 
-/** Refuses a call as the provider does: HTTP 200 with `"status":"no"`. */
+/** Sent as PROXY6 sends errors: HTTP 200 with `"status":"no"`. */
 export class WireError extends Error {
   constructor(readonly id: WireErrorId) {
     super(WIRE_ERRORS[id]);

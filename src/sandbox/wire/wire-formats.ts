@@ -2,12 +2,11 @@ import type { Dialect } from '../dialect';
 
 const MOSCOW_OFFSET_S = 3 * 3600;
 
-/** Formats Moscow time without a zone, like `2016-06-19 16:32:39`. */
+/** Returns Moscow time without a zone, such as `2016-06-19 16:32:39`. */
 export function moscowTime(unixS: number): string {
   return new Date((unixS + MOSCOW_OFFSET_S) * 1000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Returns an amount in roubles. Balances are strings with two decimals, except after `buy` and `prolong`. */
 export function roubles(kopecks: number): number {
   return kopecks / 100;
 }
@@ -16,12 +15,12 @@ export function balanceText(kopecks: number): string {
   return roubles(kopecks).toFixed(2);
 }
 
-/** Returns the price of one proxy for one day in roubles, rounded as in the documented examples. */
+/** Returns the price of one proxy for one day, rounded as in PROXY6's documentation. */
 export function priceSingle(kopecks: number, periodDays: number): number {
   return Number((roubles(kopecks) / periodDays).toFixed(4));
 }
 
-/** Fields whose strings become numbers in the dialect `numbers`. */
+/** String fields that are numbers in the dialect `numbers`. */
 const NUMERIC_FIELDS = new Set(['user_id', 'balance', 'id', 'port', 'version', 'active']);
 
 export function wireJson(response: Readonly<Record<string, unknown>>, { numbers }: Dialect): string {
@@ -32,7 +31,7 @@ export function wireJson(response: Readonly<Record<string, unknown>>, { numbers 
   });
 }
 
-/** Formats a list as the provider does: an object keyed by id, an array with `nokey`, `[]` when empty. */
+/** PROXY6 sends an object keyed by id, but an array with `nokey` or for an empty list. */
 export function wireList<T extends { id: string | number }>(
   items: readonly T[],
   withoutKeys: boolean,

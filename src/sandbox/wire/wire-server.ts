@@ -16,20 +16,17 @@ import { findWireAddress } from './wire-address';
 import { WIRE_ERRORS, WireError, type WireErrorId } from './wire-error';
 import { balanceText, roubles, wireJson } from './wire-formats';
 
-/**
- * Keep-alive time, the default of nginx. A shorter one would close connections that clients are about to
- * reuse.
- */
+/** The default of nginx. A shorter time would close connections that clients are about to reuse. */
 const KEEP_ALIVE_MS = 75_000;
-/** Maximum header size, enough for `prolong` with a thousand ids. */
+/** Enough for `prolong` with a thousand ids. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** Methods whose responses show the balance as a number. */
+/** Methods whose responses contain the balance as a number. */
 const CHARGING: ReadonlySet<WireMethodName> = new Set(['buy', 'prolong']);
 
 export interface WireServerParts {
   provider: Provider;
-  /** Accepted API keys and their accounts. */
+  /** API keys and their accounts. */
   keys: Map<string, string>;
   rateLimit: SlidingRateLimit;
   latencies: { current: Latencies };
@@ -38,7 +35,6 @@ export interface WireServerParts {
   calls: ReceivedCalls;
 }
 
-/** Thrown to close the connection without a response. */
 class ConnectionDropped extends Error {}
 
 interface Exchange {
@@ -56,7 +52,6 @@ export class WireServer {
   private readonly underWay = new Set<Promise<void>>();
 
   constructor(private readonly parts: WireServerParts) {
-    // Allow any number of listeners: each waiting request adds one.
     setMaxListeners(0, this.closing.signal);
     this.server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
       const served = this.serve(request, response).finally(() => this.underWay.delete(served));
@@ -65,7 +60,7 @@ export class WireServer {
     this.server.keepAliveTimeout = KEEP_ALIVE_MS;
   }
 
-  /** Stops the server. Executed calls still get their response; waiting calls are aborted. */
+  /** Completes executed calls, and aborts waiting ones. */
   async close(): Promise<void> {
     const stopped = stopListening(this.server);
     this.closing.abort();
@@ -108,7 +103,7 @@ export class WireServer {
     await this.hold('received', exchange);
     await this.wait(pickLatencyMs(this.parts.latencies.current, method) + (fault?.beforeMs ?? 0));
     const body = fault?.effect === false ? '' : await this.execute(exchange, fault);
-    // The effect is durable before any response, even one that a fault will drop.
+    // Store the effect before any response, even before one that a fault drops.
     await this.parts.provider.store.durable();
     await this.hold('executed', exchange);
     await this.wait(fault?.afterMs ?? 0);
@@ -144,7 +139,6 @@ export class WireServer {
         response.socket?.resetAndDestroy();
         return;
       case 'hang':
-        // Waits until the client disconnects or the sandbox closes.
         return this.waitForEnd(response);
       case 'http-status':
         return sendText(response, fault.status, `HTTP ${fault.status}`);
@@ -195,7 +189,7 @@ export class WireServer {
     throw new ConnectionDropped();
   }
 
-  /** Responds with 500 after a bug or a journal failure, as the provider does: the outcome is unknown. */
+  /** Responds with 500 after an internal error, because the outcome is unknown. */
   private giveUp(response: ServerResponse, error: unknown): void {
     const isDropped = error instanceof ConnectionDropped || this.closing.signal.aborted;
     if (isDropped || response.headersSent) response.destroy();

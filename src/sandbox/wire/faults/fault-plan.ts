@@ -8,12 +8,12 @@ interface PlannedFault {
   hits: number;
 }
 
-/** Applies to each request the first fault that matches, in the order in which faults were added. */
+/** Hits each request with the first matching fault, in the order in which faults were added. */
 export class FaultPlan {
   private planned: PlannedFault[] = [];
   private lastId = 0;
 
-  /** Adds a fault. @throws ZodError if it is not a `FaultSpec` */
+  /** @throws ZodError */
   add(spec: unknown): Fault {
     const fault = readFault(this.lastId + 1, spec);
     this.lastId += 1;

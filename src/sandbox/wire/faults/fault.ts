@@ -2,35 +2,25 @@ import { z } from 'zod';
 import { WIRE_METHOD_NAMES, type WireMethodName } from '../methods/wire-methods';
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
-/**
- * Kinds of faults, and whether the call takes effect by default. `always` marks kinds that send the call's
- * own response, which needs the effect.
- */
+/** Whether the call takes effect by default. `always` marks kinds that send the call's own response. */
 export const FAULT_KINDS = {
-  /** Closes the connection instead of responding. */
   'response-lost': true,
-  /** Resets the connection instead of responding. */
   reset: false,
   hang: true,
-  /** Sends the regular response, delayed by `beforeMs` and `afterMs`. */
+  /** Delays the regular response by `beforeMs` and `afterMs`. */
   late: 'always',
-  /** Sends HTTP `status` with plain text. */
   'http-status': false,
-  /** Sends `"status":"no"` with `errorId`. */
   error: false,
-  /** Sends HTTP 200 with a web page. */
   html: false,
-  /** Sends HTTP 200 with half of the JSON. With `disconnect`, Content-Length promises the whole JSON. */
+  /** Sends half of the JSON. With `disconnect`, Content-Length is that of the whole JSON. */
   'truncated-json': 'always',
-  /** Sends pieces of `bytes`, one every `intervalMs`. */
+  /** Sends the response in pieces of `bytes`, one every `intervalMs`. */
   drip: 'always',
   /** Confirms the requested count, but delivers and charges `shortBy` fewer. */
   'short-list': 'always',
-  /** Sends the regular response, but getproxy hides the effect for `hiddenForMs`. */
+  /** getproxy hides the effect for `hiddenForMs`. */
   'late-listing': 'always',
-  /** Sends the response with the currency `currency`. */
   'wrong-currency': 'always',
-  /** Sends the regular response with `changes`. */
   altered: 'always',
 } as const;
 
@@ -41,32 +31,31 @@ const ONE_DAY_MS = 86_400_000;
 export const delaySchema = z.int().min(0).max(ONE_DAY_MS);
 export const methodSchema = z.enum([...WIRE_METHOD_NAMES, 'any']);
 
-/** Selects requests. A `*` at the start or end of a value matches any characters. */
+/** A `*` at the start or end of a `match` value stands for any characters. */
 export const filterSchema = z.strictObject({
   method: methodSchema,
   match: z.record(z.string(), z.string()).default({}),
 });
 
 /**
- * Sets the value at a path of a response, such as `["list", "31250001", "pass"]`; without a value, removes
- * the field. `*` matches any name. A new id adds a row to a list. Paths below a missing field change nothing.
+ * Sets the value at a path, such as `["list", "31250001", "pass"]`, or removes the field if there is no
+ * value. The name `*` matches any field. A new name appends the value to an array.
  */
 const changeSchema = z.strictObject({
   path: z.array(z.string()).min(1),
   value: z.json().optional(),
 });
 
-/** Fault as a client defines it. Delays, `shortBy` and `hiddenForMs` combine with every kind. */
+/** Delays, `shortBy` and `hiddenForMs` can be combined with every kind. */
 const faultSchema = filterSchema
   .extend({
     kind: z.enum(KINDS),
-    /** Maximum number of hits; `null` for no limit. */
+    /** `null` for no limit. */
     times: z.int().min(1).nullable().default(1),
-    /** Probability that a matching request is hit. */
     probability: z.number().min(0).max(1).default(1),
-    /** Seed of the random draws, for reproducible runs. Default: the fault's id. */
+    /** Makes the random draws reproducible. Default: the fault's id. */
     seed: z.int().min(0).optional(),
-    /** Whether the call takes effect. Default: the kind's. */
+    /** Defaults to the kind's effect. */
     effect: z.boolean().optional(),
     beforeMs: delaySchema.default(0),
     afterMs: delaySchema.default(0),
@@ -92,10 +81,7 @@ const faultSchema = filterSchema
     hiddenForMs: hiddenForMs ?? (kind === 'late-listing' ? 5000 : 0),
   }));
 
-/**
- * Applies the fault's changes to a response. `list_count` follows the changed list unless it is changed
- * itself.
- */
+/** Updates `list_count` after a change to the list, unless the fault itself changes `list_count`. */
 export function applyFault(fields: Record<string, unknown>, { changes }: Fault): Record<string, unknown> {
   const altered = structuredClone(fields);
   for (const { path, value } of changes) set(altered, path, value);
@@ -139,7 +125,7 @@ export type FaultSpec = z.input<typeof faultSchema>;
 
 export type Fault = Readonly<z.output<typeof faultSchema>> & { readonly id: number; readonly seed: number };
 
-/** Parses a fault. @throws ZodError if it is not a {@link FaultSpec} */
+/** @throws ZodError */
 export function readFault(id: number, spec: unknown): Fault {
   const fault = faultSchema.parse(spec);
   return { ...fault, id, seed: fault.seed ?? id };

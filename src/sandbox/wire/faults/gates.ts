@@ -2,14 +2,14 @@ import { z } from 'zod';
 import type { WireMethodName } from '../methods/wire-methods';
 import { appliesTo, filterSchema } from './fault';
 
-/** Stages at which a gate holds a request: before its effect, before its response, or halfway through it. */
+/** Before the call's effect, before its response, and halfway through its response. */
 export const GATE_STAGES = ['received', 'executed', 'half-sent'] as const;
 export type GateStage = (typeof GATE_STAGES)[number];
 
 export const gateSchema = filterSchema.extend({ stage: z.enum(GATE_STAGES) });
 export type GateSpec = z.input<typeof gateSchema>;
 
-/** `drop` closes the connection without completing the request. */
+/** `drop` closes the connection. */
 export type GateVerdict = 'pass' | 'drop';
 
 class Gate {
@@ -43,7 +43,7 @@ export class Gates {
     return this.lastId;
   }
 
-  /** Holds the request if a free gate matches it. A gate holds only one request. */
+  /** Each gate holds only one request. */
   async hold(
     stage: GateStage,
     method: WireMethodName,
@@ -56,9 +56,7 @@ export class Gates {
     return this.find(stage, method, parameters) !== undefined;
   }
 
-  /**
-   * Resolves with the held request's parameters once the gate is reached; null if the gate does not exist.
-   */
+  /** Resolves with the held request's parameters; null if the gate does not exist. */
   findReached(id: number): Promise<Record<string, string>> | null {
     return this.gates.get(id)?.reached ?? null;
   }

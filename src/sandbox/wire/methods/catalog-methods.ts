@@ -18,7 +18,7 @@ export const getprice: WireMethod = ({ store: { state } }, query) => {
   };
 };
 
-/** Returns the price of one proxy in kopecks. @throws WireError if the version or the period has no price */
+/** @throws WireError if the version or the period has no price */
 export function unitPriceOf(state: ProviderState, version: Version, periodDays: number): number {
   const kopecks = state.findPrice(version, periodDays);
   if (kopecks === 0 || state.prices.get(version)?.size === 0) throw new WireError(410);

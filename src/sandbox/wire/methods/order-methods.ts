@@ -7,7 +7,7 @@ import type { EffectOptions, Provider, WireMethod } from './wire-method';
 
 const DAY_S = 86_400;
 
-/** Sells proxies. Every call is a new purchase, even a retry. `auto_prolong` is accepted but ignored. */
+/** Every call is a new purchase, even a retry. `auto_prolong` is ignored. */
 export const buy: WireMethod = (provider, query, effect) => {
   const { store } = provider;
   const { state } = store;
@@ -58,10 +58,7 @@ export const buy: WireMethod = (provider, query, effect) => {
   };
 };
 
-/**
- * Prolongs the known ids, or none if the balance does not cover all. Expired proxies are prolonged from now,
- * others from their expiry. Unlike in all other lists, the ids are numbers.
- */
+/** Prolongs all known ids, or none if the balance is too low. Unlike in other lists, the ids are numbers. */
 export const prolong: WireMethod = (provider, query, effect) => {
   const { store } = provider;
   const { state } = store;

@@ -7,7 +7,6 @@ import { moscowTime, wireList } from '../wire-formats';
 import type { Provider, WireMethod } from './wire-method';
 
 const MAX_LIMIT = 1000;
-/** Connection time that `check` reports, in seconds. */
 const CHECK_TIME_S = 0.012;
 
 export const getproxy: WireMethod = (provider, query) => {
@@ -39,7 +38,7 @@ export const settype: WireMethod = (provider, query) => {
   const type = query.findType();
   if (type === undefined) throw new WireError(260);
   const proxies = findKnownProxies(provider, ids);
-  // The provider documents this error if no proxy would change.
+  // PROXY6 documents this error for calls that would change no proxy.
   if (proxies.every((proxy) => proxy.type === type)) throw new WireError(30);
   provider.store.record({ kind: 'retyped', ids: proxies.map(({ id }) => id), type });
   return {};
@@ -52,7 +51,6 @@ export const deleteProxies: WireMethod = (provider, query) => {
   return { count: ids.length };
 };
 
-/** Checks whether the proxy servers serve the proxy. */
 export const check: WireMethod = (provider, query) => {
   const ids = query.findIds() ?? [findIdIn(provider, query)];
   const [id, ...others] = ids;
@@ -63,10 +61,7 @@ export const check: WireMethod = (provider, query) => {
   return { proxy_id: id, proxy_status: works, proxy_time: works ? CHECK_TIME_S : 0 };
 };
 
-/**
- * Accepts addresses but ignores them. Proxies still require a login, since an address does not identify a
- * proxy.
- */
+/** Ignores the addresses: proxies still require a login, because it selects the proxy. */
 export const ipauth: WireMethod = (_provider, query) => {
   const addresses = query.find('ip');
   const isGood = addresses === 'delete' || addresses?.split(',').every((each) => isIP(each) !== 0);
@@ -74,7 +69,7 @@ export const ipauth: WireMethod = (_provider, query) => {
   return {};
 };
 
-/** Returns the id of the proxy in `proxy` (`ip:port:user:pass`); null if the account does not own it. */
+/** @returns null if the account does not own the proxy */
 function findIdIn({ proxyServers, store }: Provider, query: Query): number | null {
   const text = query.find('proxy');
   if (text === null) throw new WireError(230);
@@ -86,7 +81,7 @@ function findIdIn({ proxyServers, store }: Provider, query: Query): number | nul
   return proxy && proxyServers.credentials.passwordOf(proxy.id) === password ? proxy.id : null;
 }
 
-/** Returns the proxies in `ids`; without `ids`, those whose comment matches the parameter. */
+/** Without `ids`, returns the proxies with the comment in the given parameter. */
 function getChosen(provider: Provider, query: Query, descrParameter: string): SoldProxy[] {
   const ids = query.findIds();
   if (ids !== null) return findKnownProxies(provider, ids);
@@ -97,7 +92,7 @@ function getChosen(provider: Provider, query: Query, descrParameter: string): So
   return proxies;
 }
 
-/** Returns the known proxies. Unknown ids are ignored unless all are unknown. */
+/** Ignores unknown ids. @throws WireError if no id is known */
 export function findKnownProxies({ store }: Provider, ids: readonly number[]): SoldProxy[] {
   const proxies = ids.flatMap((id) => store.state.findProxy(id) ?? []);
   if (proxies.length === 0) throw new WireError(404);

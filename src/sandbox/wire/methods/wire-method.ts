@@ -9,17 +9,15 @@ export interface Provider {
   readonly dialect: { current: Dialect };
 }
 
-/** How a fault changes a purchase or prolongation. */
 export interface EffectOptions {
-  /** Number of requested proxies neither delivered nor charged. */
+  /** Number of requested proxies that are neither delivered nor charged. */
   shortBy: number;
-  /** Milliseconds for which getproxy hides the effect. */
   hiddenForMs: number;
 }
 
 export const DEFAULT_EFFECT: EffectOptions = { shortBy: 0, hiddenForMs: 0 };
 
-/** Returns the fields inside the envelope. @throws WireError before it changes anything */
+/** Returns the fields inside the envelope. A thrown WireError means that nothing was changed. */
 export type WireMethod = (
   provider: Provider,
   query: Query,

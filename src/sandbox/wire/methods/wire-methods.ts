@@ -5,7 +5,7 @@ import type { WireMethod } from './wire-method';
 
 const account: WireMethod = () => ({});
 
-/** Methods by name. `account` is a URL without a method; its response is only the envelope. */
+/** `account` is the URL without a method. Its response is only the envelope. */
 export const WIRE_METHODS = {
   account,
   getprice,
