@@ -20,10 +20,10 @@ interface FoundFunds {
   readonly rentals: number;
 }
 
-/** Rentals that share a rule, country, version and state. */
+/** Group of rentals that share a rule, country, version and state. */
 interface FoundRentals {
   readonly ids: readonly number[];
-  /** Expiries of `ids`, in milliseconds since the epoch. */
+  /** Expiry of each id, in milliseconds since 1970. */
   readonly ends: readonly number[];
   readonly country: string;
   readonly version: string;
@@ -49,10 +49,7 @@ const READ_FUNDS = `
            WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL) AS rentals
     FROM accounts WHERE user_id = $1`;
 
-/**
- * Groups equal rentals, so that the rule is looked up once per group. Assumes that open prolongations
- * succeed, because their money is held. Parameters: user, current time.
- */
+/** Looks up one rule per group of equal rentals. Open prolongations count as done. Parameters: user, now. */
 const READ_RENTALS = `
   SELECT ids, ends, alike.country, version, is_withdrawn AS "isWithdrawn", has_refund AS "hasOpenRefund",
          rule.id AS "ruleId", rule.period, max_price AS "maxPrice", hours_before AS "hoursBefore"
@@ -74,7 +71,6 @@ const READ_RENTALS = `
            GROUP BY own_id, country, version, label, tags, is_withdrawn, has_refund) AS alike
     JOIN LATERAL (${ruleOfProxySql('alike', 'own_id')}) AS rule ON true`;
 
-/** Shows customers which rentals will be renewed, when and at which price, and which will not. */
 @Injectable()
 export class ForecastService {
   constructor(
@@ -142,7 +138,7 @@ export class ForecastService {
     };
   }
 
-  /** Predicts which renewals of the next days will fail, and why. @returns reasons by {@link rentalKey} */
+  /** @returns reasons for expected failures, by `rentalKey` */
   async obstaclesAhead(userId: number, days: number): Promise<ReadonlyMap<string, RenewalObstacle>> {
     const { funds, rentals } = await this.prepare(userId);
     const reasons = new Map<string, RenewalObstacle>();
@@ -172,7 +168,6 @@ export class ForecastService {
     return { found, funds: toFunds(found, now), rentals };
   }
 
-  /** Returns the price list, after requesting quotes for periods without a price. */
   private async pricesFor(userId: number, rows: readonly FoundRentals[]): Promise<PriceList> {
     const prices = await this.catalog.priceList(userId);
     const unknown = new Map<string, { version: IpVersion; period: number; count: number }>();
@@ -191,7 +186,6 @@ export class ForecastService {
   }
 }
 
-/** Returns a key for one renewal: the proxy and the expiry before it. */
 export const rentalKey = ({ proxyId, dateEnd }: Pick<Rental, 'proxyId' | 'dateEnd'>): string =>
   `${proxyId} ${dateEnd.getTime()}`;
 

@@ -14,7 +14,7 @@ import {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Number of items to process (a few milliseconds of work) before yielding to other requests. */
+/** Number of items processed before yielding to other requests: a few milliseconds of work. */
 export const ITEMS_AT_ONCE = 1000;
 
 export type Rental = RenewalCandidate & {
@@ -25,21 +25,19 @@ export type Rental = RenewalCandidate & {
 };
 
 export interface ForecastFunds extends Omit<RenewalFunds, 'budgetLeft'> {
-  /** Monthly budget and its remainder; `null` if there is no budget. */
   readonly budget: { readonly monthly: Money; readonly left: Money } | null;
 }
 
-/** Decisions of one simulated hour. */
 export interface ForecastHour {
   /** Start of the hour; the current time for the first hour. */
   readonly at: Date;
-  /** Decisions, ordered by expiry. */
+  /** Ordered by expiry. */
   readonly decisions: readonly RenewalDecision<Rental>[];
-  /** Available balance after these decisions. */
+  /** Balance after these decisions. */
   readonly available: Money;
 }
 
-/** Copies each field by name. A spread would make a forecast take twice as long. */
+/** Names each field, because a spread would make forecasts take twice as long. */
 const renewed = ({
   proxyId,
   dateEnd,
@@ -64,12 +62,10 @@ const nextMonthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + 1, 1));
 
 /**
- * Simulates the next days hour by hour with {@link decideRenewals}, as the job does. Renewed rentals become
- * due again. A rental that the budget does not cover is tried again next month, if the rental and the
- * forecast last until then. Assumes that other obstacles, prices, rules, tags and labels stay the same,
- * nothing is bought or credited, and no call fails.
- * @param onHour called with each hour's decisions, in chronological order
- * @returns the earliest expiry that the balance cannot pay for; `null` if it pays for all
+ * Simulates the next days hour by hour, with the same decisions as the job. Assumes that obstacles, prices
+ * and rules stay the same, nothing is bought or credited, and no call fails.
+ * @param onHour called in chronological order
+ * @returns the earliest expiry that the balance cannot pay for; null if it pays for all
  */
 export async function runForecast(
   { now, obstacle, budget, available: left }: ForecastFunds,
@@ -102,7 +98,7 @@ export async function runForecast(
     }
     const nextMonth = nextMonthOf(at);
     const decisions: RenewalDecision<Rental>[] = [];
-    // Sorted by expiry, the rentals can be decided slice by slice with the same results as in one pass.
+    // Deciding slices in order of expiry gives the same results as deciding all rentals at once.
     for await (const some of inSlices(dueNow.sort(inAnnouncedOrder), ITEMS_AT_ONCE)) {
       for (const decision of decideRenewals({ now: at, available, budgetLeft, obstacle }, some)) {
         const { candidate } = decision;
@@ -128,12 +124,12 @@ export async function runForecast(
   return unpaid;
 }
 
-/** Number of days, from today, for which payments from a balance are simulated. */
+/** How many days ahead a balance is simulated. */
 export const BALANCE_DAYS = 365;
 
 /** Rentals that expire on the same day and are renewed for the same period. */
 export interface EndingRentals {
-  /** Day of expiry, in days from today. */
+  /** In days from today. */
   readonly day: number;
   /** Period of each renewal, in days. */
   readonly period: number;
@@ -141,11 +137,7 @@ export interface EndingRentals {
   readonly cost: Money;
 }
 
-/**
- * Returns the first day, counted from today, whose renewals a balance cannot pay; `null` if it pays for all
- * of {@link BALANCE_DAYS}. Every rental is renewed each time it expires. Rentals with the same expiry day and
- * period are simulated as one, so that the time does not grow with their number.
- */
+/** Returns the first day, counted from today, whose renewals the balance cannot pay; null if none. */
 export async function firstUnpaidDay(
   available: Money,
   rentals: readonly EndingRentals[],
@@ -154,7 +146,7 @@ export async function firstUnpaidDay(
   for (const { day, period, cost } of rentals) {
     const key = `${day} ${period}`;
     const price = (together.get(key)?.price ?? Money.zero).plus(cost);
-    // Noon: a rental that expired at midnight, when the forecast begins, could not be renewed that day.
+    // Use noon: a rental that expires at midnight could no longer be renewed on that day.
     const dateEnd = new Date(day * DAY_MS + DAY_MS / 2);
     together.set(key, { ...ONE_RENTAL, dateEnd, period, price });
   }

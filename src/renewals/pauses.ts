@@ -1,13 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import { queryRow, queryRows } from '../database';
 
-/** Pause of all users' renewals, with null fields while there is none. */
+/** Null fields mean that renewals are not paused. */
 export interface GlobalRenewalPause {
   readonly paused_at: Date | null;
   readonly paused_reason: string | null;
 }
 
-/** Pauses or resumes a user's renewals. A second pause keeps the original time and updates the reason. */
 export async function pauseRenewalsOf(
   manager: EntityManager,
   userId: number,
@@ -25,7 +24,6 @@ export async function pauseRenewalsOf(
   );
 }
 
-/** @returns the state before and after */
 export async function pauseAllRenewals(
   manager: EntityManager,
   isPaused: boolean,

@@ -1,6 +1,6 @@
 import type { PersonalData } from '../database';
 
-/** An erasure keeps renewals with an order, and their rules, because they are accounting data. */
+/** Keeps renewals with an order, and their rules: they are accounting data. */
 export const RENEWALS_DATA: PersonalData = {
   renewal_settings: 'DELETE FROM renewal_settings WHERE user_id = $1',
   renewal_rules: `

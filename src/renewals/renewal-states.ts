@@ -1,7 +1,3 @@
-/**
- * `planned`: due in the future. `placed`: its order is open. `done`: renewed and charged. `skipped`: was due
- * and is retried at `next_try_at`, or is no longer needed if that is null. `failed`: neither renewed nor
- * retried.
- */
+/** A `skipped` renewal is retried at `next_try_at`. If that is null, the renewal is no longer needed. */
 export const RENEWAL_STATES = ['planned', 'placed', 'done', 'skipped', 'failed'] as const;
 export type RenewalState = (typeof RENEWAL_STATES)[number];

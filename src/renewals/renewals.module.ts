@@ -20,7 +20,7 @@ import { RenewalJob } from './running/renewal.job';
 })
 export class RenewalsModule {
   constructor(retention: Retention, records: RenewalRecords, { retention: { historyDays } }: AppConfig) {
-    // Renewals with an order are accounting data and are kept.
+    // Renewals with an order are accounting data, so they are kept.
     retention.addOldRows({
       name: 'failed_renewals',
       table: 'renewals',

@@ -1,8 +1,7 @@
 /**
- * Returns a subquery for a proxy's rule, at most one row of `renewal_rules`. Use it as `JOIN LATERAL (…) AS
- * rule ON true`.
- * @param proxy name of the statement's table of proxies
- * @param id column of that table with the proxy id; if null, no rule for a single proxy matches
+ * Returns a subquery with at most one row of `renewal_rules`, for `JOIN LATERAL (…) AS rule ON true`.
+ * @param proxy table or alias with the proxy's columns
+ * @param id column with the proxy's id; if its value is null, no rule for a single proxy applies
  */
 export const ruleOfProxySql = (proxy = 'proxies', id = 'id'): string => `
   SELECT * FROM rule_of_proxy(

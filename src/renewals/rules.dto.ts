@@ -19,7 +19,7 @@ import {
 } from '../http';
 import { CountryFilterField, LabelFilterField, TagFilterField } from '../proxies';
 
-/** Maximum `hours_before`. The shortest period is 72 hours, so a renewed rental is not due right away. */
+/** The shortest period is 72 hours; a higher value would make a renewed rental due at once. */
 const MAX_HOURS_BEFORE = 72;
 const MIN_HOURS_BEFORE = 2;
 const DEFAULT_HOURS_BEFORE = 24;

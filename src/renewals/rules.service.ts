@@ -21,7 +21,6 @@ import type {
   RuleTarget,
 } from './rules.dto';
 
-/** Filter with the field names of `ProxyFilter`. */
 type RuleFilter = Pick<RenewalFilterBody, 'country' | 'label' | 'tag'>;
 
 interface NewRule extends RuleFilter {
@@ -31,12 +30,11 @@ interface NewRule extends RuleFilter {
   readonly hoursBefore: number;
 }
 
-/** Maximum number of filter rules per user. Each proxy is compared with all of them. */
+/** Limits the number of rules with which each proxy is compared. */
 const MAX_FILTERS = 100;
 
 const EXCLUSION = { country: null, label: null, tag: null, period: null, maxPrice: null, hoursBefore: 24 };
 
-/** Columns of a RenewalRuleOut. */
 const SHOWN = `
   rule.id, rule.proxy_id::text AS proxy_id, rule.period, rule.max_price, rule.hours_before, rule.created_at,
   rule.period IS NOT NULL AS renews,
@@ -45,10 +43,7 @@ const SHOWN = `
   nullif(jsonb_strip_nulls(jsonb_build_object('country', rule.country, 'label', rule.label, 'tag', rule.tag)),
          '{}') AS filter`;
 
-/**
- * Enables and disables a user's renewals, one change at a time. A token with a daily limit can only make
- * renewals fewer or cheaper.
- */
+/** A token with a daily limit may only reduce the number or the price of renewals. */
 @Injectable()
 export class RulesService {
   constructor(
@@ -58,7 +53,6 @@ export class RulesService {
   ) {}
 
   /**
-   * Enables a rule, which replaces the enabled rule with the same target.
    * @throws TargetMismatch, ProxyNotFound, PeriodTooShort, UnsupportedPeriod, LimitedTokenCannotRenew,
    * TooManyRenewalRules
    */
@@ -98,8 +92,8 @@ export class RulesService {
     await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
-        // If a proxy's own rule is disabled, any filter rule or the rule for all proxies takes its place. If
-        // a filter rule is disabled, an older filter rule or the rule for all does.
+        // Another rule may now apply: instead of a proxy's own rule, any wider rule; instead of a filter
+        // rule, an older filter rule or the rule for all proxies.
         `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
                 OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
                      SELECT FROM renewal_rules AS wider
@@ -120,7 +114,7 @@ export class RulesService {
     });
   }
 
-  /** Disables every rule that renews, but keeps exclusions. @returns the number of disabled rules */
+  /** Keeps exclusions. @returns the number of disabled rules */
   async disableAll(userId: number): Promise<number> {
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const rules = await queryRows(
@@ -137,7 +131,7 @@ export class RulesService {
     return readBudget(this.dataSource, userId, this.clock.now());
   }
 
-  /** Sets or removes the budget. @throws LimitedTokenCannotRenew */
+  /** @throws LimitedTokenCannotRenew */
   async setBudget(caller: Caller, monthly: Money | null): Promise<BudgetOut> {
     const { userId } = caller;
     return changeOfUser(this.dataSource, userId, async (manager) => {
@@ -204,7 +198,6 @@ async function assertFewFilters(manager: EntityManager, userId: number): Promise
   if (count >= MAX_FILTERS) throw new TooManyRenewalRules(MAX_FILTERS);
 }
 
-/** Reads a user's budget. If it was lowered below the spent amount, nothing remains. */
 const readBudget = (queryable: Queryable, userId: number, now: Date): Promise<BudgetOut> =>
   queryRow(
     queryable,
@@ -216,12 +209,11 @@ const readBudget = (queryable: Queryable, userId: number, now: Date): Promise<Bu
     [userId, monthOf(now)],
   );
 
-/** @throws LimitedTokenCannotRenew */
 function assertUnlimited({ dailyLimit }: Caller): void {
   if (dailyLimit !== null) throw new LimitedTokenCannotRenew();
 }
 
-/** Returns the target that the request's fields imply; `null` if they imply two. */
+/** @returns null if the fields imply two targets */
 function targetOf(proxyId: string | null, filter: RenewalFilterBody | null): RuleTarget | null {
   if (proxyId !== null) return filter === null ? 'proxy' : null;
   return filter === null ? 'all' : 'filter';

@@ -13,19 +13,14 @@ const NOT_OURS: readonly RenewalObstacle[] = [
   'balance-short',
 ];
 
-/** Reasons for which the service or the provider is responsible. */
 export const OUR_OBSTACLES: readonly RenewalObstacle[] = RENEWAL_OBSTACLES.filter(
   (reason) => !NOT_OURS.includes(reason),
 );
 
-/**
- * SQL condition for a row of `renewals` that is due and waits for the service or the provider. The largest
- * `hours_before` limits the index range.
- */
+/** The lower bound of `due_at` limits the index range. */
 export const RENEWAL_WAITS_SQL = `(due_at BETWEEN now() - interval '${MAX_HOURS_AHEAD} hours' AND now()
   AND state IN ${sqlList(['planned', 'skipped'])} AND next_try_at IS NOT NULL
   AND (reason IS NULL OR reason IN ${sqlList(OUR_OBSTACLES)}))`;
 
-/** SQL for the number of waiting renewals and the oldest due time. */
 export const WAITING_RENEWALS = `
   SELECT count(*)::integer AS count, min(due_at) AS oldest FROM renewals WHERE ${RENEWAL_WAITS_SQL}`;

@@ -34,10 +34,7 @@ export interface RenewalCounts {
   readonly placed: number;
 }
 
-/**
- * Decides which due renewals are executed, and places their orders. The placing statement checks all
- * conditions again, so a stale decision does no harm.
- */
+/** The placing statement checks all conditions again, so a stale decision does no harm. */
 @Injectable()
 export class DueRenewals {
   constructor(
@@ -47,7 +44,6 @@ export class DueRenewals {
     private readonly orders: RenewalOrders,
   ) {}
 
-  /** Decides on due renewals, and places orders while the queue has capacity. */
   async decideSome(capacity: RenewalCapacity): Promise<RenewalCounts> {
     const due = await this.records.findDue(DECIDED_AT_ONCE);
     const superfluous = due.filter((renewal) => !isNeeded(renewal)).map(({ id }) => id);
@@ -61,7 +57,7 @@ export class DueRenewals {
       const skip = (reason: SkippedRenewal['reason']): number =>
         skipped.push({ id: renewal.id, reason, price: candidate.price?.toString() ?? null });
       if (!decision.renew) {
-        // A renewal that is too late is marked as failed later, with the reason of its last attempt.
+        // `RenewalRecords.fail` fails late renewals, with the reason of their last attempt.
         if (decision.reason !== 'too-late') skip(decision.reason);
       } else if (quote instanceof DomainError) {
         skip(obstacleOf(quote));
@@ -81,8 +77,7 @@ export class DueRenewals {
         const reason = RENEWAL_OBSTACLES.find((one) => one === obstacle);
         if (!obstacle) placed += 1;
         else if (reason) skipped.push({ id, reason, price: quote.unitPrice.toString() });
-        // Another rule applies now, or a row is locked. The renewal is decided again; its reminder stays
-        // valid.
+        // Decide again later: another rule applies now, or a row is locked.
         else (obstacle === 'superfluous' ? superfluous : undecided).push(id);
       }
     }
@@ -134,7 +129,6 @@ async function toCandidate(renewal: NeededRenewal, prices: RenewalPrices): Promi
   };
 }
 
-/** Returns why a renewal without a price cannot be ordered. */
 const obstacleOf = (error: DomainError): RenewalObstacle =>
   error instanceof ServiceUnavailable ? 'no-price' : 'period-not-sold';
 

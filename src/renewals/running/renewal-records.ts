@@ -15,7 +15,7 @@ import {
 import type { RenewalOut } from '../renewal.dto';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
-/** A due renewal with all data needed to decide on it, read at one moment. Amounts are in roubles. */
+/** All fields are read at one moment. Amounts are in roubles. */
 export interface DueRenewal extends RenewalOffer {
   readonly id: number;
   readonly proxyId: number;
@@ -25,12 +25,11 @@ export interface DueRenewal extends RenewalOffer {
   readonly obstacles: readonly (RenewalObstacle | 'superfluous' | 'rule-disabled')[];
   /** Whether the last sweep confirmed the expiry; see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
-  /** Reference under which the provider lists the purchase's proxies. */
+  /** Order reference of the proxy's purchase. */
   readonly purchaseReference: string;
-  /** Rule that applies; `null` if none does, or if it makes the renewal due later. */
+  /** Null if no rule applies, or if the rule makes the renewal due later. */
   readonly ruleId: number | null;
   readonly maxPrice: string | null;
-  /** User's available balance. */
   readonly available: string;
   readonly budgetLeft: string | null;
 }
@@ -41,34 +40,28 @@ export interface SkippedRenewal {
   readonly price: string | null;
 }
 
-/** Last rental of a page. `dateEnd` is in ISO 8601. */
+/** Last rental of a page. */
 export interface Cursor {
   readonly dateEnd: string;
   readonly id: number;
 }
 
-/** Maximum number of rentals that one statement reads. */
 const PLANNED_AT_ONCE = 2000;
 const CHANGED_AT_ONCE = 1000;
 
-/** SQL condition for a renewal that may still be executed. */
 export const IS_OPEN_SQL = `renewal.state IN ('planned', 'skipped')`;
 export const IS_IN_TIME_SQL = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END_SQL}`;
 
-/** Locks the matching renewals in id order, as every statement that changes several does. */
+/** Locks renewals in id order, as all statements must, to avoid deadlocks. */
 const lockedSql = (condition: string): string =>
   `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;
 
-/** Returns SQL for an event's data from a row with the columns of `renewals`. @param more extra pairs */
+/** `row` must have the columns of `renewals`; `more` is SQL for additional pairs of name and value. */
 export const eventDataSql = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
-/**
- * Returns SQL for the next attempt of a skipped renewal. The delay grows with the number of skips. Retry
- * times coincide, so that renewals waiting for money are decided together, ordered by expiry.
- * @param tries SQL for the number of skips for the same reason
- */
+/** Retry times coincide, so that renewals that wait for money are decided together, ordered by expiry. */
 const nextTry = (tries: string): string => `
   (SELECT date_bin(pause, now(), 'epoch') + pause
      FROM (SELECT CASE WHEN ${tries} <= 3 THEN interval '10 seconds'
@@ -77,9 +70,7 @@ const nextTry = (tries: string): string => `
                        ELSE interval '10 minutes' END AS pause) AS growing)`;
 
 /**
- * Executes all statements about renewals except `place_renewals.sql`. Each has its own transaction, writes
- * the events of its change, and checks the state that it starts from. A replica without the job's lease
- * therefore makes no change twice.
+ * Each statement checks the state that it changes, so a replica that lost the job's lease repeats no change.
  */
 @Injectable()
 export class RenewalRecords {
@@ -108,10 +99,7 @@ export class RenewalRecords {
     );
   }
 
-  /**
-   * Plans the renewals of rentals that expire within a week, and updates those whose rule was replaced.
-   * @param after cursor of the previous page
-   */
+  /** Plans renewals of rentals that expire within a week, and updates those whose rule was replaced. */
   async plan(after: Cursor | null): Promise<{ done: number; next: Cursor | null }> {
     const [page] = await queryRows<{ done: number; looked: number; dateEnd: string; id: number }>(
       this.dataSource,
@@ -148,9 +136,6 @@ export class RenewalRecords {
     return { done, next: looked === PLANNED_AT_ONCE ? cursor : null };
   }
 
-  /**
-   * Removes superfluous renewals: the expiry moved, the proxy was refunded, or no rule requires the renewal.
-   */
   async removeSuperfluous(): Promise<number> {
     const removed = await queryRows(
       this.dataSource,
@@ -170,7 +155,7 @@ export class RenewalRecords {
     return removed.length;
   }
 
-  /** Removes the given renewals, except those that have an order. */
+  /** Keeps renewals that have an order. */
   async remove(ids: readonly number[]): Promise<number> {
     if (ids.length === 0) return 0;
     const removed = await queryRows(
@@ -181,10 +166,7 @@ export class RenewalRecords {
     return removed.length;
   }
 
-  /**
-   * Finds due renewals whose customers were reminded, by due time and then by expiry. If a newer rule makes a
-   * renewal due later, it is removed and planned again.
-   */
+  /** Finds due renewals whose customers were reminded, ordered by due time and expiry. */
   findDue(limit: number): Promise<DueRenewal[]> {
     return queryRows(
       this.dataSource,
@@ -216,7 +198,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Stores why renewals were skipped, and sends an event if the reason is new. */
+  /** Sends an event only if the reason is new. */
   async skip(skipped: readonly SkippedRenewal[]): Promise<void> {
     if (skipped.length === 0) return;
     await queryRows(
@@ -245,7 +227,6 @@ export class RenewalRecords {
     );
   }
 
-  /** Postpones renewals whose orders were refused. */
   async putOff(ids: readonly number[]): Promise<void> {
     if (ids.length === 0) return;
     await queryRows(
@@ -273,7 +254,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Gives up renewals that are still not executed an hour before expiry. @returns their number */
+  /** Gives up renewals that are still not executed an hour before expiry. */
   async fail(): Promise<number> {
     const failed = await queryRows(
       this.dataSource,
@@ -294,10 +275,7 @@ export class RenewalRecords {
     return failed.length;
   }
 
-  /**
-   * Applies the outcomes of closed orders: a completed order makes its renewal done; a canceled one bought
-   * nothing, so its renewal is retried. @returns the number of closed orders
-   */
+  /** Marks renewals with completed orders as done, and retries those with canceled orders. */
   async recordOutcomes(): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
       this.dataSource,
@@ -340,10 +318,7 @@ export class RenewalRecords {
     return count;
   }
 
-  /**
-   * Removes rules that were disabled long ago and renewed nothing. Walks through all rules by id, so that
-   * each step reads the same number of rows.
-   */
+  /** Walks through all rules by id, so that each step reads the same number of rows. */
   forgetRules(days: number, after: number): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(
       this.dataSource,

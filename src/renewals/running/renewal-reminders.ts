@@ -8,10 +8,10 @@ import type { RenewalObstacle } from '../renewal-decision';
 import { eventDataSql, IS_IN_TIME_SQL, IS_OPEN_SQL } from './renewal-records';
 
 const REMINDED_AT_ONCE = 1000;
-/** Maximum number of users whose renewals are forecast in one step, with a few queries each. */
+/** Limits the queries per step: each user's forecast takes a few. */
 const FORECASTS_AT_ONCE = 100;
 
-/** Length of a forecast, in days. Renewals with a reminder become due within a week. */
+/** Renewals with a reminder become due within a week. */
 const DAYS_AHEAD = 8;
 
 /** A renewal without a reminder for its current stage. */
@@ -23,14 +23,11 @@ interface UnremindedRenewal extends RenewalOffer {
   readonly days: number;
 }
 
-/**
- * Reminds customers of each renewal within seven days before expiry, and again three days and one day before
- * if the renewal is expected to fail.
- */
+/** Reminds customers of renewals a week before expiry, and again if a renewal is expected to fail. */
 @Injectable()
 export class RenewalReminders {
   private readonly logger = new Logger(RenewalReminders.name);
-  /** Expected failures by user, then by {@link rentalKey}. */
+  /** Expected failures by user, then by `rentalKey`. */
   private readonly forecasts = new Map<number, ReadonlyMap<string, RenewalObstacle>>();
 
   constructor(
@@ -39,16 +36,11 @@ export class RenewalReminders {
     private readonly forecast: ForecastService,
   ) {}
 
-  /** Discards all forecasts. */
   beginAnew(): void {
     this.forecasts.clear();
   }
 
-  /**
-   * Sends some due reminders, in the order of their due times.
-   *
-   * @returns the number of reminded renewals
-   */
+  /** @returns the number of reminded renewals */
   async remindNext(): Promise<number> {
     const unreminded: UnremindedRenewal[] = [];
     let forecastCount = 0;
@@ -76,10 +68,7 @@ export class RenewalReminders {
     return reminders.length;
   }
 
-  /**
-   * Returns a user's expected failures; none if the forecast fails, because renewals do not wait for an
-   * estimate.
-   */
+  /** Returns no failures if the forecast fails, because renewals must not wait for it. */
   private async obstaclesAhead(userId: number): Promise<ReadonlyMap<string, RenewalObstacle>> {
     try {
       return await this.forecast.obstaclesAhead(userId, DAYS_AHEAD);
@@ -105,10 +94,7 @@ export class RenewalReminders {
     );
   }
 
-  /**
-   * Records reminders, and sends an event for first reminders and for expected failures.
-   * @param renewals.obstacle reason why the renewal is expected to fail; `null` if none
-   */
+  /** Sends an event for first reminders and for expected failures. */
   private async remind(
     renewals: readonly {
       readonly id: number;

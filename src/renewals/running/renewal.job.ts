@@ -21,21 +21,16 @@ type RunReport = typeof NOTHING_DONE;
 const countOf = (report: RunReport): number => Object.values(report).reduce((sum, count) => sum + count, 0);
 
 const EVERY_SECONDS = 5;
-/** Maximum delay, in seconds, before another replica takes over from a dead one. */
+/** How long until another replica takes over from a dead one. */
 const LEASE_SECONDS = 5;
 
-/** Milliseconds that a run waits for its orders, or for capacity in the queue. */
+/** How long a run waits for its orders, or for capacity in the queue. */
 const PAUSE_MS = 200;
 
-/** Milliseconds between passes that schedule upcoming renewals. Reminders are sent after each pass. */
 const PLAN_EVERY_MS = 60_000;
 const UNBLOCK_EVERY_MS = 5000;
 
-/**
- * Executes renewals. One replica at a time decides which are due and places their orders, a few at a time.
- * Every statement checks what it changes, so a replica that lost its lease does no harm. All state is in the
- * database, so the next run continues an interrupted one.
- */
+/** All state is in the database, so the next run continues an interrupted one. */
 @Injectable()
 export class RenewalJob {
   private plannedAtMs = -Infinity;
@@ -60,7 +55,6 @@ export class RenewalJob {
     });
   }
 
-  /** Runs until no renewal is due or in progress. */
   private async execute(run: LeasedRun, cutOff: AbortSignal): Promise<RunReport> {
     const report = { ...NOTHING_DONE };
     while (!cutOff.aborted) {
@@ -75,7 +69,7 @@ export class RenewalJob {
     return report;
   }
 
-  /** Runs each step once. @returns whether a renewal is in progress, or due and waiting */
+  /** @returns whether a renewal is in progress, or due and waiting */
   private async round(run: LeasedRun, report: RunReport): Promise<boolean> {
     await this.lookAhead(run, report);
     if (!this.orders.canBeSent()) await this.orders.withdraw();
