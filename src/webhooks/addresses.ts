@@ -2,17 +2,14 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { isWithin } from '../common';
 
-/** Lowest port allowed in addition to the web ports. System services listen on lower ports. */
+/** Lower ports, except web ports, are refused because system services listen on them. */
 const FIRST_FREE_PORT = 1024;
 const WEB_PORTS: readonly number[] = [80, 443];
 
-/** IPv6 addresses that are allocated to the public internet. */
+/** The only IPv6 range that is allocated to the public internet. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
-/**
- * IPv6 network into which DNS64 translates IPv4 addresses (RFC 6052). `64:ff9b:1::/48` is deliberately not
- * covered.
- */
+/** DNS64 maps IPv4 addresses into this network (RFC 6052). `64:ff9b:1::/48` is deliberately excluded. */
 const NAT64 = ipaddr.parseCIDR('64:ff9b::/96');
 
 /** Address of Azure's platform services: nominally public, but reachable only from Azure's machines. */
@@ -22,7 +19,7 @@ const AZURE_PLATFORM = '168.63.129.16';
 const LOCALHOST = /(^|\.)localhost\.?$/i;
 const LOOPBACK = '127.0.0.1';
 
-/** Refuses an address or a URL. The message is for customers and contains no address. */
+/** The message is for customers and must not contain an address. */
 export class AddressRefused extends Error {
   constructor(why: string) {
     super(why);
@@ -31,22 +28,20 @@ export class AddressRefused extends Error {
 }
 
 /**
- * Decides to which addresses webhooks may be sent: public addresses, and networks that the operator allows. A
- * NAT64 address is treated as its embedded IPv4 address. Other IPv6 addresses that embed IPv4 addresses
- * (mapped, compatible, 6to4, Teredo) are never public.
+ * Allows public addresses and the operator's networks. A NAT64 address counts as its embedded IPv4 address.
+ * Other IPv6 addresses with an embedded IPv4 address are never public.
  */
 export class AddressRules {
   /** @param networks addresses and networks in CIDR notation */
   constructor(private readonly networks: readonly string[]) {}
 
-  /** Whether an IP address is allowed; false for any other string. */
   isAllowed(address: string): boolean {
     if (isIP(address) === 0) return false;
     const ipv4 = translatedIPv4(address);
     return isWithin(this.networks, address) || (ipv4 === null ? isPublic(address) : this.isAllowed(ipv4));
   }
 
-  /** Checks a webhook's URL without DNS. `http://2130706433` is read as an address. @throws AddressRefused */
+  /** Checks a URL without DNS. @throws AddressRefused */
   checkUrl(text: string): URL {
     if (!URL.canParse(text)) throw new AddressRefused('the URL is not valid');
     const url = new URL(text);
@@ -72,10 +67,10 @@ export function receiverOf(text: string): string {
   return `${url.hostname.replace(/\.$/, '')}:${portOf(url)}`;
 }
 
-/** Returns the loopback address for a name that always means this machine; null for other names. */
+/** Returns the loopback address for `localhost` names; null for other names. */
 export const ownAddressOf = (name: string): string | null => (LOCALHOST.test(name) ? LOOPBACK : null);
 
-/** Returns the address in a URL; null for a name. URLs put IPv6 addresses in brackets. */
+/** Returns null for a host name. URLs put IPv6 addresses in brackets. */
 function addressIn({ hostname }: URL): string | null {
   const host = hostname.replace(/^\[|\]$/g, '');
   return isIP(host) === 0 ? ownAddressOf(host) : host;
@@ -86,7 +81,6 @@ const portOf = ({ port, protocol }: URL): number => {
   return protocol === 'https:' ? 443 : 80;
 };
 
-/** Returns the IPv4 address embedded in a NAT64 address; null for any other address. */
 function translatedIPv4(address: string): string | null {
   const parsed = ipaddr.parse(address);
   if (!(parsed instanceof ipaddr.IPv6) || !parsed.match(NAT64)) return null;

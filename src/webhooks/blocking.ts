@@ -14,7 +14,7 @@ export async function isBlocked(manager: Queryable, userId: number, url: string)
   return blocks.length > 0;
 }
 
-/** Disables a webhook's receiver for its user, and all the user's webhooks to it. @throws WebhookNotFound */
+/** Disables the user's webhooks to this receiver, even those created later. @throws WebhookNotFound */
 export async function blockReceiver(manager: Queryable, userId: number, webhookId: number): Promise<void> {
   const { receiver, webhooks } = await lockReceiver(manager, userId, webhookId);
   await queryRows(
@@ -27,7 +27,7 @@ export async function blockReceiver(manager: Queryable, userId: number, webhookI
   }
 }
 
-/** Enables a webhook, its receiver, and the webhooks to it that staff disabled. @throws WebhookNotFound */
+/** Enables the webhook, and all webhooks to its receiver that staff had disabled. @throws WebhookNotFound */
 export async function unblockReceiver(manager: Queryable, userId: number, webhookId: number): Promise<void> {
   const { receiver, webhooks } = await lockReceiver(manager, userId, webhookId);
   await queryRows(manager, 'DELETE FROM blocked_receivers WHERE user_id = $1 AND receiver = $2', [
@@ -39,7 +39,6 @@ export async function unblockReceiver(manager: Queryable, userId: number, webhoo
   }
 }
 
-/** Locks the user. Returns the webhook's receiver, and all the user's webhooks to it. */
 async function lockReceiver(manager: Queryable, userId: number, webhookId: number) {
   await lockUser(manager, userId);
   const all = await queryRows<{ id: number; url: string; reason: DisabledReason | null }>(

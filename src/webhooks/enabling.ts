@@ -3,10 +3,7 @@ import type { DisabledReason } from './webhook-states';
 
 const PUBLISHED_AT_ONCE = 500;
 
-/**
- * Disables a webhook; a trigger writes an event. Pending deliveries wait until the webhook is enabled again.
- * Only the reason `operator` replaces an earlier reason.
- */
+/** Keeps pending deliveries. Only the reason `operator` replaces an earlier reason. */
 export async function disableWebhook(
   queryable: Queryable,
   webhookId: number,
@@ -20,7 +17,7 @@ export async function disableWebhook(
   );
 }
 
-/** Enables a disabled webhook. It receives waiting deliveries and later events. */
+/** The webhook receives waiting deliveries and later events. */
 export async function enableWebhook(manager: Queryable, webhookId: number): Promise<void> {
   await holdPublishing(manager);
   await queryRows(
@@ -33,14 +30,13 @@ export async function enableWebhook(manager: Queryable, webhookId: number): Prom
   );
 }
 
-/** SQL for a user's last published position. The statement must provide `webhooks.user_id`. */
+/** The statement must provide `webhooks.user_id`. */
 export const LAST_POSITION =
   'coalesce((SELECT max(position) FROM events WHERE events.user_id = webhooks.user_id), 0)';
 
 /**
- * Blocks publishing until the transaction ends, so that earlier events go to the old webhooks and later
- * events to the new ones. Take this lock before locking any webhook, as publishers do, to avoid a deadlock.
- * Publishes waiting events first: otherwise frequent changes to webhooks could starve the publishers.
+ * Blocks publishing until the transaction ends. Must run before any webhook is locked, to avoid a deadlock.
+ * Publishes waiting events first, because frequent changes to webhooks could starve the publishers.
  */
 export async function holdPublishing(manager: Queryable): Promise<void> {
   await queryRows(manager, 'SELECT pg_advisory_xact_lock(publishing_lock())');

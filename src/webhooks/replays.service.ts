@@ -13,13 +13,12 @@ export const MAX_REPLAYED_EVENTS = 10_000;
 interface Replayed {
   readonly replayed: number;
   readonly found: number;
-  /** Position of the last replayed event if more events follow, otherwise null. */
+  /** Position of the last replayed event; null if all events were replayed. */
   readonly last: number | null;
 }
 
 /**
- * Queues at most {@link MAX_REPLAYED_EVENTS} events of `chosen (id, position)` for the webhook `$1`. Ends the
- * webhook's pause. Deliveries in progress are not changed.
+ * Queues the events of the CTE `chosen (id, position)` for the webhook `$1`, and ends the webhook's pause.
  */
 const REPLAY = `
   at_once AS (
@@ -37,7 +36,6 @@ const REPLAY = `
            WHERE (SELECT count(*) FROM chosen) > ${MAX_REPLAYED_EVENTS}
            ORDER BY position OFFSET ${MAX_REPLAYED_EVENTS - 1} LIMIT 1) AS last`;
 
-/** Replays events to a webhook, even if they were never sent before, and sends test events. */
 @Injectable()
 export class ReplaysService {
   constructor(
@@ -48,7 +46,6 @@ export class ReplaysService {
   ) {}
 
   /**
-   * Queues one event, or all events since a time, for a webhook.
    * @throws WebhookNotFound, WebhookDisabled, InvalidReplay, EventNotFound, ReplayedEventsGone,
    * TooManyUnderWay
    */
@@ -73,7 +70,7 @@ export class ReplaysService {
     return { replayed: outcome.replayed, next_after: outcome.last === null ? null : eventIdOf(outcome.last) };
   }
 
-  /** Logs a test event for this webhook only. @throws WebhookNotFound, WebhookDisabled, TooManyRequests */
+  /** @throws WebhookNotFound, WebhookDisabled, TooManyRequests */
   async test(userId: number, webhookId: number): Promise<void> {
     await this.assertIsOn(userId, webhookId);
     this.limits.admitWebhookTest(userId);

@@ -1,4 +1,3 @@
-/** Reasons why a webhook is disabled: who disabled it, or what happened. */
 export const DISABLED_REASONS = ['customer', 'failing', 'gone', 'operator', 'deleted'] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 

@@ -23,7 +23,7 @@ import {
 
 const HOUR_MS = 3600 * 1000;
 
-/** Columns of a WebhookOut. `$1` is the current time. */
+/** `$1` is the current time. */
 const SHOWN = `
   id, url, types, description, disabled_at IS NULL AS enabled, disabled_at, disabled_reason, failing_since,
   CASE WHEN previous_secret_until > $1 THEN previous_secret_until END AS previous_secret_until, created_at`;
@@ -40,10 +40,7 @@ export class WebhooksService {
     this.addresses = new AddressRules(config.webhooks.allowedNetworks);
   }
 
-  /**
-   * Creates a webhook, disabled if staff disabled its receiver. Only the result contains the secret.
-   * @throws WebhooksDisabled, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks
-   */
+  /** @throws WebhooksDisabled, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks */
   async create(userId: number, { url, types, description }: NewWebhookRequest): Promise<CreatedWebhook> {
     const { maxPerUser } = this.config.webhooks;
     if (maxPerUser === 0) throw new WebhooksDisabled();
@@ -94,10 +91,7 @@ export class WebhooksService {
     return webhook;
   }
 
-  /**
-   * Changes a webhook, and enables or disables it.
-   * @throws WebhookNotFound, WebhookNeedsHttps, WebhookUrlRefused, WebhookDisabledByOperator
-   */
+  /** @throws WebhookNotFound, WebhookNeedsHttps, WebhookUrlRefused, WebhookDisabledByOperator */
   change(userId: number, id: number, change: ChangedWebhookRequest): Promise<WebhookOut> {
     const { types, description, enabled } = change;
     const url = change.url === undefined ? null : this.readUrl(change.url);
@@ -135,7 +129,7 @@ export class WebhooksService {
     });
   }
 
-  /** Deletes a webhook and its secrets. Its deliveries are removed later. @throws WebhookNotFound */
+  /** Retention removes the deliveries later. @throws WebhookNotFound */
   async delete(userId: number, id: number): Promise<void> {
     const deleted = await inQueueOf(userId, () =>
       queryRows(
@@ -150,7 +144,7 @@ export class WebhooksService {
     if (deleted.length === 0) throw new WebhookNotFound();
   }
 
-  /** Removes some deliveries of a deleted webhook; if none are left, removes the webhook. */
+  /** Removes some deliveries of a deleted webhook, or the webhook itself if no deliveries are left. */
   forgetDeleted(): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(
       this.dataSource,
@@ -171,8 +165,8 @@ export class WebhooksService {
   }
 
   /**
-   * Creates a new secret, which only the result contains. The current secret stays valid for `overlapHours`;
-   * an older one expires immediately. @throws WebhookNotFound
+   * The current secret stays valid for `overlapHours`; an older one expires at once.
+   * @throws WebhookNotFound
    */
   async renewSecret(userId: number, id: number, overlapHours: number): Promise<NewSecret> {
     const secret = generateWebhookSecret();
@@ -191,7 +185,7 @@ export class WebhooksService {
     return { secret, previous_secret_until: until };
   }
 
-  /** Lists the attempts of a webhook, newest first. @throws WebhookNotFound */
+  /** @throws WebhookNotFound */
   async listAttempts(userId: number, id: number, page: PageRequest): Promise<Page<AttemptOut>> {
     await this.get(userId, id);
     return readPage(page, ({ cursor, limit }) =>
@@ -209,7 +203,7 @@ export class WebhooksService {
     );
   }
 
-  /** Checks a URL and returns it in its canonical spelling. @throws WebhookNeedsHttps, WebhookUrlRefused */
+  /** Returns the URL in its canonical spelling. @throws WebhookNeedsHttps, WebhookUrlRefused */
   private readUrl(text: string): string {
     const { href, protocol } = new URL(text);
     if (protocol !== 'https:' && !this.config.webhooks.allowHttp) throw new WebhookNeedsHttps();

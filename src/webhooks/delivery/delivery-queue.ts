@@ -20,7 +20,7 @@ import type { SendResult } from './webhook-sender';
 const GONE = 410;
 const LONGEST_WEBHOOK_PAUSE_SECONDS = requestedPause(Infinity, USUAL_RETRY_SECONDS);
 
-/** Maximum number of concurrent attempts per webhook, over all replicas; twice as many per user. */
+/** Concurrent attempts per webhook, over all replicas. A user may have twice as many. */
 const ATTEMPTS_PER_WEBHOOK = 8;
 
 /** A delivery that this replica may send until its lease ends. */
@@ -31,7 +31,7 @@ export interface ClaimedDelivery extends SigningSecrets {
   readonly url: string;
   /** Number of failed attempts. */
   readonly attempts: number;
-  /** End of the lease, as the database writes it. Its microseconds identify the lease. */
+  /** End of the lease. A string, because its microseconds identify the lease. */
   readonly lease: string;
   /** Whether the webhook is failing, or another delivery to it is in progress. */
   readonly isFurther: boolean;
@@ -42,15 +42,9 @@ export interface ClaimedDelivery extends SigningSecrets {
 }
 
 /**
- * Claims deliveries of all webhooks in turn: each webhook's first event comes before any second event.
- *
- * - `waiting` finds the webhooks with pending deliveries, and reads one index entry for each.
- * - `busy` counts each webhook's deliveries in progress with the index of leases.
- * - `open` selects the webhooks that may receive now.
- * - `due` and `fair` limit the deliveries of each webhook and of each user.
- * - `chosen` reserves slots for webhooks that neither fail nor have a delivery in progress.
- *
- * N replicas that claim at the same moment may together exceed the limits N times.
+ * Claims deliveries of all webhooks in turn: the first event of each webhook comes before any second event.
+ * Reads one index entry per webhook (`waiting`), and reserves capacity for webhooks that neither fail nor
+ * have a delivery in progress (`chosen`). Replicas that claim at the same moment may exceed the limits.
  */
 const CLAIM = `
   WITH RECURSIVE waiting AS (
@@ -121,13 +115,11 @@ const CLAIM = `
     JOIN events event ON event.id = leased.event_id`;
 
 /**
- * Records an attempt and its consequences, if its lease is still valid. The statement is idempotent. If the
- * webhook's URL was replaced during the attempt, the result does not affect the webhook.
- *
- * Parameters: $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 response body, $6 error, $7 state, $8
- * pause (s), $9 result (delivered, failed or neither), $10 pauses of the webhook by failures (s), $11 pause
- * requested by the receiver (s), $12 whether the receiver is gone, $13 time until the webhook is disabled
- * (s), $14 URL
+ * Idempotent, and does nothing once the lease is lost. A result for a replaced URL does not affect the
+ * webhook. Parameters: $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 response body, $6 error, $7
+ * state, $8 pause (s), $9 result (delivered, failed or neither), $10 pauses of the webhook by failures (s),
+ * $11 pause requested by the receiver (s), $12 whether the receiver is gone, $13 time until the webhook is
+ * disabled (s), $14 URL
  */
 const SETTLE = `
   WITH mine AS (
@@ -165,10 +157,6 @@ const SETTLE = `
   SELECT failed.disabled_reason AS "disabledReason"
     FROM mine LEFT JOIN failed ON failed.disabled_at = now()`;
 
-/**
- * Claims and settles the deliveries of all webhooks. Times are the database's. The statements are planned
- * each time: a plan cached for few deliveries would read the whole table once there are many.
- */
 @Injectable()
 export class DeliveryQueue {
   private readonly retrySeconds: number;
@@ -200,7 +188,7 @@ export class DeliveryQueue {
     });
   }
 
-  /** Claims due deliveries of all webhooks in turn. `further` limits those of busy or failing webhooks. */
+  /** `further` limits deliveries to webhooks that are busy or failing. */
   claim(limit: number, further: number): Promise<ClaimedDelivery[]> {
     return preparedRows<ClaimedDelivery>(this.dataSource, CLAIM, [
       limit,
@@ -211,10 +199,7 @@ export class DeliveryQueue {
     ]);
   }
 
-  /**
-   * Records an attempt's result, unless its lease has ended: another replica then sends the delivery.
-   * @returns why the attempt disabled the webhook; null if it did not
-   */
+  /** @returns why the attempt disabled the webhook; null if it did not */
   async settle(delivery: ClaimedDelivery, result: SendResult): Promise<'failing' | 'gone' | null> {
     const { retrySeconds } = this;
     const isCutOff = result.outcome === 'cut-off';

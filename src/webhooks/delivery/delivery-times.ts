@@ -2,10 +2,10 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY_SECONDS = 24 * HOUR;
 
-/** How long an event is retried, in seconds: longer than a weekend. */
+/** Events are retried for longer than a weekend. */
 export const USUAL_RETRY_SECONDS = 3 * DAY_SECONDS;
 
-/** Pauses between two attempts to send an event, in seconds. Their sum slightly exceeds three days. */
+/** The sum slightly exceeds `USUAL_RETRY_SECONDS`. */
 export const PAUSES_SECONDS: readonly number[] = [
   5,
   MINUTE,
@@ -19,35 +19,31 @@ export const PAUSES_SECONDS: readonly number[] = [
   24 * HOUR,
 ];
 
-/** Maximum random fraction added to a pause, so that simultaneous failures are retried at different times. */
+/** A random extension of pauses, so that simultaneous failures are retried at different times. */
 const JITTER = 0.1;
 
 /** Maximum pause that a receiver can request with `Retry-After`. */
 const LONGEST_REQUESTED_PAUSE_SECONDS = HOUR;
 
-/** Number of failures in a row after which a webhook receives one event at a time, with pauses. */
+/** After this many failures in a row, a webhook receives one event at a time, with pauses. */
 export const FAILURES_UNTIL_PAUSED = 3;
 
-/** How long a webhook pauses after one failure, two in a row, and so on. */
+/** Pauses of a webhook after one failure, two in a row, and so on. */
 const PAUSES_OF_WEBHOOK_SECONDS: readonly number[] = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 5 * MINUTE];
 
 /** Timeout of a whole attempt, including DNS and connecting. */
 export const ATTEMPT_TAKES_MS = 15_000;
-/** Maximum time from a claim to its attempt. Another replica makes any later attempt. */
+/** Maximum time from a claim to its attempt. After that, the attempt is left to another replica. */
 export const CLAIM_TAKES_MS = 3000;
 /** How long to keep retrying to record an attempt's result. */
 export const SETTLING_TAKES_MS = 10_000;
 const MARGIN_MS = 2000;
 
-/** Returns how long a claim is valid: longer than all work under the claim can take. */
+/** A lease must outlast all work under it. */
 export const leaseMs = (timeoutMs: number): number =>
   CLAIM_TAKES_MS + timeoutMs + SETTLING_TAKES_MS + MARGIN_MS;
 
-/**
- * Returns how long an event waits for its next attempt, in seconds; null if it has failed permanently.
- * @param attempts number of failed attempts, at least 1
- * @param retrySeconds how long the event is retried in total
- */
+/** Returns the seconds until the next attempt; null after the last attempt. */
 export function pauseOfDelivery(
   attempts: number,
   retrySeconds: number,
@@ -60,10 +56,9 @@ export function pauseOfDelivery(
   return Math.max(scaled, requestedSeconds);
 }
 
-/** Returns the pauses in seconds after one failure, two in a row, and so on. The last pause is repeated. */
+/** Returns pauses in seconds. The last one applies to all further failures. */
 export const pausesOfWebhook = (retrySeconds: number): readonly number[] =>
   PAUSES_OF_WEBHOOK_SECONDS.map((pause) => pause * Math.min(1, retrySeconds / USUAL_RETRY_SECONDS));
 
-/** Returns the pause in seconds that a receiver requested with `Retry-After`, within limits. */
 export const requestedPause = (requestedSeconds: number | null, retrySeconds: number): number =>
   Math.min(requestedSeconds ?? 0, LONGEST_REQUESTED_PAUSE_SECONDS, retrySeconds);

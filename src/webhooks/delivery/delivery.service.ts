@@ -13,13 +13,12 @@ import { type ClaimedDelivery, DeliveryQueue } from './delivery-queue';
 import { ATTEMPT_TAKES_MS, CLAIM_TAKES_MS, SETTLING_TAKES_MS } from './delivery-times';
 import { type SendResult, WebhookSender } from './webhook-sender';
 
-/** Polling interval. Polling finds retries; notifications announce new events. */
+/** Polling finds retries; notifications announce new events. */
 const LOOK_EVERY_MS = 1000;
-/** Maximum number of concurrent attempts per replica, which limits the memory for their sockets. */
+/** Limits the memory for a replica's sockets. */
 const ATTEMPTS_AT_ONCE = 64;
 const LONGEST_PAUSE_OF_SETTLING_MS = 2000;
 
-/** Reads the backlog of active webhooks, and the oldest due delivery whose receiver is not failing. */
 const WAITING = `
   SELECT count(*)::integer AS count,
          min(next_attempt_at) FILTER (WHERE failing_since IS NULL AND next_attempt_at <= now()) AS oldest
@@ -32,8 +31,7 @@ interface Attempt extends ClaimedDelivery {
 }
 
 /**
- * Sends events to webhooks, on every replica. A claimed delivery belongs to its replica until the lease ends.
- * Then another replica sends it, so an event may be sent twice but is never lost.
+ * Another replica resends a delivery once its lease ends, so an event may be sent twice but is never lost.
  */
 @Injectable()
 export class DeliveryService implements OnModuleDestroy {
@@ -80,7 +78,7 @@ export class DeliveryService implements OnModuleDestroy {
   }
 
   private async execute(attempt: Attempt, cutOff: AbortSignal): Promise<void> {
-    // The process was suspended, or the claim's response was late. The lease might end too early.
+    // The process was suspended, or the claim took long: the lease might end during the attempt.
     if (attempt.since.elapsedMs() > CLAIM_TAKES_MS) return;
     await inSpan('webhooks.attempt', { 'webhook.id': attempt.webhookId }, async () => {
       const result = await this.send(attempt, cutOff);
@@ -109,7 +107,7 @@ export class DeliveryService implements OnModuleDestroy {
     return this.sender.post(delivery.url, body, headers, cutOff);
   }
 
-  /** Records a result, and retries if the response was lost, because recording is idempotent. */
+  /** Retries are safe, because recording is idempotent. */
   private async settle(delivery: ClaimedDelivery, result: SendResult): Promise<void> {
     const giveUpAtMs = performance.now() + SETTLING_TAKES_MS;
     for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_OF_SETTLING_MS)) {

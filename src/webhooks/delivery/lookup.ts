@@ -14,13 +14,11 @@ export class NameNotFound extends Error {
   }
 }
 
-/** Queries the machine's DNS servers. Unlike with `dns.lookup`, a server that hangs blocks no thread. */
+/** Unlike `dns.lookup`, a resolver blocks no thread while a DNS server hangs. */
 export const systemResolver = (): Resolver => new Resolver(DNS);
 
 /**
- * Resolves a new connection's addresses, and refuses them unless all are allowed: a name with a public and a
- * private address is aimed at the private one. Connecting only to the checked addresses prevents DNS
- * rebinding.
+ * Refuses a name if any of its addresses is forbidden. Using only checked addresses prevents DNS rebinding.
  */
 export function checkedLookup(
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'>,
@@ -43,7 +41,7 @@ export function checkedLookup(
   };
 }
 
-/** Returns the addresses of a name, IPv4 first, so that a machine without IPv6 needs no second attempt. */
+/** IPv4 comes first, so that a machine without IPv6 needs no second attempt. */
 async function addressesOf(
   name: string,
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'>,

@@ -5,20 +5,19 @@ import { TimeLimit } from '../../common';
 import { AddressRefused, type AddressRules } from '../addresses';
 import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 
-/** Number of bytes of a response body that are read and stored. */
 export const STORED_RESPONSE_BYTES = 1024;
-/** Maximum time to read a body. The result depends only on the status. */
+/** The result depends only on the status, so a slow body may be cut off. */
 const LONGEST_BODY_MS = 1000;
-/** Maximum size of a response, including the heads of 1xx responses. Node limits only each head's size. */
+/** Includes the heads of 1xx responses: Node.js limits only the size of each head. */
 const MAX_RESPONSE_KB = 64;
 
-/** Keeps a few idle connections. {@link boundedAgent} closes one as soon as its receiver sends anything. */
+/** `boundedAgent` closes an idle connection as soon as its receiver sends anything. */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 
 export type SendOutcome =
   | 'delivered'
-  /** The response's status is not 2xx. Redirects count as refusals. */
+  /** Any status except 2xx, including redirects. */
   | 'refused'
   | 'timeout'
   | 'unreachable'
@@ -28,14 +27,12 @@ export type SendOutcome =
 
 export interface SendResult {
   readonly outcome: SendOutcome;
-  /** Status of the response, if any. */
   readonly status: number | null;
   readonly durationMs: number;
-  /** First bytes of the response body as text; null if there was no response. */
+  /** Start of the response body; null without a response. */
   readonly response: string | null;
-  /** Reason for the customer, without the URL; null after a delivery. */
+  /** Shown to the customer, without the URL; null after a delivery. */
   readonly error: string | null;
-  /** Value of `Retry-After`, in seconds. */
   readonly retryAfterSeconds: number | null;
 }
 
@@ -61,7 +58,7 @@ export class WebhookSender {
     this.lookup = checkedLookup(resolver, rules);
   }
 
-  /** Posts a request, and never rejects. `stop` ends the request with the outcome `cut-off`. */
+  /** Never rejects. `stop` ends the request with the outcome `cut-off`. */
   async post(url: string, body: string, headers: Headers, stop?: AbortSignal): Promise<SendResult> {
     const startedAtMs = performance.now();
     const limit = new TimeLimit(this.timeoutMs, stop);
@@ -129,7 +126,6 @@ function destroy(this: Socket): void {
   this.destroy();
 }
 
-/** Ends a call when its connection has received more than {@link MAX_RESPONSE_KB}. */
 function boundResponse(call: http.ClientRequest): void {
   call.on('socket', (socket) => {
     let bytes = 0;
@@ -172,14 +168,13 @@ function request(
 const isClosed = (error: Error): boolean =>
   'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 
-/** Reads a body until it ends or fails, or until a kilobyte or a second is exceeded. */
 function firstBytes(response: http.IncomingMessage): Promise<string> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
     const finish = (): void => {
       clearTimeout(timer);
-      // A connection with unread bytes is closed. A fully read connection returns to its agent.
+      // Only a connection without unread bytes can be reused.
       if (!response.complete) response.destroy();
       resolve(readable(Buffer.concat(chunks).subarray(0, STORED_RESPONSE_BYTES)));
     };
@@ -195,7 +190,7 @@ function firstBytes(response: http.IncomingMessage): Promise<string> {
   });
 }
 
-/** Decodes bytes. Replaces NUL, which PostgreSQL cannot store, and drops a character that was cut off. */
+/** Drops a cut-off last character, and replaces NUL because PostgreSQL cannot store it. */
 const readable = (bytes: Buffer): string =>
   new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\uFFFD');
 
@@ -238,7 +233,7 @@ function failure(
   return { ...none, outcome: 'unreachable', error: `the connection failed: ${codeOf(error)}` };
 }
 
-/** Returns an error's code. Its message may contain the address. */
+/** Returns only the error's code, because its message may contain the address. */
 const codeOf = (error: unknown): string => {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'closed';

@@ -3,7 +3,7 @@ import { type FieldOptions, InputMistake, StringField, StringListField } from '.
 
 const MAX_URL_LENGTH = 2000;
 
-/** Parses the URL of a webhook. `addresses.ts` checks its addresses later. */
+/** `addresses.ts` checks the URL's addresses later. */
 export const WebhookUrlField = (options: FieldOptions = {}): PropertyDecorator =>
   StringField({ ...options, maxLength: MAX_URL_LENGTH, refine: refuseUrl });
 
