@@ -2,7 +2,6 @@ import { ApiProperty } from '@nestjs/swagger';
 import { Money } from '../common';
 import { ApiNullable } from '../http';
 
-/** Returns SQL for a user's name, so that staff need not look up the id. */
 export const usernameSql = (userId: string): string =>
   `(SELECT coalesce(username, web_username) FROM users WHERE users.id = ${userId})`;
 
@@ -46,7 +45,6 @@ export const withUserLinks = <Found extends { readonly user_id: number }>(found:
 const ApiRefundLink = (example: string): PropertyDecorator =>
   ApiNullable('string', 'A link that, on the page, opens the refund form with this amount', example);
 
-/** Returns the link to the refund form; null if nothing can be refunded. */
 export const refundLink = (
   things: 'orders' | 'deposits',
   { id, refundable }: { readonly id: number; readonly refundable: string },

@@ -10,13 +10,13 @@ interface Described {
   readonly description: string;
 }
 
-/** Staff route, which the command line can also run. */
+/** Staff route that the command line can also run. */
 export interface StaffOperation extends AuditedRoute, Described {
   readonly controller: Type<object>;
   readonly handler: Handler;
 }
 
-/** Key of Swagger's metadata. */
+/** Key under which `@nestjs/swagger` stores its metadata. */
 const DESCRIPTION = 'swagger/apiOperation';
 
 export const STAFF_OPERATIONS: ReadonlyMap<string, StaffOperation> = new Map(

@@ -19,11 +19,10 @@ import { OwnAccount } from './staff.errors';
 
 interface StaffRouteOptions extends RouteOptions, AuditedRoute {
   readonly scope: StaffScope;
-  /** Description, which begins with who uses the route and for what. */
+  /** Must begin with who uses the route, and for what. */
   readonly description: string;
 }
 
-/** Declares a {@link Route} with fields for the audit log. */
 export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodDecorator =>
   applyDecorators(
     RefuseStrayQuery(),
@@ -34,19 +33,17 @@ export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodD
     ...(on ? [ApiIdParam(ID_PARAMETERS[on], `Id of the ${on.replace('-', ' ')}`)] : []),
   );
 
-/** 403 errors of a route that staff may not use for their own account. */
 export const OWN_ACCOUNT_ERRORS: ErrorsOfStatus = ['the request would change your own account', OwnAccount];
 
-/** 403 errors of a route that takes rights away from a user. */
+/** For routes that take rights away from a user. */
 export const STAFF_USER_ERRORS: ErrorsOfStatus = ['it lacks `staff:grant`', StaffScopesForAnother];
 
-/** Returns a route's 404 errors, such as `There is no such user`, `User not found`. */
 export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsOfStatus {
   const entities = errors.map((NotFound) => new NotFound().detail.toLowerCase().replace(' not found', ''));
   return [`There is no such ${entities.join(', or no such ')}`, ...errors];
 }
 
-// No example: a second posting with a copied key would count as a retry. The page fills in a key.
+// No example: a posting with the example's key would count as a retry.
 export const POSTING_KEY = {
   required: true,
   description:
@@ -55,7 +52,6 @@ export const POSTING_KEY = {
     '`Idempotency-Replayed: true`. Retry on 5xx and lost connections.',
 };
 
-/** Injects the request's audit context. */
 export const CurrentAudit = createParamDecorator((_: unknown, context: ExecutionContext): AuditContext => {
   const { audit } = context.switchToHttp().getRequest<AuditedRequest>();
   if (!audit) throw new Error('a route without @StaffRoute injects its audit context');

@@ -6,7 +6,6 @@ export class OwnAccount extends domainError(
   'Staff cannot do this for their own account: ask a colleague',
 ) {}
 
-/** The message names what is still open, such as `balance` or `orders`. */
 export class UserNotErasable extends domainError(
   'conflict',
   (open: readonly string[]) => `The user cannot be erased before these are closed: ${open.join(', ')}`,

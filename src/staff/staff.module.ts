@@ -70,8 +70,7 @@ import { StaffWebhooksController } from './webhooks/staff-webhooks.controller';
 })
 export class StaffModule {
   constructor(retention: Retention, config: AppConfig) {
-    // A function of the table's owner deletes the records, because the service's role may not delete any. A
-    // trigger protects recorded changes, and all records of the last year.
+    // The service's role may not delete records, so a function of the table's owner does.
     retention.addWalk(
       'staff_reads',
       config.retention.auditLogReadDays,

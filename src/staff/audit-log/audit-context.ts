@@ -1,7 +1,6 @@
 import type { Caller } from '../../auth';
 import { OwnAccount } from '../staff.errors';
 
-/** Path parameter with a target's id, by target type. */
 export const ID_PARAMETERS = {
   user: 'user_id',
   token: 'token_id',
@@ -20,10 +19,9 @@ export interface AuditTarget {
 }
 
 const TARGET = new RegExp(`^(${Object.keys(ID_PARAMETERS).join('|')}):([0-9]+)$`);
-/** Matches `user:42`. */
+/** Matches targets such as `user:42`. */
 export const TARGET_PATTERN = TARGET.source;
 
-/** Parses a target, such as `user:42`; null for any other string. */
 export function parseTarget(text: string): AuditTarget | null {
   const [, type, id] = TARGET.exec(text) ?? [];
   return type === undefined || id === undefined ? null : { type: type as TargetType, id };
@@ -31,22 +29,22 @@ export function parseTarget(text: string): AuditTarget | null {
 
 /** Request's part of an audit log record: author, origin and target. */
 export class AuditContext {
-  /** Whether the request is recorded. Changes record themselves in their own transactions. */
+  /** Set for changes, because they are recorded in their own transactions. */
   isRecorded = false;
 
   constructor(
     readonly action: string,
     readonly target: AuditTarget | null,
     readonly request: object,
-    /** Caller; `null` on the command line, which has no sign-in and may grant every scope. */
+    /** `null` on the command line, which may grant every scope. */
     readonly caller: Caller | null,
     readonly ip: string | null,
     readonly requestId: string | null,
-    /** Author named on the command line, for changes that store their author. */
+    /** Author named on the command line. */
     readonly by?: string,
   ) {}
 
-  /** Refuses staff members' actions on their own account. @throws OwnAccount */
+  /** @throws OwnAccount */
   assertConcernsAnother(userId: number | null | undefined): void {
     if (this.caller !== null && this.caller.userId === userId) throw new OwnAccount();
   }
@@ -59,10 +57,7 @@ export class AuditContext {
 /** Matches tokens, and the secrets of links and webhooks. */
 const SECRET = /(pr[xl]_|whsec_)[0-9A-Za-z+/]{20,}=*/g;
 
-/**
- * Returns the request as the audit log records it: complete, so that nothing can be hidden in parameters that
- * no route reads. Masks pasted secrets, and characters that `jsonb` refuses.
- */
+/** Keeps all parameters, even those that no route reads, and masks secrets. */
 export function toRecordable(request: object): object {
   const text = JSON.stringify(request, (_, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,

@@ -12,7 +12,7 @@ import { CommandRequest } from './command-request';
 export const AUDITED_ROUTE = 'audited-route';
 
 export interface AuditedRoute {
-  /** Name of the action, such as `users.block`; also the operation id in the API description. */
+  /** For example `users.block`. Also the operation id in the API description. */
   readonly action: string;
   /** Type of the target whose id the path contains. */
   readonly on?: TargetType;
@@ -21,11 +21,8 @@ export interface AuditedRoute {
 export type AuditedRequest = (Request | CommandRequest) & { user?: Caller; audit?: AuditContext };
 
 /**
- * Records every staff request. Changes are recorded in their own transactions. Reads are recorded here before
- * the response, so that staff see nothing unrecorded. Refusals are recorded too: they may show how much is
- * left to refund, or that a user does not exist. Unauthorised and invalid requests are not, because they
- * never reach their target.
- * Sets the replay header on a response with `replayed`.
+ * Records reads before their response, so that staff see nothing unrecorded. Changes are recorded in their
+ * own transactions.
  */
 @Injectable()
 export class AuditLogInterceptor implements NestInterceptor {

@@ -16,9 +16,8 @@ import { usernameSql } from '../links';
 import { type AuditContext, type AuditTarget, parseTarget } from './audit-context';
 import type { ActionOut, ActionsPage, ActionsQuery } from './audit-log.dto';
 
-/** Audit log record of a change, without its context. */
 export interface AuditedChange {
-  /** Target of the change. Omitted if the context contains it. */
+  /** Omitted if the context contains it. */
   readonly target?: AuditTarget;
   readonly reason?: string | undefined;
   readonly before?: object | undefined;
@@ -27,7 +26,7 @@ export interface AuditedChange {
   readonly idempotency?: Idempotency | null;
 }
 
-/** Records a change; call it once in the change's transaction. @returns the record's id */
+/** Must be called exactly once per change. @returns the record's id */
 export type RecordChange = (change: AuditedChange) => Promise<number>;
 
 @Injectable()
@@ -52,12 +51,7 @@ export class AuditLogService {
     return result;
   }
 
-  /**
-   * Makes a change as {@link recordChange} does, but once per idempotency key.
-   * @param idempotency belongs to the member of staff; all commands share one set of keys
-   * @param resultOf finds an earlier request's result by its record's id
-   * @throws IdempotencyKeyReused, TransactionOutcomeUnknown
-   */
+  /** Makes a change once per idempotency key. @throws IdempotencyKeyReused, TransactionOutcomeUnknown */
   async recordOnce<Result extends object>(
     audit: AuditContext,
     idempotency: Idempotency,
@@ -85,11 +79,7 @@ export class AuditLogService {
     }
   }
 
-  /**
-   * Finds the record with an idempotency key, once no failover can undo it.
-   * @returns the record's id; null if there is none
-   * @throws IdempotencyKeyReused
-   */
+  /** Waits until no failover can undo the found record. @throws IdempotencyKeyReused */
   private async findByKey(
     { caller }: AuditContext,
     { key, requestHash }: Idempotency,
@@ -106,12 +96,7 @@ export class AuditLogService {
     return action.id;
   }
 
-  /**
-   * Changes one row, and records its states before and after.
-   * @param steps.before reads the row, and locks it if necessary
-   * @param steps.change returns the new state, which this method also returns
-   * @throws TransactionOutcomeUnknown
-   */
+  /** Records the states of one row before and after its change. @throws TransactionOutcomeUnknown */
   recordChangeOf<Before extends object, After extends object>(
     audit: AuditContext,
     reason: string,
@@ -129,9 +114,8 @@ export class AuditLogService {
   }
 
   /**
-   * Runs a request and records it, unless it is a change that is already recorded. Reads are recorded before
-   * their response, and refusals with the message of their response. Other errors are not recorded: an
-   * invalid request never reached its target, and an unexpected error's message is not in the response.
+   * Refusals are recorded because they reveal facts, such as whether a user exists. Other errors reveal
+   * nothing.
    */
   async recordRequest<Response>(audit: AuditContext, work: () => Promise<Response>): Promise<Response> {
     try {
@@ -177,7 +161,7 @@ export class AuditLogService {
     return inserted.id;
   }
 
-  /** Lists records, newest first. @throws InvalidPeriod */
+  /** @throws InvalidPeriod */
   async search(query: ActionsQuery): Promise<ActionsPage> {
     const { user_id: userId, action, target, from, to, changes_only: changesOnly } = query;
     assertPeriod(from, to);

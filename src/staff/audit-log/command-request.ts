@@ -2,7 +2,6 @@
 export class CommandRequest {
   readonly ip = undefined;
 
-  /** @param by author named on the command line, for changes that store their author */
   constructor(
     readonly params: Readonly<Record<string, string>>,
     readonly query: object,
@@ -12,7 +11,6 @@ export class CommandRequest {
   ) {}
 
   get(header: string): string | undefined {
-    // Header names are case-insensitive.
     const name = Object.keys(this.headers).find((one) => one.toLowerCase() === header.toLowerCase());
     return name === undefined ? undefined : this.headers[name];
   }

@@ -26,7 +26,6 @@ export class PostingRequest extends ReasonRequest {
   reference!: string | null;
 }
 
-/** A ledger entry that staff posted, and whether this request created it. */
 export class PostingOut extends PostedEntryOut {
   @ApiBoolean('Whether an earlier request with this Idempotency-Key made the entry', false)
   replayed!: boolean;

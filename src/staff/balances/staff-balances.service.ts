@@ -39,7 +39,6 @@ export class StaffBalancesService {
   ) {}
 
   /**
-   * Credits or debits a balance, once per idempotency key.
    * @throws UserNotFound, InvalidAmount, InsufficientBalance, BalanceTooLarge, OwnAccount,
    * IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
    */
@@ -62,11 +61,7 @@ export class StaffBalancesService {
     });
   }
 
-  /**
-   * Posts one staff ledger entry per idempotency key.
-   * @param post posts the entry with the id of its audit log record
-   * @throws IdempotencyKeyReused, TransactionOutcomeUnknown
-   */
+  /** @throws IdempotencyKeyReused, TransactionOutcomeUnknown */
   postOnce(
     audit: AuditContext,
     idempotency: Idempotency,
@@ -82,7 +77,7 @@ export class StaffBalancesService {
     });
   }
 
-  /** Lists a user's entries, newest first by `seq`. The cursor is a `seq`. @throws UserNotFound */
+  /** The cursor is a `seq`, not an id. @throws UserNotFound */
   async listEntries(userId: number, page: PageRequest): Promise<LedgerPage> {
     await this.users.assertExists(userId);
     const find = ({ cursor, limit }: PageRequest) =>
@@ -102,18 +97,14 @@ export class StaffBalancesService {
     );
   }
 
-  /**
-   * Returns a user's entries as CSV, oldest first. `from` is inclusive, `to` is exclusive.
-   *
-   * @throws UserNotFound, InvalidPeriod
-   */
+  /** Returns CSV. `from` is inclusive, `to` is exclusive. @throws UserNotFound, InvalidPeriod */
   async readStatement(userId: number, from: Date, to: Date): Promise<AsyncGenerator<string>> {
     await this.users.assertExists(userId);
     assertPeriod(from, to);
     return toCsv(this.findStatementRows(userId, from, to));
   }
 
-  /** Reads batches of entries ordered by `seq`, so that each entry continues from the previous balance. */
+  /** Orders entries by `seq`, so that each one continues from the previous balance. */
   private async *findStatementRows(userId: number, from: Date, to: Date): AsyncGenerator<StatementRow[]> {
     for (let last = 0; ;) {
       const entries = selectEntries(userId, { from, to, kind: null, order_id: null });
@@ -133,7 +124,6 @@ export class StaffBalancesService {
   }
 }
 
-/** Locks the account until the transaction ends. @throws UserNotFound */
 async function lockAccount(
   manager: EntityManager,
   userId: number,

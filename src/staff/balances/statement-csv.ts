@@ -13,7 +13,7 @@ const COLUMNS = [
   'reason',
 ] as const;
 
-/** Row of a statement. Times are in ISO 8601, with microseconds. */
+/** Times are in ISO 8601, with microseconds. */
 export type StatementRow = Readonly<Record<(typeof COLUMNS)[number], string | number | null>> & {
   readonly seq: number;
 };
@@ -28,7 +28,6 @@ const toLine = (row: StatementRow): string =>
     }),
   );
 
-/** Writes CSV (RFC 4180) with the column names in the first line. */
 export async function* toCsv(batches: AsyncIterable<StatementRow[]>): AsyncGenerator<string> {
   let head = csvLine(COLUMNS);
   for await (const batch of batches) {

@@ -4,7 +4,6 @@ import { type PageRequest } from '../../http';
 import { usernameSql } from '../links';
 import type { OrderRecord, StaffOrdersQuery } from './staff-orders.dto';
 
-/** Columns of an OrderRecord. */
 export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameSql('orders.user_id')} AS username,
   orders.kind, orders.state, orders.order_reference,
   orders.country, orders.version, orders.period, orders.count, orders.proxy_type, orders.proxy_id,
@@ -12,25 +11,20 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameSql('orders.u
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
   orders.closed_at, orders.batch_id`;
 
-/** Number of a host's proxies to read for a page, in addition to the last order's remaining proxies. */
+/** Number of a host's proxies per page. The last order's remaining proxies are added. */
 const PROXIES_OF_HOST_AT_ONCE = 2000;
 
-/** Batch of a host's orders to read for a page, if the host has a large number of proxies. */
+/** Range of orders on one page, for a host with many proxies. */
 export interface HostOrderRange {
-  /** Lowest id among the orders that delivered the batch's proxies; `null` for the last batch. */
+  /** Lowest id of an order that delivered one of the page's proxies; null on the last page. */
   readonly lowest: number | null;
 }
 
-/**
- * Returns SQL for an order's delivery: the order that delivered the prolonged proxy, or the purchase itself.
- */
+/** Returns SQL for the order that delivered the prolonged proxy; for a purchase, the purchase itself. */
 const deliveryOf = (proxyId: string, id: string): string =>
   `coalesce((SELECT order_id FROM proxies WHERE proxies.id = ${proxyId}), ${id})`;
 
-/**
- * Finds the batch of a host's orders after the cursor, using only an index; null if the host has so few
- * proxies that all its orders are read.
- */
+/** @returns null if the host has so few proxies that all its orders can be read */
 export async function findHostOrderRange(
   queryable: Queryable,
   host: string,
@@ -48,18 +42,11 @@ export async function findHostOrderRange(
   return isCommon ? { lowest } : null;
 }
 
-/**
- * Returns SQL for the delivery at which the batch after a cursor begins. After a prolongation, it is the
- * delivery of the prolonged proxy; after a purchase, the next lower id.
- */
+/** Returns SQL for the first delivery after a cursor. A prolongation precedes the delivery of its proxy. */
 const firstDelivery = (cursor: string): string =>
   `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;
 
-/**
- * Finds a page of orders, newest first. A search by a partial host name sorts orders by their proxies'
- * deliveries; a proxy's prolongations come before the order that delivered it. @param provider the provider
- * of `providerProxyId`
- */
+/** With `range`, orders are sorted by the deliveries of their proxies; prolongations precede the delivery. */
 export function searchOrders(
   queryable: Queryable,
   query: StaffOrdersQuery,

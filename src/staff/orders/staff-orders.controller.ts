@@ -48,7 +48,6 @@ const REFUNDED = {
   replayed: false,
 } satisfies Record<keyof PostingOut, unknown>;
 
-/** Order as read by one statement. Separate statements read other tables. */
 type OrderRow = Omit<
   StaffOrderDetails,
   | 'links'
@@ -63,7 +62,7 @@ type OrderRow = Omit<
   readonly leader_reference: string | null;
 };
 
-/** Matches JSON.stringify's escapes for NUL and unpaired surrogates, which jsonb refuses. */
+/** Matches the escapes of NUL and unpaired surrogates, because jsonb refuses both. */
 const NO_JSONB = String.raw`'\\u(0000|d)'`;
 
 // Limits for the details of one order.
@@ -71,7 +70,7 @@ const MAX_CALLS = 200;
 const MAX_PROXIES = 1000;
 const MAX_ENTRIES = 1000;
 const MAX_ACTIONS = 50;
-/** Maximum number of characters to show of a call's response. A listing can be far longer. */
+/** In characters; responses with listings can be far longer. */
 const MAX_RESPONSE_LENGTH = 20_000;
 
 @ApiTags('Orders')
@@ -243,7 +242,6 @@ export class StaffOrdersController {
     });
   }
 
-  /** Finds the ids of all orders of this order's batch, including its own. */
   private async findMembers({
     id,
     batch_id: batchId,
@@ -257,10 +255,7 @@ export class StaffOrdersController {
     return members.map((member) => member.id);
   }
 
-  /**
-   * Finds a batch's latest calls. They are stored under the batch's leader; calls before the batch was sent,
-   * under any of its members.
-   */
+  /** A batch's calls are stored under its leader. Calls before the batch are stored under any member. */
   private findCalls(orderIds: readonly number[]): Promise<ProviderCallOut[]> {
     return queryRows(
       this.dataSource,
@@ -288,7 +283,6 @@ export class StaffOrdersController {
   }
 }
 
-/** Locks the order until the transaction ends. @throws OrderNotFound */
 async function lockOrder(orderId: number, manager: EntityManager): Promise<OrderRecord> {
   await manager.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [orderId]);
   const [order] = await queryRows<OrderRecord>(manager, `SELECT ${ORDER_COLUMNS} FROM orders WHERE id = $1`, [

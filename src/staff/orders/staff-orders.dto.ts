@@ -224,7 +224,7 @@ export class ProviderCallOut {
   created_at!: Date;
 }
 
-/** Proxy that an order delivered or prolonged, without its credentials. */
+/** Must not contain credentials. */
 export class OrderedProxyOut {
   @ApiProperty({ type: 'integer', example: 1001 })
   id!: number;

@@ -253,7 +253,6 @@ export class StaffPricesController {
     });
   }
 
-  /** @throws PriceRuleNotFound */
   private async get(id: number, queryable: Queryable = this.dataSource): Promise<PriceRuleOut> {
     const [rule] = await queryRows<PriceRuleOut>(queryable, `${SELECT_RULES} WHERE id = $1`, [id]);
     if (!rule) throw new PriceRuleNotFound();
@@ -269,7 +268,7 @@ export class StaffPricesController {
     }
   }
 
-  /** Returns the author that the rule stores, such as `boris (42)`, or the name from a command. */
+  /** Returns an author such as `boris (42)`, or the name from the command. */
   private async nameOf({ caller, by }: AuditContext): Promise<string> {
     if (by !== undefined) return by;
     if (!caller) throw new Error('a change of prices on the command line lacks a name');
@@ -278,6 +277,6 @@ export class StaffPricesController {
   }
 }
 
-/** Whether the new rule matches offers, but other rules set all their prices. */
+/** Returns whether the rule matches offers, but sets none of their prices. */
 const isWithoutEffect = ({ offers }: PricePreviewOut): boolean =>
   offers.length > 0 && offers.every(({ after }) => after.by !== 'new');

@@ -27,7 +27,6 @@ const CountryField = (options: FieldOptions = {}) =>
 const PeriodField = (description: string) =>
   IntegerField({ description, absent: 'null', greaterThan: 0, atMost: 3650 });
 
-/** The offers to which a price rule applies, and its markup. An omitted field matches all offers. */
 @StrictRequest()
 export class PriceRuleFields {
   @IdField({ description: 'The user to whom the rule applies. If omitted, all users', absent: 'null' })

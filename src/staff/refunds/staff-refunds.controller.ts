@@ -44,7 +44,6 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof StaffRefundOut)[];
 
 const BATCH_SIZE = 500;
-/** Length of the quota's period, in days. */
 const SHARE_DAYS = 30;
 const DAY_MS = 86_400_000;
 

@@ -80,7 +80,6 @@ export class StaffRenewalsController {
     @CurrentAudit() audit: AuditContext,
     @Body() { paused, reason }: PauseRequest,
   ): Promise<AllRenewalsOut> {
-    // Pausing again keeps the original time and updates the reason.
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const { before, after } = await pauseAllRenewals(manager, paused, reason);
       await record({ reason, before, after });
@@ -132,7 +131,6 @@ export class StaffRenewalsController {
     });
   }
 
-  /** @throws UserNotFound */
   private async settingsOf(userId: number, queryable: Queryable): Promise<RenewalSettingsOfUser> {
     const [found] = await queryRows<RenewalSettingsOfUser>(
       queryable,

@@ -9,7 +9,6 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { EndMaintenanceRequest } from './staff-system.dto';
 
-/** Executes operators' decisions about missing proxies and maintenance. */
 @Injectable()
 export class StaffSystemService {
   constructor(
@@ -23,10 +22,8 @@ export class StaffSystemService {
   }
 
   /**
-   * Withdraws missing proxies.
-   *
    * @param proxies number of missing proxies that the caller saw
-   * @returns the number of withdrawn proxies and of their users
+   * @returns the number of withdrawn proxies, and of their users
    * @throws MissingProxiesChanged
    */
   withdrawMissing(audit: AuditContext, proxies: number, reason: string): Promise<MissingProxiesOut> {
@@ -42,7 +39,7 @@ export class StaffSystemService {
     return this.maintenance.show();
   }
 
-  /** Begins maintenance. @param skippedIds number of ids to skip in each table */
+  /** @param skippedIds number of ids to skip in each table */
   beginMaintenance(audit: AuditContext, skippedIds: number, reason: string): Promise<MaintenanceOut> {
     return this.auditLog.recordChangeOf(audit, reason, {
       before: (manager) => this.maintenance.show(manager),
@@ -50,7 +47,7 @@ export class StaffSystemService {
     });
   }
 
-  /** Ends maintenance. @throws NotInMaintenance, MaintenanceNotOver, DatabaseWasRestored */
+  /** @throws NotInMaintenance, MaintenanceNotOver, DatabaseWasRestored */
   endMaintenance(
     audit: AuditContext,
     { reason, nothing_was_lost: nothingWasLost }: EndMaintenanceRequest,

@@ -30,7 +30,7 @@ export class StaffScopesController {
             allowsScope([scope], access.scope, method === 'GET'),
         )
         .map(({ method, path }) => `${method} ${path}`);
-    // Without payments, no token may contain payment scopes, so they are omitted.
+    // Omit payment scopes if payments are off, because no token may contain them.
     return EVERY_SCOPE.map((scope): ScopeOut => ({
       scope,
       grants: whatIsGranted(scope),

@@ -81,7 +81,7 @@ export class StaffTokensController {
     const { scopes, name, expires_at: expiresAt, allowed_ips: allowedIps, daily_limit: dailyLimit } = body;
     const token = { userId, scopes: expandGroups(scopes), name, expiresAt, allowedIps, dailyLimit };
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      // The command line, which has no token, may issue any token.
+      // The command line has no token, and may issue any token.
       const issued = await this.tokens.issue({ ...token, issuedBy: audit.caller?.tokenId }, manager);
       const after = toTokenOut(issued.token);
       await record({ target: { type: 'token', id: after.id }, after });

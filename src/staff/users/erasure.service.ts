@@ -46,7 +46,7 @@ const LOCKED_FIRST: PersonalData = Object.fromEntries(
   Object.entries(DATA).filter(([table]) => ['orders', 'proxies', 'deposits'].includes(table)),
 );
 
-/** SQL for what must be closed before an erasure. */
+/** Rows that prevent an erasure. */
 const OPEN = {
   balance: 'SELECT FROM accounts WHERE user_id = $1 AND available + held > 0',
   orders: `SELECT FROM orders WHERE user_id = $1 AND state IN ${sqlList(OPEN_STATES)}`,
@@ -70,9 +70,7 @@ export class ErasureService {
   ) {}
 
   /**
-   * Erases a user's data, or shows what would be erased.
-   *
-   * @param expected the number of running rentals that the dry run showed; null for a dry run
+   * @param expected number of running proxies that the dry run showed; null for a dry run
    * @throws UserNotFound, UserNotErasable, RunningProxiesChanged
    */
   async erase(
@@ -101,7 +99,6 @@ export class ErasureService {
     });
   }
 
-  /** @throws UserNotFound */
   private async preview(userId: number, queryable: Queryable): Promise<Preview> {
     const [found] = await queryRows<Preview>(
       queryable,

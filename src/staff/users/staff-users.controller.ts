@@ -24,14 +24,13 @@ import {
   type FoundUser,
 } from './staff-users.dto';
 
-/** SQL that finds users whose self-chosen names could be confused with a user's. An index finds each name. */
+/** Finds users whose self-chosen names could be confused with this user's. */
 const NAMESAKES = `
   SELECT id FROM users AS other WHERE lower(telegram_username)
            IN (lower(users.username), lower(users.web_username), lower(users.telegram_username))
   UNION SELECT id FROM users AS other WHERE lower(username) = lower(users.telegram_username)
   UNION SELECT id FROM users AS other WHERE lower(web_username) = lower(users.telegram_username)`;
 
-/** Columns of a FoundUser. */
 const COLUMNS = `
   users.id, username, telegram_username, tg_id, web_username, has_app, users.created_at, blocked_at,
   blocked_reason, deleted_at,
@@ -41,9 +40,9 @@ const COLUMNS = `
   (SELECT held FROM accounts WHERE accounts.user_id = users.id) AS held,
   (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at`;
 
-/** Minimum length of a string to find anywhere in a name. Shorter ones have trigrams only at word starts. */
+/** Shorter texts can be found only at the start of a name, because they have no other trigrams. */
 const SHORTEST_PART = 3;
-/** Number of the newest users to search one by one before the index is used. */
+/** Number of newest users to scan before the index is used. */
 const NEWEST = 5000;
 
 /** User as stored in the audit log. */
@@ -260,9 +259,8 @@ export class StaffUsersController {
     const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
                       OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // Searches the newest users first, which finds common strings quickly, and then uses the index, which
-    // finds rare ones. The planner cannot choose: for a string that only old users match, it might scan all
-    // users.
+    // A scan of the newest users finds common texts quickly; the index then finds rare ones. For a rare text,
+    // the planner might scan all users.
     const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users

@@ -14,7 +14,7 @@ import { StaffWebhookOut, StaffWebhooksPage, StaffWebhooksQuery } from './staff-
 /** Webhook as stored in the audit log. */
 type WebhookRecord = Omit<StaffWebhookOut, 'links'>;
 
-/** Columns of a WebhookRecord. Only the URL's host is included: the remainder may contain a secret. */
+/** Shows only the URL's host, because the path may contain a secret. */
 const COLUMNS = `
   id, user_id, ${usernameSql('user_id')} AS username, substring(url FROM '^[^:]+://([^/?#]*)') AS host, types,
   created_at, disabled_at, disabled_reason, failing_since`;
