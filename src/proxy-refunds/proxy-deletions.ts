@@ -11,9 +11,8 @@ const MOST_IN_A_DAY = 200;
 const CLAIMED_AT_ONCE = 20;
 
 /**
- * Deletes refunded proxies at the provider. Credentials cannot be changed there, so a customer could
- * otherwise use a proxy that works again. Only this class calls `deleteProxy`, and its claim admits only
- * refunded proxies.
+ * Deletes refunded proxies at the provider, so that customers cannot use a proxy that works again. No other
+ * class may call `deleteProxy`.
  */
 @Injectable()
 export class ProxyDeletions {
@@ -69,10 +68,7 @@ export class ProxyDeletions {
     return gone.length;
   }
 
-  /**
-   * Claims refunded proxies and schedules their next deletion. Deletions continue until the provider no
-   * longer finds the proxy.
-   */
+  /** Claims only refunded proxies, until the provider no longer finds them. */
   private claim(): Promise<{ readonly id: number; readonly providerProxyId: string }[]> {
     return queryRows(
       this.dataSource,

@@ -21,11 +21,10 @@ export interface ProxyRefundRow {
   readonly failed_checks: number;
   readonly requested_at: Date;
   readonly closed_at: Date | null;
-  /** Whether the refund still counts. A refusal counts for an hour; a later request begins a new refund. */
+  /** Refusals stand for an hour; a later request begins a new refund. */
   readonly stands: boolean;
 }
 
-/** Facts that determine a proxy's refund, in addition to the rule. */
 export interface ProxyRefundFacts {
   readonly is_in_period: boolean;
   readonly amount: string;
@@ -34,7 +33,6 @@ export interface ProxyRefundFacts {
   readonly waits: boolean;
 }
 
-/** A refund that is due for processing, with its proxy. */
 export interface DueProxyRefund extends ProxyToCheck {
   readonly id: number;
   readonly proxyId: number;
@@ -44,13 +42,13 @@ export interface DueProxyRefund extends ProxyToCheck {
   readonly providerProxyId: string;
   readonly failures: number;
   readonly isWithdrawn: boolean;
-  /** Whether checks have not decided the refund within a day, or the rental has ended. */
+  /** Whether a day has passed without a decision, or the rental has ended. */
   readonly isLate: boolean;
   /** Whether a listing has confirmed host, port, login and type, and nothing is changing them. */
   readonly isConfirmed: boolean;
 }
 
-/** Why a refund was not made: a limit of the rule, or an obstacle of `refund_proxy.sql`. */
+/** A limit of the refund rule, or an obstacle from `refund_proxy.sql`. */
 export type ProxyRefundObstacle =
   | 'rule-disabled'
   | 'refund-quota-used'
@@ -62,13 +60,11 @@ export type ProxyRefundObstacle =
   | 'withdrawn'
   | 'prolonged';
 
-/** Minutes after delivery during which a proxy may fail only because it is not set up yet. */
+/** A proxy may fail this soon after delivery only because it is not set up yet. */
 const MINUTES_AFTER_DELIVERY = 10;
-/** SQL for the longest pause between two checks. */
 const LONGEST_PAUSE = `(SELECT make_interval(mins => greatest(${MINUTES_AFTER_DELIVERY}, 2 * minutes_between))
                           FROM refund_rule)`;
 
-/** Reads and changes refunds. Each statement checks the state that it starts from. */
 @Injectable()
 export class ProxyRefundRecords {
   readonly awaited: RowWaiters<{ readonly id: number; readonly state: ProxyRefundState }>;
@@ -91,7 +87,6 @@ export class ProxyRefundRecords {
     );
   }
 
-  /** Finds a proxy's last refund. */
   async find(proxyId: number): Promise<ProxyRefundRow | null> {
     const [row] = await queryRows<ProxyRefundRow>(
       this.dataSource,
@@ -104,10 +99,7 @@ export class ProxyRefundRecords {
     return row ?? null;
   }
 
-  /**
-   * Reads the facts of a proxy's refund. If earlier requests were refused as `prolonged`, a new request
-   * counts as made at the time of the first of them.
-   */
+  /** After refusals with the reason `prolonged`, the time of the first refused request counts. */
   facts({ id, userId }: Proxy): Promise<ProxyRefundFacts> {
     return queryRow(
       this.dataSource,
@@ -124,10 +116,7 @@ export class ProxyRefundRecords {
     );
   }
 
-  /**
-   * Begins a refund unless one exists that was not refused. A user's simultaneous requests occupy at most one
-   * connection. @returns the refusal; `null` if the refund began or exists
-   */
+  /** @returns null if the refund began, or exists and was not refused */
   begin({ id, userId }: Proxy): Promise<'open' | 'refund-quota-used' | null> {
     return inQueueOf(userId, async () => {
       const { refusal } = await queryRow<{ refusal: 'open' | 'refund-quota-used' | null }>(
@@ -158,10 +147,7 @@ export class ProxyRefundRecords {
     );
   }
 
-  /**
-   * Finds other customers' proxies of the same version at other hosts, for comparison. Takes one proxy of
-   * each customer before a second, because all of a customer's proxies may be dead.
-   */
+  /** Prefers proxies of different customers, because all proxies of one customer may be dead. */
   findControls({ version, userId, host }: DueProxyRefund, count: number): Promise<ProxyToCheck[]> {
     return queryRows(
       this.dataSource,
@@ -199,10 +185,7 @@ export class ProxyRefundRecords {
     await this.change(id, `state = 'staff', reason = $2, next_check_at = NULL`, [reason]);
   }
 
-  /**
-   * Refunds what the rule allows. Locks the rule, so that the decision takes account of all earlier decisions
-   * and confirmed changes to the rule. @returns the obstacle that prevented the refund
-   */
+  /** Locks the rule, so that the decision counts all earlier refunds. @returns what prevented the refund */
   async refundByRule(id: number): Promise<ProxyRefundObstacle | null> {
     const obstacle = await inTransaction(this.dataSource, async (manager) => {
       await queryRows(manager, 'SELECT FROM refund_rule FOR UPDATE');
@@ -231,7 +214,7 @@ export class ProxyRefundRecords {
     return limit;
   }
 
-  /** Locks a refund until the transaction ends. @returns whether the refund is in `state` */
+  /** @returns whether the refund is in `state` */
   async lock(id: number, state: ProxyRefundState, manager: EntityManager): Promise<boolean> {
     const locked = await queryRows(
       manager,
@@ -241,9 +224,7 @@ export class ProxyRefundRecords {
     return locked.length > 0;
   }
 
-  /**
-   * Refunds a proxy unless there is an obstacle. @param queryable a transaction that has locked the refund
-   */
+  /** @param queryable transaction that has locked the refund @returns what prevented the refund */
   async refund(id: number, byRule: boolean, queryable: Queryable): Promise<ProxyRefundObstacle | null> {
     const { obstacle, amount } = await queryRow<{
       obstacle: ProxyRefundObstacle | null;

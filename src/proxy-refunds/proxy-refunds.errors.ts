@@ -1,6 +1,5 @@
 import { domainError } from '../common';
 
-/** `Retry-After` while an order or a change of type is open. */
 const RETRY_AFTER_SECONDS = 5;
 
 export class RefundWaits extends domainError(
@@ -11,7 +10,7 @@ export class RefundWaits extends domainError(
 
 export class ProxyRefundNotFound extends domainError('not-found', 'Refund not found') {}
 
-/** Thrown if the rule does not leave the refund to staff, or a colleague has already decided. */
+/** Thrown if the refund was not left to staff, or a colleague has already decided. */
 export class RefundNotForStaff extends domainError(
   'conflict',
   'The refund does not await a decision by staff',

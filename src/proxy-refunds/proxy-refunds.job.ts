@@ -16,26 +16,19 @@ import { type DueProxyRefund, ProxyRefundRecords } from './proxy-refund-records'
 import { type RefundRule, RefundRules } from './refund-rules';
 
 const EVERY_SECONDS = 15;
-/** Maximum number of this job's simultaneous checks. Customers' checks do not count. */
+/** Customers' own checks do not count. */
 const CHECKS_AT_ONCE = 20;
 const CONTROLS = 3;
-/** Minimum number of other proxies that must work for a round of checks to prove anything. */
+/** A failed check counts only if at least this many other proxies work. */
 const WORKING_CONTROLS = 2;
-/** Delay, in seconds, before the next attempt at a refund that cannot be checked or decided now. */
 const POSTPONED_SECONDS = 60;
-/**
- * Maximum minutes over which random pauses spread a refund's checks. After a day, an undecided refund goes to
- * staff.
- */
+/** Random pauses must leave time for all checks: after a day, an undecided refund goes to staff. */
 const MOST_MINUTES_OF_CHECKS = 20 * 60;
 
 /** Failures that only the proxy can cause. The target or the service may cause others. */
 const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 'closed'];
 
-/**
- * Checks the proxies of requested refunds, and decides on the refunds. One replica at a time decides, one
- * refund after the other.
- */
+/** One replica at a time decides on refunds, one after the other. */
 @Injectable()
 export class ProxyRefundsJob {
   private readonly logger = new Logger('Refunds');
@@ -73,11 +66,11 @@ export class ProxyRefundsJob {
           if (await this.isProven(refund, rule)) toDecide.push(refund);
         }),
       );
-      // Checks end in any order. Sorting gives the remaining quota to the earliest requests.
+      // Sort, so that the remaining quota goes to the earliest requests.
       for (const refund of toDecide.sort((one, other) => one.id - other.id)) {
         await run.renew(report);
         await this.decide(refund).catch(async (error: unknown) => {
-          // A failed decision does not stop the others.
+          // Continue with the other refunds.
           this.logger.error(`refund ${refund.id} could not be decided: ${messageOf(error)}`);
           await this.records.postpone(refund.id, POSTPONED_SECONDS);
         });
@@ -87,7 +80,7 @@ export class ProxyRefundsJob {
     }
   }
 
-  /** Leaves a refund to staff, postpones it or checks it. @returns whether enough checks have failed */
+  /** @returns whether enough checks have failed */
   private async isProven(refund: DueProxyRefund, rule: RefundRule): Promise<boolean> {
     const { id, isWithdrawn, isLate, isConfirmed, failures } = refund;
     if (!rule.enabled) await this.leaveToStaff(id, 'rule-disabled');
@@ -99,7 +92,6 @@ export class ProxyRefundsJob {
     return false;
   }
 
-  /** Checks the proxy and, if it fails, other proxies for comparison. */
   private async check(refund: DueProxyRefund, rule: RefundRule): Promise<void> {
     const { id, failures } = refund;
     const found = await this.probe(refund);
@@ -121,10 +113,7 @@ export class ProxyRefundsJob {
     }
   }
 
-  /**
-   * Whether this service itself may have closed the proxy's connection to the echo endpoint because of a
-   * limit. Anyone can exhaust a network's limit, and a customer can exhaust the limit of their proxy's exit.
-   */
+  /** Our echo endpoint closes connections above its limits, and anybody can exhaust these limits. */
   private async mayBeOurs({ reason, isAccepted }: ProxyProbe): Promise<boolean> {
     const closed = await this.limits.closedConnections();
     return closed.has('of-any') || (closed.size > 0 && isAccepted && OWN_FAULTS.includes(reason));
@@ -140,7 +129,7 @@ export class ProxyRefundsJob {
     return this.turns.run('check', () => this.checks.probe(proxy));
   }
 
-  /** Decides on a refund. The provider's own check must confirm that the proxy does not work. */
+  /** Refunds only if the provider's own check confirms that the proxy does not work. */
   private async decide(refund: DueProxyRefund): Promise<void> {
     const { id } = refund;
     let works: boolean;
@@ -170,7 +159,7 @@ export class ProxyRefundsJob {
   }
 }
 
-/** Returns a random pause in seconds. If a customer knew the time of a check, they could make it fail. */
+/** Random, because a customer who knew the time of a check could make it fail. */
 function secondsBetween({ minutes_between: least, failed_checks: checks }: RefundRule): number {
   const most = Math.max(least, Math.min(2 * least, MOST_MINUTES_OF_CHECKS / checks));
   return randomInt(60 * least, 60 * most + 1);

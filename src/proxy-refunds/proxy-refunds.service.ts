@@ -10,7 +10,6 @@ import { type ProxyRefundFacts, ProxyRefundRecords, type ProxyRefundRow } from '
 import { RefundWaits } from './proxy-refunds.errors';
 import { fulfilmentOf, RefundRules } from './refund-rules';
 
-/** Refunds proxies that do not work, at their customers' request. */
 @Injectable()
 export class ProxyRefundsService {
   constructor(
@@ -24,11 +23,7 @@ export class ProxyRefundsService {
     private readonly clock: Clock,
   ) {}
 
-  /**
-   * Requests a refund. A retry returns the same refund.
-   *
-   * @throws ProxyNotFound, RefundWaits, ServiceUnavailable
-   */
+  /** A retry returns the same refund. @throws ProxyNotFound, RefundWaits, ServiceUnavailable */
   async request(userId: number, proxyId: string): Promise<ProxyRefundOut> {
     const proxy = await this.proxies.get(userId, proxyId);
     const known = await this.show(proxy);
@@ -45,10 +40,7 @@ export class ProxyRefundsService {
     return (await this.show(proxy)) ?? look;
   }
 
-  /**
-   * Shows a proxy's refund, or the refund that could be requested today.
-   * @throws ProxyNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
-   */
+  /** @throws ProxyNotFound, TooManyUnderWay, and after a wait the guard's errors */
   async read(userId: number, proxyId: string, wait: RequestWait): Promise<ProxyRefundOut> {
     const proxy = await this.proxies.get(userId, proxyId);
     const row = await this.records.find(proxy.id);

@@ -10,7 +10,6 @@ export type NewRefundRule = Omit<RefundRule, 'quota_sum'> & { readonly quota_sum
 const SHOWN = 'enabled, hours, failed_checks, minutes_between, quota, quota_percent, quota_sum, versions';
 const ALL = `${SHOWN}, daily_sum`;
 
-/** Reads and sets the shop's conditions for refunds, which staff choose. */
 @Injectable()
 export class RefundRules {
   constructor(private readonly dataSource: DataSource) {}
@@ -23,12 +22,11 @@ export class RefundRules {
     return queryRow(this.dataSource, `SELECT ${ALL} FROM refund_rule`);
   }
 
-  /** Reads the rule, and locks it until the transaction ends. */
   lock(queryable: Queryable): Promise<RefundRule> {
     return queryRow(queryable, `SELECT ${ALL} FROM refund_rule FOR UPDATE`);
   }
 
-  /** Changes the rule. A `null` `quota_sum` keeps the stored one. */
+  /** `quota_sum: null` keeps the stored value. */
   set(rule: NewRefundRule, queryable: Queryable): Promise<RefundRule> {
     return queryRow(
       queryable,

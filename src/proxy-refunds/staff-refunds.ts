@@ -31,10 +31,8 @@ const SHOWN = `
            AS decide
     FROM proxy_refunds refund JOIN proxies ON proxies.id = proxy_id`;
 
-/** Maximum number of customers whose shares are shown. */
 const MOST_CUSTOMERS = 100;
 
-/** Shows refunds to staff, and executes the decisions that the rule leaves to them. */
 @Injectable()
 export class StaffRefunds {
   constructor(
@@ -56,10 +54,8 @@ export class StaffRefunds {
   }
 
   /**
-   * Returns the sums refunded under the rule since the start of a day (UTC), in total and for the customers
-   * with the largest sums.
-   * @param paid roubles that all customers paid since then
-   * @param userId the only customer to show
+   * Returns the sums in total, and for the customers with the largest sums.
+   * @param paid roubles that all customers paid since the day `since` (UTC)
    */
   async shares(since: string, paid: string, userId: number | null): Promise<RefundSharesOut> {
     const [all, ...customers] = await queryRows<CustomerRefundShareOut>(
@@ -88,10 +84,7 @@ export class StaffRefunds {
     return { ...total, customers };
   }
 
-  /**
-   * Locks a refund, which must be left to staff, until the transaction ends.
-   * @throws ProxyRefundNotFound, RefundNotForStaff
-   */
+  /** @throws ProxyRefundNotFound, RefundNotForStaff */
   async lock(id: number, manager: EntityManager): Promise<StaffRefundOut> {
     const isLeft = await this.records.lock(id, 'staff', manager);
     const refund = await this.get(id, manager);
@@ -106,7 +99,7 @@ export class StaffRefunds {
     return refund;
   }
 
-  /** Refunds a proxy as decided by staff. @throws RefundWaits */
+  /** @throws RefundWaits */
   async refund(id: number, manager: EntityManager): Promise<void> {
     const obstacle = await this.records.refund(id, false, manager);
     if (obstacle !== null) throw new RefundWaits();
@@ -125,7 +118,6 @@ export class StaffRefunds {
     await queryRows(manager, 'UPDATE proxy_refunds SET action_id = $2 WHERE id = $1', [id, actionId]);
   }
 
-  /** Notifies the requests that wait for a decision. */
   announce(id: number): void {
     void this.records.awaited.changed([id]);
   }

@@ -2,7 +2,6 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IP_VERSIONS, type IpVersion } from '../../common';
 import { ApiBoolean, ApiInteger, ApiRoubles } from '../../http';
 
-/** Shop's conditions for refunds of proxies that do not work. */
 export class RefundRuleOut {
   @ApiBoolean('Whether the shop, under this rule, refunds proxies that do not work', true)
   enabled!: boolean;

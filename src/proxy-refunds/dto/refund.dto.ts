@@ -13,11 +13,11 @@ import {
   StrictRequest,
 } from '../../http';
 
-/** Stored states. `refunds.sql` contains the same list. */
+/** Must match the list in `refunds.sql`. */
 export const PROXY_REFUND_STATES = ['checking', 'staff', 'refunded', 'refused'] as const;
 export type ProxyRefundState = (typeof PROXY_REFUND_STATES)[number];
 
-/** Reasons for refusals that customers see. */
+/** Reasons that customers see. */
 export const PROXY_REFUND_REFUSALS = [
   'proxy-works',
   'not-the-proxy',
@@ -88,7 +88,6 @@ export class ProxyRefundOut {
   closed_at!: Date | null;
 }
 
-/** A refund as staff see it, with the facts for a complaint to the provider. */
 export class StaffRefundOut {
   @ApiProperty({ type: 'integer', example: 7 })
   id!: number;
@@ -170,7 +169,7 @@ export class StaffRefundOut {
   decide!: string | null;
 }
 
-/** Share of the last 30 days' payments (UTC, including today) that the rule refunded. */
+/** Covers the last 30 days (UTC), including today. */
 export class RefundShareOut {
   @ApiRoubles('Amount paid for orders, in roubles', '8527.20')
   paid!: string;
