@@ -15,7 +15,6 @@ import { OrderTools } from './order-tools';
 import { ReadingTools } from './reading-tools';
 import { LONG_RESULT_LENGTH, type Tool, type ToolCall } from './tool';
 
-/** Lists the tools that a token may use, and executes calls to them. */
 @Injectable()
 export class AgentTools {
   private readonly logger = new Logger(AgentTools.name);
@@ -32,12 +31,12 @@ export class AgentTools {
   }
 
   list({ scopes }: Pick<Caller, 'scopes'>): ListedTool[] {
-    // Describes the tools on the first request, so as not to delay startup.
+    // Describe the tools on the first request, to keep startup fast.
     this.listed ??= describe(this.tools);
     return this.listed.filter((_, n) => scopes.includes(this.tools[n]?.scope ?? ''));
   }
 
-  /** Returns a function that executes the call; null if no tool of this name is visible to the caller. */
+  /** @returns null if the caller may use no tool of this name */
   prepare(name: JsonValue, given: JsonValue, call: ToolCall): (() => Promise<CallToolResult>) | null {
     const tool = this.tools.find((one) => one.name === name && call.caller.scopes.includes(one.scope));
     if (!tool) return null;
@@ -108,7 +107,6 @@ function describe(tools: readonly Tool[]): ListedTool[] {
 
 const REFERENCE = /"#\/components\/schemas\/(\w+)"/g;
 
-/** Returns the JSON Schema of a DTO, including the DTOs that it refers to. */
 function schemaOf(
   name: string,
   schemas: Readonly<Record<string, object>>,
@@ -116,7 +114,7 @@ function schemaOf(
 ): { type: 'object' } {
   const found = new Map<string, object>();
   const add = (one: string): void => {
-    // Drops titles, which repeat names, and `example`, which JSON Schema lacks: agents pay for every word.
+    // Drop titles, because they repeat names, and `example`, because JSON Schema lacks it.
     const text = JSON.stringify(schemas[one], (key, value: unknown) =>
       (key === 'title' && typeof value === 'string') || key === 'example' ? undefined : change(value),
     );
@@ -134,10 +132,7 @@ interface FieldSchema {
   readonly description?: string;
 }
 
-/**
- * Adapts a schema to models: Gemini rejects `exclusiveMinimum` (only integers use it here), and OpenAI's
- * strict mode rejects optional fields that do not allow null.
- */
+/** Gemini rejects `exclusiveMinimum`; OpenAI's strict mode requires optional fields to allow null. */
 function forModels(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const { exclusiveMinimum: below, default: usual, description, ...rest } = value as FieldSchema;

@@ -142,7 +142,7 @@ export class PreparePurchaseInput {
   readonly allow_partial!: boolean;
 }
 
-/** Maximum number of proxies in a prolongation: agents have to copy a reference that contains all the ids. */
+/** Low, because agents have to copy a reference that contains all ids. */
 const MAX_PREPARED = 50;
 
 @StrictRequest()

@@ -1,7 +1,7 @@
 import { DomainError, domainError } from '../common';
 import { RequestInvalid } from '../http';
 
-/** The order reference was altered, or was prepared for another token. Its order may still exist. */
+/** An order placed with the original reference may still exist. */
 export class PreparationUnknown extends domainError(
   'bad-request',
   'This order_ref is damaged, or another token prepared it',
@@ -12,7 +12,6 @@ export class PreparationExpired extends domainError(
   'This order_ref has expired, and nothing was charged for it',
 ) {}
 
-/** The order reference has expired, but an earlier call may still be placing its order. */
 export class PreparationExpiring extends domainError(
   'conflict',
   'This order_ref has just expired, but an earlier call may still place its order',
@@ -32,7 +31,7 @@ export class ExportTooLarge extends domainError(
 
 const PREPARED_AGAIN = 'Prepare the order again, and ask the user to confirm it.';
 
-/** Next step for the agent after an error, by error code. */
+/** Next steps for the agent, by error code. */
 const NEXT: Readonly<Record<string, string>> = {
   'address-not-allowed': 'Tell the user that the token does not allow this address.',
   'checks-disabled': 'Tell the user that the operator has disabled checks.',
@@ -65,7 +64,6 @@ const NEXT_BY_KIND: Readonly<Partial<Record<DomainError['kind'], string>>> = {
 
 const REFUSED = 'Do not call again with the same arguments. Tell the user why the call was refused.';
 
-/** Error as an agent receives it. */
 interface AgentError {
   readonly code: string;
   readonly detail: string;
@@ -73,7 +71,7 @@ interface AgentError {
   readonly retry_after_seconds?: number;
 }
 
-/** Response to an unexpected error. It is unknown whether the call had an effect. */
+/** It is unknown whether the call had an effect. */
 export const UNEXPECTED_ERROR: AgentError = {
   code: 'internal-server-error',
   detail: 'Internal Server Error',
@@ -82,7 +80,7 @@ export const UNEXPECTED_ERROR: AgentError = {
     'tell the user.',
 };
 
-/** Converts an error for agents; returns null for an unexpected error, which callers must not see. */
+/** @returns null for an unexpected error, because callers must not see it */
 export function toAgentError(error: unknown): AgentError | null {
   if (error instanceof RequestInvalid) {
     const code = 'invalid-arguments';
@@ -100,7 +98,7 @@ export function toAgentError(error: unknown): AgentError | null {
   };
 }
 
-/** Returns the name of the invalid field, shortened because the caller may have invented it. */
+/** Shortened, because the caller may have invented the name. */
 const nameOf = (loc: readonly (string | number)[]): string => loc.slice(1).join('.').slice(0, 100);
 
 const WANTED: Readonly<Record<string, string>> = {
@@ -112,6 +110,5 @@ const WANTED: Readonly<Record<string, string>> = {
   list_type: 'array',
 };
 
-/** Returns the message for an invalid field. For a wrong type, the message names the expected JSON type. */
 const messageOf = ({ type, msg }: RequestInvalid['items'][number]): string =>
   type in WANTED ? `Input should be a JSON ${WANTED[type]}` : msg;

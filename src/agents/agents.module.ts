@@ -26,7 +26,7 @@ const USED = [
   ProxyRefundsModule,
 ];
 
-/** Gives agents access to the customers' use cases. Contains no business rules, prices or SQL. */
+/** Must contain no business rules, prices or SQL. */
 @Module({
   controllers: [McpController],
   providers: [AgentTools, ReadingTools, OrderTools, DepositTools],

@@ -16,7 +16,6 @@ class CreateDepositInput extends DepositRequest {
   readonly key!: string;
 }
 
-/** Tools for deposits; none if the service does not accept payments. */
 @Injectable()
 export class DepositTools {
   readonly tools: readonly Tool[];

@@ -7,7 +7,6 @@ interface Shape {
 
 const PEER = { name: {}, version: {} };
 
-/** Members of a JSON-RPC message that affect the response. */
 const ENVELOPE: Shape = {
   jsonrpc: {},
   id: {},

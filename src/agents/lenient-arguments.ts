@@ -2,14 +2,13 @@ import type { Type } from '@nestjs/common';
 import { jsonOrUndefined } from '../common';
 import { declaredFields, isJsonObject, type JsonValue } from '../http';
 
-/** Names of string fields whose values can consist of digits. Models may send such values as numbers. */
+/** Models may send the values of these string fields as numbers. */
 const IDENTIFIER = /^version$|_ids?$/;
-/** Matches integers of up to 20 digits, longer than any accepted integer. */
 const INTEGER = /^-?\d{1,20}$/;
 
 /**
- * Converts arguments to their declared types, in place, if the meaning is unambiguous. Models send `"2"` or
- * `"true"`, `4` for a version, lists as strings, and null for defaults.
+ * Converts arguments in place, because models send `"2"` or `"true"`, lists as strings, and null for
+ * defaults.
  */
 export function readLeniently(input: Type<object>, given: JsonValue): void {
   if (!isJsonObject(given)) return;
@@ -32,7 +31,6 @@ function convert(value: JsonValue, name: string, type: unknown): JsonValue {
   return IDENTIFIER.test(name) ? list.map(textOf) : list;
 }
 
-/** Converts a safe integer to a string, and returns other values unchanged. */
 const textOf = (value: JsonValue): JsonValue =>
   (typeof value === 'bigint' || typeof value === 'number') && Number.isSafeInteger(Number(value))
     ? String(value)

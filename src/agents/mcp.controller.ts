@@ -37,10 +37,10 @@ const INVALID_REQUEST = -32_600;
 const INVALID_PARAMS = -32_602;
 
 const STREAM = 'text/event-stream';
-/** Maximum length of an error message from the MCP library, which may quote the request. */
+/** The MCP library's error messages may quote the whole request. */
 const MOST_ERROR_LENGTH = 1000;
 
-/** Empty results for unsupported list methods. On an error, some clients would report a broken server. */
+/** Some clients report a broken server if a list method returns an error. */
 const EMPTY_LISTS: Readonly<Record<string, object>> = {
   'resources/list': { resources: [] },
   'resources/templates/list': { resourceTemplates: [] },
@@ -51,9 +51,9 @@ interface Served {
   readonly call: ToolCall;
   readonly envelope: unknown;
   readonly method: unknown;
-  /** Executes the message's tool call; null if the message calls no tool. */
+  /** Null if the message calls no tool. */
   readonly run: (() => Promise<CallToolResult>) | null;
-  /** Whether the tool was called. The call may have charged an order. */
+  /** Whether the tool was called, and may have charged an order. */
   hasRun: boolean;
 }
 
@@ -112,7 +112,7 @@ export class McpController {
     response.end(text !== '' && isStreamed(request, reply) ? `event: message\ndata: ${text}\n\n` : text);
   }
 
-  /** Reads a message. Returns undefined if the body is not JSON. */
+  /** @returns undefined if the body is not JSON */
   private read(bytes: Buffer, call: ToolCall): Served | 'batch' | undefined {
     let message: JsonValue;
     try {
@@ -128,7 +128,7 @@ export class McpController {
     return { call, envelope: envelopeOf(message), method, run, hasRun: false };
   }
 
-  /** Rejects requests from other sites' pages, which could reach a service on the visitor's own machine. */
+  /** Web pages of other sites could otherwise call a service that runs on the visitor's machine. */
   private assertOrigin(origin: string | undefined): void {
     if (origin === undefined) return;
     const { publicUrl } = this.config.server;
@@ -167,18 +167,18 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
     typeof value === 'string' && name !== 'authorization' ? [[name, value] as [string, string]] : [],
   );
   const request = new Request('http://localhost/mcp', { method: 'POST', headers: texts, signal });
-  // The library rejects clients that do not accept both types, even though it always sends a single message.
+  // The library rejects clients that do not accept both types.
   request.headers.set('accept', `application/json, ${STREAM}`);
   // `initialize` negotiates the version in its body. The header would exclude clients of later revisions.
   if (method === 'initialize') request.headers.delete('mcp-protocol-version');
   return request;
 }
 
-/** Whether to send a response as a stream: only to clients that accept nothing else. */
+/** Streams responses only to clients that accept nothing else. */
 const isStreamed = (request: ExpressRequest, { ok }: Response): boolean =>
   ok && !request.accepts('json') && request.accepts(STREAM) === STREAM;
 
-/** Extracts the message from a library response, which is a stream for clients of the 2025 revisions. */
+/** The library responds with a stream to clients of the 2025 revisions. */
 const messageOf = (body: string): string => /^data: (.*)$/m.exec(body)?.[1] ?? body;
 
 function cutError(text: string): string {

@@ -11,7 +11,7 @@ const DESCRIPTION = 'Send a token of this shop in the header Authorization: Bear
 /** Paths where clients look for OAuth after a 401. */
 const PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*path'];
 
-/** Rejects OAuth requests with an OAuth error, whose description clients show to the user. */
+/** Clients show the description of an OAuth error to the user. */
 export function serveNoOAuth(app: NestExpressApplication): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   const description = `This service has no OAuth. ${DESCRIPTION}`;
@@ -22,10 +22,7 @@ export function serveNoOAuth(app: NestExpressApplication): void {
   }
 }
 
-/**
- * Adds a description and the OAuth parameters to the challenge. On other routes, the fixed contract does not
- * allow them.
- */
+/** Extends the challenge on this route only: the fixed contract of other routes does not allow it. */
 @Catch(NotAuthenticated, InvalidToken)
 export class WrongTokenFilter implements ExceptionFilter<DomainError> {
   constructor(private readonly config: AppConfig) {}

@@ -27,7 +27,7 @@ const PLACE =
   'Show the user the price and wait for a yes. Then call place_order with order_ref. If its response ' +
   'is lost, call it again with the same order_ref.';
 const EXECUTED = 'Nothing: the order has been executed.';
-/** Shows an agent where to find the proxies that a long result omits. Otherwise, it might buy them again. */
+/** An agent that misses proxies in a long result might buy them again. */
 const executedAtLength = (orderId: number): string =>
   `${EXECUTED} If you do not see its proxies, call list_proxies with order_id ${orderId}, or ` +
   `export_proxies with order_id ${orderId} and reveal: true for their passwords.`;

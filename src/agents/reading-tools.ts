@@ -194,7 +194,7 @@ export class ReadingTools {
     private readonly forecasts: ForecastService,
   ) {}
 
-  /** Exports proxies as text. @throws PasswordsNotRevealed, ExportTooLarge */
+  /** @throws PasswordsNotRevealed, ExportTooLarge */
   private async export(input: ExportInput, { caller, hungUp }: ToolCall): Promise<string> {
     if (!input.reveal) throw new PasswordsNotRevealed();
     const revision = await this.revisions.get(caller);

@@ -2,9 +2,9 @@ import type { Type } from '@nestjs/common';
 import type { Request } from 'express';
 import type { Caller, CustomerScope } from '../auth';
 
-/** Maximum length of a tool's result. A longer result would fill an agent's context. */
+/** Longer results would fill an agent's context. */
 export const MAX_RESULT_LENGTH = 64 * 1024;
-/** Above this length, the text form of a result omits the lists that the structured form contains. */
+/** The text of longer results omits long lists; the structured content contains them. */
 export const LONG_RESULT_LENGTH = 16 * 1024;
 
 export interface ToolCall {
@@ -16,17 +16,15 @@ export interface ToolCall {
   readonly hungUp: AbortSignal;
 }
 
-/** A tool for agents. It calls the same use case as a route, and contains no business logic. */
+/** Must call the same use case as a route, without business logic of its own. */
 export interface Tool<Input extends object = object> {
   readonly name: string;
   readonly description: string;
-  /** Scope that a token needs to see the tool. */
   readonly scope: CustomerScope;
   readonly input: Type<Input>;
   readonly output: Type<object>;
-  /** Kind of change; omitted if the tool changes nothing. `final`: it spends the balance or ends a rental. */
+  /** Omitted if the tool changes nothing. `final` tools spend the balance or end a rental. */
   readonly effect?: 'adds' | 'final';
-  /** Arguments of an example call in the tool's description. */
   readonly example: object;
   run(input: Input, call: ToolCall): Promise<object>;
 }
