@@ -5,13 +5,10 @@ import { callerOf, NotEnoughPermissions } from '../auth';
 import { domainError } from '../common';
 import { AppConfig } from '../config';
 
-/** Matches the token in an unescaped path: an escaped one would bypass a load balancer's rules. */
+/** Escaped paths must not match, because they would bypass a load balancer's rules. */
 const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
 
-/**
- * Makes the token in the path the request's only token. Serves only GET. HEAD is rejected, because it would
- * execute the call.
- */
+/** Uses only the token in the path. Rejects HEAD, because it would execute the call. */
 export function receiveCall(request: Request, response: Response, next: NextFunction): void {
   response.setHeader('Cache-Control', 'no-store');
   if (request.method !== 'GET') {
@@ -27,14 +24,14 @@ export function receiveCall(request: Request, response: Response, next: NextFunc
 
 const CALLS_PER_SECOND = 3;
 const WINDOW_MS = 1000;
-/** Maximum number of remembered tokens, more than are used within a second. */
+/** More tokens than are used within a second. */
 const MAX_TOKENS = 10_000;
 
 class TooManyCalls extends domainError('rate-limited', 'Too many calls in this second', {
   retryAfterSeconds: 1,
 }) {}
 
-/** Limits a token's calls on this replica. Requires `profile:read`: each response shows the balance. */
+/** Requires `profile:read`, because each response shows the balance. Limits are per replica. */
 @Injectable()
 export class CallGuard implements CanActivate {
   private readonly admittedAtMs = new LRUCache<number, readonly number[]>({ max: MAX_TOKENS });

@@ -14,7 +14,7 @@ export const listingStateOf = (text: string | null): ListingState =>
 
 export interface ListingQuery {
   readonly state: ListingState;
-  /** Wanted label; `null` for any. */
+  /** `null` for any label. */
   readonly descr: string | null;
   readonly page: number;
   readonly limit: number;
@@ -22,7 +22,7 @@ export interface ListingQuery {
 
 /** `state=expiring` lists active proxies with at most this much time left. */
 const EXPIRING = `interval '3 days'`;
-/** SQL for a label, shortened because our labels may be longer than PROXY6's. */
+/** Shortened, because our labels may be longer than PROXY6's. */
 const LABEL = `left(coalesce(label, ''), 50)`;
 
 interface Row extends ProxyFields {
@@ -30,7 +30,6 @@ interface Row extends ProxyFields {
   readonly descr: string;
 }
 
-/** Lists a user's proxies the way PROXY6 would. Omits withdrawn proxies. */
 @Injectable()
 export class OwnProxies {
   constructor(
@@ -38,10 +37,7 @@ export class OwnProxies {
     private readonly clock: Clock,
   ) {}
 
-  /**
-   * Returns a page of proxies, ordered by id. Throws while an open order may still change the listed label's
-   * proxies, because clients use the listing to learn what they bought. @throws OutcomeNotKnown
-   */
+  /** @throws OutcomeNotKnown while an open order may still change the label's proxies */
   async list(userId: number, { state, descr, page, limit }: ListingQuery) {
     if (descr !== null) await this.assertKnown(userId, descr);
     const wanted = new Conditions();
@@ -63,11 +59,7 @@ export class OwnProxies {
     return rows.map((row) => ({ ...wireProxy(row), country: row.country, descr: row.descr }));
   }
 
-  /**
-   * Throws if an open order may change the label's proxies, or during maintenance, when orders lost in a
-   * restore may still be found. Call it before listing, so that the listing includes orders closed in
-   * between. @throws OutcomeNotKnown
-   */
+  /** Must run before the listing, so that the listing includes orders closed in between. */
   private async assertKnown(userId: number, descr: string): Promise<void> {
     const { isOpen } = await queryRow<{ isOpen: boolean }>(
       this.dataSource,
@@ -82,7 +74,7 @@ export class OwnProxies {
     if (isOpen) throw new OutcomeNotKnown();
   }
 
-  /** Returns the id of the user's proxy with this address and login. @throws WireError */
+  /** @throws WireError */
   async findId(userId: number, proxy: string): Promise<string> {
     const parts = /^([\w.:-]{1,253}):(\d{1,5}):([^:\0]{1,255}):([^:\0]{1,255})$/.exec(proxy);
     const [, host, port = '', login, password] = parts ?? [];
@@ -99,7 +91,7 @@ export class OwnProxies {
     return found.id;
   }
 
-  /** Finds the user's proxies with these ids, or with this label, and their types. @throws WireError */
+  /** @throws WireError */
   async find(
     userId: number,
     by: { readonly ids: readonly string[] } | { readonly descr: string },

@@ -8,7 +8,7 @@ import { CallGuard, receiveCall } from './call-guard';
 import { OwnProxies } from './own-proxies';
 import { Px6Controller } from './px6.controller';
 
-/** Serves PROXY6's API to clients that were written for PROXY6, only with `PX6_COMPATIBLE=on`. */
+/** Imported only with `PX6_COMPATIBLE=on`. */
 @Module({
   imports: [CatalogModule, LedgerModule, OrdersModule, ProxiesModule, SyncModule],
   controllers: [Px6Controller],

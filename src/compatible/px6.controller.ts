@@ -16,14 +16,14 @@ import { moscowTime, roubles, unixSeconds, wireList, wireProxy, wireVersionOf } 
 import { WireParameters, WireQuery } from './wire-query';
 
 const MAX_LIMIT = 1000;
-/** Maximum number of proxies whose type one call may change. Each change takes two calls to the provider. */
+/** Each change takes two calls to the provider. */
 const MAX_TYPE_CHANGES = 20;
 /** Prefix of a label that makes a purchase safe to retry. */
 const KEY_PREFIX = 'key:';
 /** Matches a label that may be a mistyped `key:` label. */
 const NEARLY_KEY = /^[^\p{L}\p{N}]*key[^\p{L}\p{N}]*[:\uFF1A]/iu;
 
-/** Serves PROXY6's API, with our own use cases and prices. `docs/px6.md` lists the differences. */
+/** `docs/px6.md` lists the differences from PROXY6's API. */
 @Controller('api')
 @UseFilters(WireErrorFilter)
 @UseGuards(CallGuard)
@@ -41,7 +41,6 @@ export class Px6Controller {
     private readonly clock: Clock,
   ) {}
 
-  /** Returns only the fields that every response contains. */
   @Get(':token')
   account(@CurrentCaller() caller: Caller) {
     return this.datedEnvelope(caller, {});
@@ -126,7 +125,7 @@ export class Px6Controller {
     return this.envelope(caller, { count: found.length });
   }
 
-  /** Changes types one by one. If a change after the first fails, the outcome of the call is unknown. */
+  /** If a change after the first fails, the outcome of the call is unknown. */
   @Get(':token/settype')
   @Scopes('proxies:write')
   async settype(
@@ -153,7 +152,7 @@ export class Px6Controller {
   @Get(':token/buy')
   @Scopes('proxies:write')
   async buy(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
-    // Refused: this API has no way to turn `auto_prolong` off afterwards, and our renewals have other rules.
+    // This API could not turn `auto_prolong` off again, and our renewals have other rules.
     if (query.has('auto_prolong')) throw new WireError(110);
     const count = query.getCount();
     const period = query.getPeriodDays();
@@ -186,7 +185,7 @@ export class Px6Controller {
     });
   }
 
-  /** Prolongs those of the given proxies that can be prolonged. `count` and `list` cover only these. */
+  /** Prolongs as many proxies as possible. `count` and `list` cover only these. */
   @Get(':token/prolong')
   @Scopes('proxies:write')
   async prolong(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
@@ -257,7 +256,7 @@ export class Px6Controller {
 
 const labelOf = (descr: string | null): string | null => descr && normalLabel(descr);
 
-/** Returns the average price per proxy and day, rounded as in PROXY6's examples. For information only. */
+/** Rounded as in PROXY6's examples, for information only. */
 const perDay = (price: Money, days: number): number => Number((roubles(price) / days).toFixed(4));
 
 const mayBeDoneOf = (outcome: OrderResult | DomainError): outcome is DomainError =>

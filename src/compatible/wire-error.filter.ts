@@ -6,7 +6,7 @@ import { OutcomeNotKnown, WIRE_ERROR_OF, WireError, type WireErrorId } from './w
 
 const RETRY_AFTER_SECONDS = '2';
 
-/** Turns errors into PROXY6's form: an error number or 429 if nothing was done, 503 if that is uncertain. */
+/** Responds with an error number or 429 only if nothing was done; otherwise with 503. */
 @Catch()
 export class WireErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');
@@ -41,7 +41,6 @@ function wireErrorIdOf(error: unknown): WireErrorId | undefined {
   return error instanceof DomainError ? WIRE_ERROR_OF.get(error.code) : undefined;
 }
 
-/** Whether the call was refused before it had any effect, and may therefore be sent again. */
 const isCertainlyNotDone = (error: unknown): boolean =>
   error instanceof ServiceUnavailable || (error instanceof DomainError && error.kind === 'rate-limited');
 

@@ -20,17 +20,17 @@ const WIRE_ERRORS = {
 
 export type WireErrorId = keyof typeof WIRE_ERRORS;
 
-/** Refuses a call in PROXY6's own way: HTTP 200 with `"status":"no"`. Nothing was done. */
+/** Sent as HTTP 200 with `"status":"no"`. Nothing was done. */
 export class WireError extends Error {
   constructor(readonly id: WireErrorId) {
     super(WIRE_ERRORS[id]);
   }
 }
 
-/** Thrown when a call's outcome, or the requested information, is not known yet. Becomes HTTP 503. */
+/** Sent as HTTP 503. */
 export class OutcomeNotKnown extends Error {}
 
-/** PROXY6's error numbers for our own errors, by code. Each guarantees that nothing was done. */
+/** By our error codes. Each error number guarantees that nothing was done. */
 export const WIRE_ERROR_OF: ReadonlyMap<string, WireErrorId> = new Map([
   ['not-authenticated', 100],
   ['invalid-token', 100],

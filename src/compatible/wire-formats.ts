@@ -11,24 +11,23 @@ export const VERSIONS: ReadonlyMap<WireVersion, IpVersion> = new Map(
 
 const MOSCOW_OFFSET_S = 3 * 3600;
 
-/** Formats a time like `2016-06-19 16:32:39`: Moscow time without a zone. */
+/** Returns Moscow time without a zone, such as `2016-06-19 16:32:39`. */
 export const moscowTime = (unixS: number): string =>
   new Date((unixS + MOSCOW_OFFSET_S) * 1000).toISOString().slice(0, 19).replace('T', ' ');
 
 export const unixSeconds = (date: Date | string | null): number =>
   date === null ? 0 : Math.floor(new Date(date).getTime() / 1000);
 
-/** Converts an amount to a JSON number with the same digits. The number must not be used in calculations. */
+/** The number must not be used in calculations. */
 export const roubles = (amount: Money): number => Number(amount.toString());
 
-/** Returns a list as PROXY6 sends it: an object keyed by id; with `nokey`, an array; if empty, `[]`. */
+/** PROXY6 sends an object keyed by id, but an array with `nokey` or for an empty list. */
 export const wireList = <Item extends { readonly id: string | number }>(
   items: readonly Item[],
   withoutKeys: boolean,
 ): readonly Item[] | Record<string, Item> =>
   withoutKeys || items.length === 0 ? items : Object.fromEntries(items.map((item) => [item.id, item]));
 
-/** Fields of a proxy that are part of every list. */
 export interface ProxyFields {
   readonly id: string;
   readonly version: string;

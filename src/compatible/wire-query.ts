@@ -8,19 +8,18 @@ import { type WireVersion, VERSIONS } from './wire-formats';
 const MAX_DESCR_LENGTH = 50;
 const MAX_IDS = 1000;
 const PRINTABLE_TEXT = new RegExp(PRINTABLE, 'u');
-/** Characters that the database cannot store. */
+/** PostgreSQL cannot store these characters. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Reads a call's parameters. If one is repeated, the last applies. Getters throw PROXY6's errors. */
+/** Getters throw PROXY6's errors. The last value of a repeated parameter applies. */
 export class WireQuery {
   constructor(private readonly values: Readonly<Record<string, string>>) {}
 
-  /** Whether a flag is present, regardless of its value. */
   has(name: string): boolean {
     return this.values[name] !== undefined;
   }
 
-  /** Returns a value; `null` when the parameter is missing or empty. */
+  /** @returns null if the parameter is missing or empty */
   find(name: string): string | null {
     return this.values[name] || null;
   }
@@ -67,7 +66,7 @@ export class WireQuery {
     return descr;
   }
 
-  /** Returns the distinct ids, in the given order. */
+  /** Returns distinct ids in their original order. */
   findIds(most = MAX_IDS): string[] | null {
     const ids = this.find('ids');
     if (ids === null) return null;
