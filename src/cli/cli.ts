@@ -12,7 +12,7 @@ export function createCli(): Command {
   return cli;
 }
 
-/** Runs a command. Prints the reason for a refusal to standard error. @returns the exit code */
+/** @returns the exit code */
 export async function runCommand(words: readonly string[]): Promise<number> {
   try {
     await createCli().parseAsync(words, { from: 'user' });

@@ -33,7 +33,6 @@ const PAUSED = {
   },
 };
 
-/** Commands for every staff use case. */
 export const COMMANDS: readonly AddCommand[] = [
   routeCommand('users create'),
   routeCommand('users block'),

@@ -11,17 +11,13 @@ import {
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Parses a positive integer that JSON represents exactly. */
 export function parseId(text: string): number {
   const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(id)) throw new InvalidArgumentError('must be a positive whole number.');
   return id;
 }
 
-/**
- * Parses scopes. `all` means all customer scopes except `tokens:write`, which must be explicit; `staff` all
- * staff scopes; `read` the customer scopes that change nothing.
- */
+/** `all` omits scopes that must be named explicitly, such as `tokens:write`. */
 export function parseScopes(text: string): Scope[] {
   const scopes = text.split(',').flatMap((part): (Scope | typeof READ_GROUP)[] => {
     const name = part.trim();
@@ -34,7 +30,6 @@ export function parseScopes(text: string): Scope[] {
   return expandGroups(scopes);
 }
 
-/** Parses `90m`, `12h` or `30d` into milliseconds. */
 export function parseDurationMs(text: string): number {
   const [, amount, unit] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
   if (!amount || !unit) {
@@ -43,7 +38,7 @@ export function parseDurationMs(text: string): number {
   return Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** Parses one of two words. @returns whether it is the first word */
+/** Returns whether the text is the first of two words. */
 export function parseSwitch(text: string, yes: string, no: string): boolean {
   if (text !== yes && text !== no) throw new InvalidArgumentError(`Allowed choices are ${yes}, ${no}.`);
   return text === yes;

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
 
-/** Description of a command, enough to print its help and to check its options. */
+/** Enough to print a command's help and to check its options. */
 export interface Outline {
   readonly name: string;
   readonly summary: string;
@@ -14,7 +14,7 @@ export interface Outline {
   readonly commands: readonly Outline[];
 }
 
-/** File that describes this build's commands; written the first time any command runs. */
+/** Written the first time any command of this build runs. */
 const FILE = join(__dirname, 'outline.json');
 
 export const outlineOf = (command: Command): Outline => ({
@@ -31,7 +31,6 @@ export const outlineOf = (command: Command): Outline => ({
   commands: command.commands.map(outlineOf),
 });
 
-/** Returns the stored outline; undefined if this build has none yet. */
 export function readOutline(): Outline | undefined {
   try {
     return JSON.parse(readFileSync(FILE, 'utf8')) as Outline;
@@ -40,7 +39,6 @@ export function readOutline(): Outline | undefined {
   }
 }
 
-/** Stores the outline, if the user may write to the build directory. */
 export function storeOutline(outline: Outline): void {
   try {
     writeFileSync(`${FILE}.${process.pid}`, JSON.stringify(outline));
@@ -55,11 +53,11 @@ export const printError = (line: string): void => void process.stderr.write(`${l
 export const emptyCli = (): Command =>
   new Command('cli')
     .description('Administration of the proxy rental service. Prints JSON.')
-    // Prints Commander's errors about arguments, including suggestions, on one line.
+    // Print Commander's errors on one line.
     .configureOutput({ outputError: (text) => printError(text.trim().replaceAll('\n', ' ')) })
     .exitOverride();
 
-/** Adds an outline's commands. @param run called instead of each command if its options are valid */
+/** @param run called instead of the command if its options are valid */
 export function addOutlined(parent: Command, { commands }: Outline, run: () => void): Command {
   for (const outline of commands) {
     const command = parent.command(outline.name).summary(outline.summary).description(outline.description);
@@ -73,10 +71,7 @@ export function addOutlined(parent: Command, { commands }: Outline, run: () => v
   return parent;
 }
 
-/**
- * Prints help, or rejects invalid options, without loading the service.
- * @returns the exit code; undefined if the command has to run
- */
+/** Avoids loading the service for help and invalid options. @returns undefined if the command has to run */
 export function runOutline(outline: Outline, words: readonly string[]): number | undefined {
   let isToRun = false;
   try {

@@ -23,7 +23,7 @@ import { getFromPayments, print, withServices } from './run';
 
 export type AddCommand = (cli: Command) => void;
 
-/** Adds a command that runs a staff route in this process. Its options form the route's request. */
+/** Adds a command that runs a staff route in its own process. */
 export const routeCommand =
   (name: string, spec: RouteCommand = {}): AddCommand =>
   (cli) => {
@@ -51,7 +51,6 @@ export const routeCommand =
     });
   };
 
-/** Runs a route's handler and records it in the audit log. */
 async function run(app: INestApplicationContext, operation: StaffOperation, request: CommandRequest) {
   const { controller, handler } = operation;
   const instance = getFromPayments(app, controller);
@@ -62,7 +61,7 @@ async function run(app: INestApplicationContext, operation: StaffOperation, requ
   return printable(response as object);
 }
 
-/** Returns the arguments that Nest passes to the handler over HTTP. */
+/** Must match the arguments that Nest passes to the handler over HTTP. */
 function argumentsOf({ controller, handler }: StaffOperation, request: CommandRequest, audit: AuditContext) {
   const given: unknown[] = [];
   for (const { kind, index, data } of handlerArguments(controller, handler.name)) {
@@ -76,7 +75,6 @@ function argumentsOf({ controller, handler }: StaffOperation, request: CommandRe
   return given;
 }
 
-/** Returns what a command prints: a file's lines, or a page's items and totals. */
 function printable(response: object): unknown {
   if (response instanceof StreamableFile) return response.getStream();
   if (!('next_cursor' in response)) return response;

@@ -5,33 +5,33 @@ import { parseId } from './options';
 
 /** Parser for an option that is written differently from the value in the request. */
 interface Reader {
-  /** Name in the help: `<duration>`. */
+  /** Shown in the help, for example `<duration>`. */
   readonly argument: string;
   readonly description: string;
   readonly read: (text: string) => unknown;
 }
 
 export interface RouteCommand {
-  /** The route's action. Defaults to the command with dots: `users.create` for `users create`. */
+  /** Defaults to the command's name with dots: `users.create` for `users create`. */
   readonly action?: string;
-  /** Description to use instead of the route's, which mentions the caller's token: a command has no token. */
+  /** Replaces a route's description that mentions the caller's token: commands have no token. */
   readonly description?: string;
   /** Names of options that differ from their parameters: `{ reason: 'why' }`. */
   readonly names?: Readonly<Record<string, string>>;
   readonly readers?: Readonly<Record<string, Reader>>;
   /** Values for required parameters that the command may omit. */
   readonly defaults?: Readonly<Record<string, string>>;
-  /** DTOs of objects in the body. Their fields become options as well. */
+  /** DTOs of objects in the body whose fields become options. */
   readonly objects?: Readonly<Record<string, { readonly prototype: object }>>;
   /** Number of items that a list prints. If set, the command has no paging options. */
   readonly showsAll?: number;
-  /** Whether the command requires the name of the change's author. Over HTTP, the author is the caller. */
+  /** Requires the author's name. Over HTTP, the author is the caller. */
   readonly isSigned?: true;
   readonly needsProvider?: (given: GivenOptions) => boolean;
 }
 
 export type GivenOptions = Readonly<Record<string, string | number | boolean | readonly string[]>>;
-/** Location of a parameter, named as in validation errors. */
+/** Named as in validation errors. */
 type Place = 'path' | 'header' | 'query' | 'body';
 
 export interface Parameter {
@@ -42,7 +42,7 @@ export interface Parameter {
   readonly option: Option;
 }
 
-/** Option names for parameters that are renamed in every command. */
+/** Parameters that are renamed in every command. */
 const NAMES: Readonly<Record<string, string>> = {
   user_id: 'user',
   order_id: 'order',
@@ -50,16 +50,14 @@ const NAMES: Readonly<Record<string, string>> = {
   'Idempotency-Key': 'key',
 };
 
-/** Readers of the paging parameters, for every command. */
 const READERS: Readonly<Record<string, Reader>> = {
   cursor: { argument: '<id>', description: 'The last id of the previous page', read: parseId },
   limit: { argument: '<count>', description: 'The maximum number of rows', read: parseId },
 };
 
-/** Maximum number of printed items, more than in an HTTP page, because output is often stored or searched. */
+/** More than in an HTTP page, because output is often stored or searched. */
 const MAX_ITEMS = 1000;
 
-/** Yields the parameters of a route's request. */
 export function* parametersOf(
   input: RouteInput,
   target: TargetType | undefined,
@@ -115,14 +113,13 @@ function toOption(name: string, field: FieldDescription, spec: RouteCommand): Op
     : option.default(fallback);
 }
 
-/** Returns a parser that converts an argument to its JSON value. Validation later refuses invalid numbers. */
+/** Returns invalid numbers as text; validation refuses them later. */
 function readerOf({ type }: FieldDescription['schema']): (text: string) => unknown {
   if (type === 'integer') return (text) => (/^-?\d+$/.test(text) ? Number(text) : text);
   if (type === 'array') return (text) => text.split(',').map((item) => item.trim());
   return (text) => text;
 }
 
-/** Returns the name of an option's argument in the help; empty for a boolean. */
 function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string {
   if (type === 'boolean') return '';
   if (type === 'integer') return '<number>';
@@ -133,7 +130,7 @@ function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string
   return '<text>';
 }
 
-/** Builds the request from the options. Omits the limit, which may exceed the maximum over HTTP. */
+/** Omits the limit, because it may exceed the maximum over HTTP. */
 export function toRequest(parameters: readonly Parameter[], given: GivenOptions): CommandRequest {
   const parts: Record<Place, Record<string, unknown>> = { path: {}, header: {}, query: {}, body: {} };
   for (const { place, within, name, option } of parameters) {
@@ -148,7 +145,7 @@ export function toRequest(parameters: readonly Parameter[], given: GivenOptions)
   return new CommandRequest(path, query, body, header, given['by']?.toString());
 }
 
-/** Formats the reason for a refusal like commander's errors. @throws any other error */
+/** Formats invalid input like Commander's errors. @throws any other error */
 export function describeRefusal(error: unknown, parameters: readonly Parameter[]): string {
   if (!(error instanceof RequestInvalid)) throw error;
   const lines = error.items.map(({ type, loc: [place, ...names], msg, input }) => {

@@ -16,10 +16,10 @@ export async function print(response: unknown): Promise<void> {
 const isText = (response: unknown): response is AsyncIterable<string> =>
   typeof response === 'object' && response !== null && Symbol.asyncIterator in response;
 
-/** Drops startup notes: a command writes nothing but refusals to standard error. */
+/** Commands must write only refusals to standard error. */
 const ignoreNotes = (): void => undefined;
 
-/** Returns an instance from the container. @throws Error if it needs payments, but PAYMENTS is off */
+/** @throws Error if the type needs payments, but PAYMENTS is off */
 export function getFromPayments<Instance>(app: INestApplicationContext, type: Abstract<Instance>): Instance {
   try {
     return app.get(type, { strict: false });
@@ -30,7 +30,6 @@ export function getFromPayments<Instance>(app: INestApplicationContext, type: Ab
 
 const NO_PROVIDER = { provider: false };
 
-/** Runs `work` with the environment's database and, if needed, the provider or its sandbox. */
 export async function withResources(
   work: (config: AppConfig) => Promise<void>,
   needs = NO_PROVIDER,
@@ -44,7 +43,7 @@ export async function withResources(
   }
 }
 
-/** Runs a use case on the environment's database, with or without a running service. */
+/** Works with or without a running service. */
 export const withServices = (
   useCase: (app: INestApplicationContext) => Promise<void>,
   needs = NO_PROVIDER,
