@@ -2,7 +2,6 @@ import { readSecretFiles } from './secret-files';
 import { isEncryptedOrLocal, isOnItsOwn, type Lookup, settingGroups, type Settings } from './settings';
 import { readTuning, type Tuning, TUNING_VARIABLE } from './tuning';
 
-/** The process environment, checked, typed, and grouped. */
 export type Environment = Settings & { readonly tuning: Tuning };
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -14,10 +13,7 @@ export class EnvironmentError extends Error {
   }
 }
 
-/**
- * Reads and checks the environment. Without `needs.provider`, the provider's key may be missing.
- * @throws EnvironmentError that names every invalid variable, without its value
- */
+/** Without `needs.provider`, the provider's key may be missing. @throws EnvironmentError */
 export function readEnvironment(variables: Variables = process.env, needs = { provider: true }): Environment {
   // An empty value counts as absent: `VAR= npm start` and compose files write absent values this way.
   const { secrets, problems: fileProblems } = readSecretFiles(variables);
@@ -33,7 +29,7 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
     });
     return [group, Object.freeze(Object.fromEntries(values))];
   });
-  // A secret whose file could not be read must not also be reported as missing.
+  // Do not report a secret as missing if its file could not be read.
   if (fileProblems.length === 0) {
     problems.push(
       ...databaseProblems(given),
@@ -48,7 +44,6 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
   return Object.freeze({ ...(Object.fromEntries(groups) as Settings), tuning });
 }
 
-/** Yields invalid combinations of the database variables. */
 function* databaseProblems(given: Lookup): Generator<string> {
   if (given('DATABASE_OWNER_URL') === undefined) return;
   const url = given('DATABASE_URL');
@@ -58,7 +53,6 @@ function* databaseProblems(given: Lookup): Generator<string> {
   }
 }
 
-/** Yields invalid combinations of the provider variables. */
 function* providerProblems(given: Lookup, needs: { provider: boolean }): Generator<string> {
   const choice = given('PROVIDER');
   const hasKey = given('PX6_API_KEY') !== undefined;
@@ -72,7 +66,6 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
   }
 }
 
-/** Yields invalid combinations of the OAuth variables. */
 function* oauthProblems(given: Lookup): Generator<string> {
   const url = given('PUBLIC_URL');
   if (given('MCP_OAUTH') !== 'on' || (url !== undefined && !URL.canParse(url))) return;
@@ -81,7 +74,6 @@ function* oauthProblems(given: Lookup): Generator<string> {
   else if (new URL(url).pathname !== '/') yield 'PUBLIC_URL must not contain a path for MCP_OAUTH=on';
 }
 
-/** Yields invalid combinations of the payment variables. */
 function* paymentsProblems(given: Lookup): Generator<string> {
   // Data from a sandbox must never reach the real provider.
   if (given('PAYMENTS') === 'sandbox' && !isOnItsOwn(given)) {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const roubles = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/);
 
-/** Format of a secret in Standard Webhooks: `whsec_` and base64. */
+/** As in Standard Webhooks: `whsec_` and base64. */
 const secret = z.string().regex(/^whsec_[A-Za-z0-9+/]{32,200}={0,2}$/);
 
 const source = z.strictObject({
@@ -15,15 +15,14 @@ const source = z.strictObject({
   max_day: roubles,
 });
 
-/** A source of payments other than the payment provider, such as a bot or a bank import. */
 export type PaymentSource = z.output<typeof source>;
 
-/** Names that no source may have, because other routes use them in the same place in the path. */
+/** Other routes use these names in the same place in the path. */
 const TAKEN = ['notifications'];
 
 const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);
 
-/** Reads PAYMENT_SOURCES_FILE. @throws Error that names the variable, but quotes nothing from the file */
+/** @throws Error that quotes nothing from the file, because it contains secrets */
 export function readPaymentSources(path: string | undefined): ReadonlyMap<string, PaymentSource> {
   if (path === undefined) return new Map();
   const refuse = (why: string): never => {

@@ -6,7 +6,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 const codeOf = (error: unknown): string => (error as { code?: string }).code ?? 'no code';
 
-/** Reads secrets from files. Error messages name the variables, but quote nothing from the files. */
+/** `problems` must quote nothing from the files. */
 export function readSecretFiles(variables: Variables): {
   readonly secrets: ReadonlyMap<string, string>;
   readonly problems: readonly string[];
@@ -33,7 +33,7 @@ export function readSecretFiles(variables: Variables): {
   return { secrets, problems };
 }
 
-/** Reads the provider's key from its file again. @throws Error that quotes nothing from the file */
+/** @throws Error that quotes nothing from the file */
 export async function readApiKeyFile(path: string): Promise<string> {
   const { variable, rule } = SETTINGS.provider.apiKey;
   const content = await readFile(path, 'utf8').catch((error: unknown) => {

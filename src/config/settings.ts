@@ -1,23 +1,21 @@
 import { z } from 'zod';
 import { LOOPBACK_HOSTS, readEmail } from '../common';
 
-/** Returns a variable's value; undefined if it is not set. */
 export type Lookup = (variable: string) => string | undefined;
 
 interface Setting {
   readonly variable: string;
-  /** Schema that parses the variable's value. Its description completes the sentence "must be …". */
+  /** The schema's description completes the sentence "must be …". */
   readonly rule: z.ZodType<unknown, string>;
-  /** Default, as it would be written in the environment. Without one, the setting may be `undefined`. */
+  /** Default as written in the environment. Without a default, the setting may be `undefined`. */
   readonly default?: string | ((given: Lookup) => string);
-  /** Text that the documentation shows if the default is absent or computed. */
+  /** Shown in the documentation if the default is absent or computed. */
   readonly defaultText?: string;
   readonly description: string;
-  /** Marks a secret, which may also be in the file that {@link fileVariable} names. */
+  /** A secret may also be in the file that `fileVariable` names. */
   readonly isSecret?: true;
 }
 
-/** Returns the variable that names the file with a secret's value, such as `DATABASE_URL_FILE`. */
 export const fileVariable = (variable: string): string => `${variable}_FILE`;
 
 const integer = (min: number, max: number) =>
@@ -45,7 +43,7 @@ const time = z
 
 const MOST_DAYS = 36_500;
 
-/** Reads a number of days; 0 keeps rows forever. */
+/** A number of days; 0 keeps rows forever. */
 const days = (least: number) =>
   z
     .string()
@@ -60,7 +58,6 @@ export const isOnItsOwn = (given: Lookup): boolean =>
     (variable) => given(variable) === undefined,
   );
 
-/** Hours in descending order, possibly none. */
 const stages = z
   .string()
   .transform((list) => (list === '' ? [] : list.split(',').map((item) => Number(item.trim()))))
@@ -123,7 +120,7 @@ const databaseUrl = z
   .pipe(z.url({ protocol: /^postgres(ql)?$/, normalize: true }))
   .describe('a URL that begins with postgres:// or postgresql://');
 
-/** Whether secrets may be sent to a URL: it uses https, or points to this machine. */
+/** Returns whether secrets may be sent to a URL. */
 export const isEncryptedOrLocal = (href: string): boolean =>
   href.startsWith('https:') || LOOPBACK_HOSTS.has(new URL(href).hostname);
 
@@ -151,7 +148,6 @@ const publicUrl = z
   .transform((href) => href.replace(/\/+$/, ''))
   .describe('an HTTP(S) URL without login, query or fragment');
 
-/** The URL must be encrypted, because the secret is sent in a header. */
 const paymentsUrl = publicUrl
   .refine(isEncryptedOrLocal, {
     error: 'must be https unless it is on this machine: a header contains the secret',
@@ -212,7 +208,7 @@ const setting = <Rule extends Setting['rule'], const Rest extends Omit<Setting, 
   rest: Rest,
 ) => ({ variable, rule, ...rest });
 
-/** All settings. Code reads `config.<group>.<name>`; the operator sets `variable`. */
+/** Code reads `config.<group>.<name>`; operators set the variable. */
 export const SETTINGS = {
   server: {
     host: setting('HOST', text, { default: '127.0.0.1', description: 'Address to listen on.' }),
@@ -542,7 +538,7 @@ type ValueOf<S> = S extends { rule: z.ZodType<infer Value> }
   ? Value | (S extends { default: unknown } ? never : undefined)
   : never;
 
-/** Values of all settings, by group. Names of durations include the unit. */
+/** Names of durations include the unit. */
 export type Settings = {
   readonly [Group in keyof typeof SETTINGS]: {
     readonly [Name in keyof (typeof SETTINGS)[Group]]: ValueOf<(typeof SETTINGS)[Group][Name]>;

@@ -4,7 +4,7 @@ import { jsonOrUndefined } from '../common';
 /** Variable for tests only. The service warns at startup if it is set. */
 export const TUNING_VARIABLE = 'TUNING_FOR_TESTS';
 
-/** Constants that tests replace, because their usual values would take minutes or disturb the next test. */
+/** Tests replace these constants: the usual values would take minutes or disturb the next test. */
 const CONSTANTS = [
   'activeFlagsIntervalSeconds',
   'bodyStallMs',
@@ -27,12 +27,11 @@ const CONSTANTS = [
   'webhookTimeoutMs',
 ] as const;
 
-/** Values of constants in a test. Absent constants keep their usual values. */
+/** Absent constants keep their usual values. */
 export type Tuning = { readonly [Name in (typeof CONSTANTS)[number]]?: number | undefined };
 
 const schema: z.ZodType<Tuning> = z.partialRecord(z.enum(CONSTANTS), z.int().nonnegative());
 
-/** Reads {@link TUNING_VARIABLE}. The reported problems contain no values. */
 export function readTuning(text = '{}'): { tuning: Tuning; problems: readonly string[] } {
   const { data, error } = schema.safeParse(jsonOrUndefined(text));
   const problems = error?.issues.map(({ path, message }) =>
