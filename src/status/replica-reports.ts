@@ -7,7 +7,7 @@ import { ProxyProvider } from '../provider';
 import type { ReplicaOut } from './status.dto';
 
 export const REPORT_INTERVAL_MS = 5000;
-/** A replica whose last report is older than this many seconds is not shown. */
+/** Replicas with older reports are not shown. */
 export const FRESH_SECONDS = 20;
 
 export type ReplicaReport = Omit<ReplicaOut, 'holder' | 'reported_at'>;
@@ -23,7 +23,6 @@ export class ReplicaReports {
     private readonly orders: OrderWaiters,
   ) {}
 
-  /** Replaces the last report of this replica, and removes the reports of replicas that ended long ago. */
   async write(): Promise<void> {
     const { breakers, waitingCalls } = this.provider.status();
     const report: ReplicaReport = {

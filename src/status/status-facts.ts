@@ -11,26 +11,23 @@ import type {
   ReplicaOut,
 } from './status.dto';
 
-/** Runs a statement. The status page uses the requests' connections, the metrics use a separate one. */
+/** The status page uses the requests' connections; the metrics use a separate connection. */
 export type StatementRunner = <Row extends object>(
   statement: string,
   parameters?: readonly unknown[],
 ) => Promise<readonly Row[]>;
 
-/** Number of rows, and the time of the oldest; null if there are none. */
 interface Count {
   readonly count: number;
   readonly oldest: Date | null;
 }
 
 interface Overview {
-  /** Current time of the database, from which ages are computed. */
+  /** Current time of the database; ages are relative to it. */
   readonly at: Date;
   readonly openUnmatchedProxies: number;
   readonly isClosed: boolean;
-  /** When all renewals were paused; null if they are not. */
   readonly renewalsPausedAt: Date | null;
-  /** Number of users whose renewals staff paused. */
   readonly usersWithPausedRenewals: number;
 }
 
@@ -40,9 +37,7 @@ export interface JobFact extends JobStatusOut {
   readonly interval_seconds: number | null;
 }
 
-/** Reads the whole installation's state from the database, for the status page and the metrics. */
 export class StatusFacts {
-  /** @param provider the name of the provider */
   constructor(
     private readonly rows: StatementRunner,
     private readonly provider: string,
@@ -59,7 +54,7 @@ export class StatusFacts {
     );
   }
 
-  /** Counts open orders by state. The states are literals, which match the partial index. */
+  /** States are literals, so that PostgreSQL uses the partial index. */
   async openOrders(): Promise<ReadonlyMap<OpenState, Count>> {
     const states = await this.rows<Count & { state: OpenState }>(
       // `oldest` excludes queued renewals: no customer waits for them, and the queue puts others first.
@@ -70,7 +65,7 @@ export class StatusFacts {
     return new Map(states.map(({ state, ...orders }) => [state, orders]));
   }
 
-  /** Returns the balance at the provider; null before the provider's first response. */
+  /** @returns null before the provider's first response */
   async balance(): Promise<ProviderBalanceOut | null> {
     const [account] = await this.rows<ProviderBalanceOut>(
       'SELECT round(balance, 2) AS amount, seen_at, is_low FROM provider_accounts WHERE provider = $1',
@@ -79,7 +74,7 @@ export class StatusFacts {
     return account ?? null;
   }
 
-  /** Returns the roubles that the provider charged for orders closed in the last 24 hours. Slow query. */
+  /** Returns roubles. The query is slow. */
   async spentInADay(): Promise<string> {
     const recent = await this.row<{ spent: string }>(
       `SELECT round(coalesce(sum(provider_charge), 0), 2) AS spent FROM orders
@@ -93,7 +88,6 @@ export class StatusFacts {
     return this.row(statement);
   }
 
-  /** Counts the renewals that became due in the last 24 hours, by their outcome. */
   dueRenewals(): Promise<readonly { state: string; reason: string; count: number }[]> {
     return this.rows(
       `SELECT state, coalesce(reason, '') AS reason, count(*)::integer AS count
@@ -102,7 +96,7 @@ export class StatusFacts {
     );
   }
 
-  /** Counts pending deposits, whose reason is null, and undecided payments by reason. */
+  /** Pending deposits have the reason null. */
   waitingPayments(): Promise<readonly (Count & { readonly reason: string | null })[]> {
     return this.rows(WAITING_PAYMENTS);
   }
@@ -126,7 +120,7 @@ export class StatusFacts {
     );
   }
 
-  /** Returns the last run of each scope. An index finds it, regardless of the number of runs. */
+  /** An index finds each last run, regardless of the number of runs. */
   lastAudits(): Promise<readonly AuditRunOut[]> {
     return this.rows(
       `SELECT scope, started_at, finished_at, ok,
@@ -146,7 +140,6 @@ export class StatusFacts {
     return replicas.map(({ report, ...replica }) => ({ ...replica, ...report }));
   }
 
-  /** Counts the webhooks that were disabled because their receivers are failing or gone. */
   async failedWebhooks(): Promise<number> {
     const webhooks = await this.row<{ count: number }>(
       `SELECT count(*)::integer AS count FROM webhooks WHERE disabled_reason IN ('failing', 'gone')`,
@@ -161,11 +154,7 @@ export class StatusFacts {
     return database.size;
   }
 
-  /**
-   * Describes the standbys and archives that survive the loss of the database's disk. `isFailing` is null if
-   * archiving has never failed. Without `pg_read_all_stats`, `pg_stat_replication` shows no states, so active
-   * replication slots are counted.
-   */
+  /** Counts active replication slots if missing rights hide the state of the standbys. */
   copiesOfTheDatabase(): Promise<{
     standbys: number;
     isArchived: boolean;

@@ -12,15 +12,14 @@ import { ProxyProvider } from '../provider';
 import { RENEWAL_STATES } from '../renewals';
 import { StatusFacts } from './status-facts';
 
-/** How long to wait for the database; shorter than a scraper's usual timeout of 10 s. */
+/** Shorter than a scraper's usual timeout of 10 s. */
 const DATABASE_TIMEOUT_MS = 2000;
 
-/** Minimum interval between two reads of facts whose queries take longer as the history grows. */
+/** Minimum interval between queries that take longer as the history grows. */
 const SLOW_FACTS_EVERY_MS = 60_000;
 
 const DAY_SECONDS = 86_400;
 
-/** Reads the gauges for a scrape, from this process and, on a separate connection, from the database. */
 @Injectable()
 export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(StatusMetrics.name);
@@ -127,7 +126,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readRuns(facts: StatusFacts, set: SetGauge): Promise<void> {
-    // Skips rows of jobs that have since been disabled.
+    // Skip rows of jobs that have since been disabled.
     const runs = new Set(this.jobs.list().flatMap(({ name, isRun }) => (isRun ? [name] : [])));
     for (const {
       name,
@@ -148,7 +147,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     await readAudits(facts, set);
   }
 
-  /** Returns a reader of facts whose statements share one limit for their total time. */
+  /** All statements share one time limit. */
   private factsWithin(limitMs: number): StatusFacts {
     const untilMs = performance.now() + limitMs;
     return new StatusFacts(async (text, values = []) => {
@@ -168,7 +167,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 }
 
-/** Returns the seconds since a moment; 0 if there is none. */
+/** Returns seconds; 0 if there is no moment. */
 type AgeOf = (moment: Date | null | undefined) => number;
 
 async function readOrders(facts: StatusFacts, set: SetGauge, ageOf: AgeOf): Promise<void> {

@@ -7,7 +7,6 @@ import { MaintenanceService } from '../sync';
 import { StatusFacts } from './status-facts';
 import type { StatusOut } from './status.dto';
 
-/** Reads the state of all replicas from the database. */
 @Injectable()
 export class StatusService {
   private readonly facts: StatusFacts;
@@ -68,7 +67,7 @@ export class StatusService {
   }
 }
 
-/** Returns the hours that a balance lasts at the last day's rate, with one decimal; null if unknown. */
+/** Returns how long the balance lasts at the last day's rate; null if unknown. */
 function runwayHours(balance: string | undefined, spent: string): number | null {
   if (balance === undefined || Number(spent) === 0) return null;
   return Math.round((240 * Math.max(0, Number(balance))) / Number(spent)) / 10;
