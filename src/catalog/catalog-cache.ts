@@ -78,8 +78,8 @@ export class CatalogCache<Value> {
 
   /**
    * Returns a fresh value or, if the refresh is slow, one up to a day old. With `inTurn`, the refresh is
-   * queued, and the value is not refreshed in the background. @throws the refresh's error if there is no
-   * usable value
+   * queued, and the value is not refreshed in the background.
+   * @throws the refresh's error if there is no usable value
    */
   async get(key: string, fetch: CatalogFetch<Value>, inTurn?: RefreshInTurn): Promise<Value> {
     const entry = this.find(key, USABLE_MS);

@@ -83,7 +83,8 @@ export class CustomerTokensService {
   }
 
   /**
-   * Takes effect on every replica. @throws TokenNotFound
+   * Takes effect on every replica.
+   * @throws TokenNotFound
    * @param options.descendants whether to also revoke those descendants that the customer manages
    */
   revoke(userId: number, id: number, { descendants }: { readonly descendants: boolean }): Promise<void> {

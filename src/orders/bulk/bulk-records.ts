@@ -43,8 +43,8 @@ export class BulkRecords {
 
   /**
    * Accepts a bulk request, or returns the one that was accepted under the same key. Placing an order takes
-   * the same account lock, so a key never belongs to both an order and a bulk request. @throws
-   * IdempotencyKeyReused
+   * the same account lock, so a key never belongs to both an order and a bulk request.
+   * @throws IdempotencyKeyReused
    */
   async accept(userId: number, idempotency: Idempotency, bulk: Bulk): Promise<Bulk> {
     const [row] = await inTransaction(this.dataSource, async (manager) => {

@@ -80,8 +80,8 @@ export class OrderChecks {
 
   /**
    * Yields refusals in the order in which callers see them. An order stops at the first one; a dry run
-   * collects all. Placing repeats the checks of `order_refusals.sql`, so they may be skipped here. @throws
-   * DomainError
+   * collects all. Placing repeats the checks of `order_refusals.sql`, so they may be skipped here.
+   * @throws DomainError
    */
   async *of(request: OrderRequest, use: 'order' | 'preview'): AsyncGenerator<DomainError, PreparedOrder> {
     const { caller, idempotency } = request;
