@@ -51,6 +51,26 @@ describe('The lease of a run', () => {
     });
   });
 
+  it('begins and ends in one statement if there is no work, unless the run is requested', async () => {
+    let hasWork = false;
+    add({ hasWork: () => String(hasWork), execute: () => Promise.resolve({ done: 1 }) });
+    const sent = jest.spyOn(dataSource.logger, 'logQuery');
+    expect(await jobs.runWhenDue(name)).toBeNull();
+    expect(sent).toHaveBeenCalledTimes(1);
+    expect(await stored()).toMatchObject({
+      report: {},
+      finished_at: expect.any(Date),
+      succeeded_at: expect.any(Date),
+    });
+    hasWork = true;
+    expect(await jobs.runWhenDue(name)).toBeNull();
+    hasWork = false;
+    expect(await jobs.runNow(name)).toEqual({ done: 1 });
+    await dataSource.query('DELETE FROM job_runs WHERE name = $1', [name]);
+    hasWork = true;
+    expect(await jobs.runWhenDue(name)).toEqual({ done: 1 });
+  });
+
   it('outlasts a step that takes longer', async () => {
     add({
       leaseSeconds: 1,

@@ -3,15 +3,16 @@ import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { clientOutsideThePool } from './connection-pool';
 import {
-  differenceOf,
   EMPTY_STATE,
   isBeforeFirstMigration,
+  missingFrom,
   SCHEMA_STATE,
-  type SchemaDifference,
   type SchemaState,
 } from './schema-version';
 
-export interface DatabaseState extends SchemaDifference {
+export interface DatabaseState {
+  /** Pending migrations and functions. */
+  readonly missing: readonly string[];
   readonly isReadOnly: boolean;
 }
 
@@ -56,9 +57,9 @@ export class DatabaseProbe {
       const { rows } = await client.query<{ isReadOnly: boolean } & SchemaState>(STATEMENT);
       const { isReadOnly, ...state } = rows[0] ?? { isReadOnly: true, ...EMPTY_STATE };
       if (isReadOnly) this.drop();
-      return { isReadOnly, ...differenceOf(state) };
+      return { isReadOnly, missing: missingFrom(state) };
     } catch (error) {
-      if (isBeforeFirstMigration(error)) return { isReadOnly: false, ...differenceOf(EMPTY_STATE) };
+      if (isBeforeFirstMigration(error)) return { isReadOnly: false, missing: missingFrom(EMPTY_STATE) };
       this.drop();
       throw error;
     } finally {

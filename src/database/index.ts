@@ -19,7 +19,7 @@ export {
 } from './personal-data';
 export { preparedRow, preparedRows } from './prepared';
 export { type Release, thisRelease } from './release';
-export { readSchemaDifference } from './schema-version';
+export { UNKNOWN_MIGRATIONS } from './schema-version';
 export { createRoleStatement, findExcessiveRights } from './service-role';
 export { waitForStandby } from './standby';
 export {

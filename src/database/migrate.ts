@@ -4,7 +4,7 @@ import { DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import { dataSourceOptions } from './data-source-options';
 import { changedNames, installFunctions } from './install-functions';
 import { checksumsOf, type Release, thisRelease } from './release';
-import { differenceOf, MISSING_FUNCTIONS, readSchemaState, type SchemaState } from './schema-version';
+import { MISSING_FUNCTIONS, missingFrom, readSchemaState, type SchemaState } from './schema-version';
 import { createRoleStatement, grantServiceRole } from './service-role';
 import { hasSqlState, type Queryable, queryRow, queryRows } from './sql';
 
@@ -126,7 +126,7 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
     const state = await readSchemaState({
       query: async <Rows>(statement: string) => (await client.query(statement)).rows as Rows,
     });
-    const { missing } = differenceOf(state);
+    const missing = missingFrom(state);
     const release = thisRelease();
     const isOther = changedNames(checksumsOf(release), state.checksums).length > 0;
     return missing.length === 0 && isOther && !isLater(state, release) ? [MISSING_FUNCTIONS] : missing;

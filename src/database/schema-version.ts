@@ -1,7 +1,7 @@
 import { SERVICE_VERSION } from '../common';
 import { migrations } from './data-source-options';
 import { type Checksums, RELEASE_NUMBER } from './release';
-import { type Queryable, queryRow } from './sql';
+import { type Queryable, queryRow, sqlList } from './sql';
 
 export interface SchemaState {
   readonly applied: readonly string[];
@@ -16,25 +16,19 @@ export const SCHEMA_STATE = `
 
 export const EMPTY_STATE: SchemaState = { applied: [], release: 0, checksums: {} };
 
-export interface SchemaDifference {
-  /** Pending migrations and functions, without which this version cannot use the schema. */
-  readonly missing: readonly string[];
-  /** Applied migrations of a later version. */
-  readonly unknown: readonly string[];
-}
+const KNOWN = migrations.map(({ name }) => name);
+
+/** SQL for an array of applied migrations of a later version. */
+export const UNKNOWN_MIGRATIONS = `
+  ARRAY(SELECT name::text FROM migrations WHERE name NOT IN ${sqlList(KNOWN)} ORDER BY id)`;
 
 export const MISSING_FUNCTIONS = `functions of ${SERVICE_VERSION}`;
 
-export function differenceOf({ applied, release }: SchemaState): SchemaDifference {
-  const known = migrations.map(({ name }) => name);
-  return {
-    missing: [
-      ...known.filter((name) => !applied.includes(name)),
-      ...(release < RELEASE_NUMBER ? [MISSING_FUNCTIONS] : []),
-    ],
-    unknown: applied.filter((name) => !known.includes(name)),
-  };
-}
+/** Returns the pending migrations and functions. If there are any, this version cannot use the schema. */
+export const missingFrom = ({ applied, release }: SchemaState): readonly string[] => [
+  ...KNOWN.filter((name) => !applied.includes(name)),
+  ...(release < RELEASE_NUMBER ? [MISSING_FUNCTIONS] : []),
+];
 
 /** @throws Error if the database was created by a version before 1.0.0 */
 export async function readSchemaState(queryable: Queryable): Promise<SchemaState> {
@@ -47,9 +41,6 @@ export async function readSchemaState(queryable: Queryable): Promise<SchemaState
     return EMPTY_STATE;
   }
 }
-
-export const readSchemaDifference = async (queryable: Queryable): Promise<SchemaDifference> =>
-  differenceOf(await readSchemaState(queryable));
 
 const IS_OLDER = `
   SELECT to_regclass('ledger_entries') IS NOT NULL

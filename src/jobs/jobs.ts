@@ -109,12 +109,12 @@ export class Jobs {
     return rows;
   }
 
-  /** Executes a leased job now. Returns its report, or null if another replica is executing it. */
+  /** Executes a leased job now, even without work. Returns its report; null if another replica executes it. */
   runNow(name: string, cutOff = this.cutOff.signal): Promise<object | null> {
-    return this.execute(this.runOf(name), 0, cutOff);
+    return this.execute({ ...this.runOf(name), hasWork: undefined }, 0, cutOff);
   }
 
-  /** Returns the job's report; null if the job is not due, or another replica is executing it. */
+  /** Returns the job's report; null if the job is not due or has no work, or another replica executes it. */
   async runWhenDue(name: string): Promise<object | null> {
     const run = this.runOf(name);
     return this.execute(run, (await run.dueForSeconds?.()) ?? run.everySeconds, this.cutOff.signal);

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { REPLICA_ID } from '../common';
 import { queryRows } from '../database';
-import type { BacklogSql } from './due-work';
+import type { BacklogSql, DueConditionSql } from './due-work';
 
 /** Thrown if a run did not renew its lease in time. */
 export class LeaseLost extends Error {}
@@ -23,6 +23,8 @@ export interface LeasedJob {
   readonly waiting?: BacklogSql;
   /** Returns how long after the last run's start the next run is due. Defaults to the interval. */
   readonly dueForSeconds?: () => number | Promise<number>;
+  /** Evaluated when a due run begins. If it is false, the same statement ends the run. */
+  readonly hasWork?: DueConditionSql | undefined;
   /** Defaults to a tenth of the interval, at most a minute. */
   readonly pollEveryMs?: number;
   /** Defaults to 60. A failed run is also retried after this time. */
@@ -62,7 +64,7 @@ export class LeasedRun {
     );
   }
 
-  /** Returns null if the run is not due, or another replica holds its lease. */
+  /** Returns null if the run is not due or has no work, or another replica holds its lease. */
   static async begin(
     dataSource: DataSource,
     run: LeasedJob,
@@ -70,22 +72,29 @@ export class LeasedRun {
     isStopping: () => boolean,
     progressEveryMs = PROGRESS_EVERY_MS,
   ): Promise<LeasedRun | null> {
-    const [begun] = await queryRows<{ id: string }>(
+    const [begun] = await queryRows<{ id: string; isOver: boolean }>(
       dataSource,
-      `INSERT INTO job_runs AS run (name, holder, started_at, lease_seconds, leased_until, interval_seconds)
-       VALUES ($1, $2, now(), $4, now() + make_interval(secs => $4), $5)
+      `INSERT INTO job_runs AS run (name, holder, started_at, lease_seconds, leased_until, interval_seconds,
+                                    finished_at, succeeded_at, report)
+       SELECT $1, $2, now(), $4, now() + make_interval(secs => $4), $5, ended_at, ended_at,
+              CASE WHEN ended_at IS NOT NULL THEN '{}'::jsonb END
+         FROM (SELECT CASE WHEN NOT (${run.hasWork?.() ?? true}) THEN now() END AS ended_at) AS work
        ON CONFLICT (name) DO UPDATE
-          SET run_id = excluded.run_id, holder = excluded.holder, started_at = now(), finished_at = NULL,
-              report = NULL, lease_seconds = excluded.lease_seconds, leased_until = excluded.leased_until,
-              interval_seconds = excluded.interval_seconds
+          SET run_id = excluded.run_id, holder = excluded.holder, started_at = now(),
+              finished_at = excluded.finished_at,
+              succeeded_at = coalesce(excluded.succeeded_at, run.succeeded_at),
+              report = excluded.report, lease_seconds = excluded.lease_seconds,
+              leased_until = excluded.leased_until, interval_seconds = excluded.interval_seconds
         WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
                    ELSE run.started_at + make_interval(secs => $3) END <= now()
            -- The database's clock was set back. The minute allows for statements that had to wait.
            OR run.started_at > now() + interval '1 minute'
-       RETURNING run_id AS id`,
+       RETURNING run_id AS id, finished_at IS NOT NULL AS "isOver"`,
       [run.name, REPLICA_ID, dueForSeconds, run.leaseSeconds ?? LEASE_SECONDS, run.everySeconds],
     );
-    return begun ? new LeasedRun(dataSource, run, begun.id, isStopping, progressEveryMs) : null;
+    return begun && !begun.isOver
+      ? new LeasedRun(dataSource, run, begun.id, isStopping, progressEveryMs)
+      : null;
   }
 
   static isDue({ name, everySeconds }: LeasedJob): string {

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { databaseTime, queryRows } from '../database';
+import { queryRow, queryRows } from '../database';
 import { Jobs } from './jobs';
 import type { LeasedRun } from './leased-run';
 
@@ -39,16 +39,15 @@ export class RetryClockCorrection {
   }
 
   private async bringForward(run: LeasedRun): Promise<Record<string, number>> {
-    const jumpMs = await this.jumpMs();
+    const { jumpMs, ahead } = await this.look();
     const report: Record<string, number> = {};
-    for (const { table, column, where, longestPause, pause = `interval '0'` } of this.times) {
+    for (const times of ahead) {
+      const { table, column, pause = `interval '0'` } = times;
       await run.renew(report);
       const retried = await queryRows(
         this.dataSource,
         `UPDATE ${table} SET ${column} = now() + ${pause}
-          WHERE id = ANY (ARRAY(SELECT id FROM ${table}
-                                 WHERE ${column} > now() + interval '1 minute' + ${longestPause} AND ${where}
-                                   FOR NO KEY UPDATE SKIP LOCKED))
+          WHERE id = ANY (ARRAY(SELECT id ${aheadSql(times)} FOR NO KEY UPDATE SKIP LOCKED))
          RETURNING 1`,
       );
       if (retried.length > 0) report[table] = (report[table] ?? 0) + retried.length;
@@ -61,9 +60,19 @@ export class RetryClockCorrection {
     return report;
   }
 
-  private async jumpMs(): Promise<number> {
+  private async look(): Promise<{ jumpMs: number; ahead: readonly RetryTimes[] }> {
     const before = this.offsetMs;
-    this.offsetMs = (await databaseTime(this.dataSource)).getTime() - performance.now();
-    return before === undefined ? 0 : this.offsetMs - before;
+    const { now, are } = await queryRow<{ now: Date; are: readonly boolean[] }>(
+      this.dataSource,
+      `SELECT clock_timestamp() AS now,
+              ARRAY[${this.times.map((times) => `EXISTS (SELECT ${aheadSql(times)})`).join()}] AS are`,
+    );
+    this.offsetMs = now.getTime() - performance.now();
+    const jumpMs = before === undefined ? 0 : this.offsetMs - before;
+    return { jumpMs, ahead: this.times.filter((_, n) => are[n]) };
   }
 }
+
+/** Returns the FROM and WHERE clauses for rows whose retries are further ahead than the longest pause. */
+const aheadSql = ({ table, column, where, longestPause }: RetryTimes): string =>
+  `FROM ${table} WHERE ${column} > now() + interval '1 minute' + ${longestPause} AND ${where}`;

@@ -10,6 +10,8 @@ const EVERY_SECONDS = 15;
 const MOST_IN_A_DAY = 200;
 const CLAIMED_AT_ONCE = 20;
 
+const IS_LEFT_SQL = `state = 'refunded' AND deleted_at IS NULL`;
+
 /**
  * Deletes refunded proxies at the provider, so that customers cannot use a proxy that works again. No other
  * class may call `deleteProxy`.
@@ -27,14 +29,15 @@ export class ProxyDeletions {
     clockCorrection.add({
       table: 'proxy_refunds',
       column: 'next_deletion_at',
-      where: `state = 'refunded' AND deleted_at IS NULL`,
+      where: IS_LEFT_SQL,
       longestPause: `interval '10 minutes'`,
     });
     jobs.run({
       name: 'proxy-deletions',
       everySeconds: EVERY_SECONDS,
       waiting: `SELECT count(*)::integer AS count, min(next_deletion_at) AS oldest FROM proxy_refunds
-                 WHERE state = 'refunded' AND deleted_at IS NULL AND next_deletion_at <= now()`,
+                 WHERE ${IS_LEFT_SQL} AND next_deletion_at <= now()`,
+      hasWork: () => `EXISTS (SELECT FROM proxy_refunds WHERE ${IS_LEFT_SQL})`,
       execute: (run) => this.deleteDue(run),
     });
   }
@@ -61,7 +64,7 @@ export class ProxyDeletions {
       this.dataSource,
       `UPDATE proxy_refunds SET deleted_at = now()
          FROM proxies
-        WHERE state = 'refunded' AND deleted_at IS NULL
+        WHERE ${IS_LEFT_SQL}
           AND proxies.id = proxy_id AND refunded_at IS NOT NULL AND absences >= 2
        RETURNING proxy_refunds.id`,
     );
@@ -77,7 +80,7 @@ export class ProxyDeletions {
                   PARTITION BY deletion_began_at IS NULL ORDER BY next_deletion_at, refund.id) AS place,
                 deletion_began_at IS NULL AS is_new
            FROM proxy_refunds refund JOIN proxies ON proxies.id = proxy_id
-          WHERE state = 'refunded' AND deleted_at IS NULL AND next_deletion_at <= now()
+          WHERE ${IS_LEFT_SQL} AND next_deletion_at <= now()
             AND refunded_at IS NOT NULL AND provider = $1
           ORDER BY deletion_began_at IS NULL, next_deletion_at, refund.id LIMIT $2
        ),

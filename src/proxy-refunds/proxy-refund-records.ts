@@ -65,6 +65,8 @@ const MINUTES_AFTER_DELIVERY = 10;
 const LONGEST_PAUSE = `(SELECT make_interval(mins => greatest(${MINUTES_AFTER_DELIVERY}, 2 * minutes_between))
                           FROM refund_rule)`;
 
+export const DUE_REFUNDS = `FROM proxy_refunds WHERE state = 'checking' AND next_check_at <= now()`;
+
 @Injectable()
 export class ProxyRefundRecords {
   readonly awaited: RowWaiters<{ readonly id: number; readonly state: ProxyRefundState }>;

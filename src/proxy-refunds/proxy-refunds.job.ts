@@ -12,7 +12,7 @@ import {
   type ProxyToCheck,
   verdictOf,
 } from '../proxies';
-import { type DueProxyRefund, ProxyRefundRecords } from './proxy-refund-records';
+import { DUE_REFUNDS, type DueProxyRefund, ProxyRefundRecords } from './proxy-refund-records';
 import { type RefundRule, RefundRules } from './refund-rules';
 
 const EVERY_SECONDS = 15;
@@ -46,8 +46,8 @@ export class ProxyRefundsJob {
     jobs.run({
       name: 'proxy-refunds',
       everySeconds: EVERY_SECONDS,
-      waiting: `SELECT count(*)::integer AS count, min(next_check_at) AS oldest FROM proxy_refunds
-                 WHERE state = 'checking' AND next_check_at <= now()`,
+      waiting: `SELECT count(*)::integer AS count, min(next_check_at) AS oldest ${DUE_REFUNDS}`,
+      hasWork: () => `EXISTS (SELECT ${DUE_REFUNDS})`,
       execute: (run) => this.lookAtDue(run),
     });
   }

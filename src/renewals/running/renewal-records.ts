@@ -52,6 +52,11 @@ const CHANGED_AT_ONCE = 1000;
 export const IS_OPEN_SQL = `renewal.state IN ('planned', 'skipped')`;
 export const IS_IN_TIME_SQL = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END_SQL}`;
 
+/** Whether a run may change a renewal, apart from planning and reminding. */
+export const IS_WORK_LEFT_SQL = `
+  EXISTS (SELECT FROM renewals WHERE state IN ('placed', 'skipped'))
+  OR EXISTS (SELECT FROM renewals renewal WHERE ${IS_OPEN_SQL} AND next_try_at <= now())`;
+
 /** Locks renewals in id order, as all statements must, to avoid deadlocks. */
 const lockedSql = (condition: string): string =>
   `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;

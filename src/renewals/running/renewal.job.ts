@@ -4,7 +4,7 @@ import { type LeasedRun, Jobs } from '../../jobs';
 import { RenewalOrders } from '../../orders';
 import { WAITING_RENEWALS } from '../waiting-renewals';
 import { DueRenewals } from './due-renewals';
-import { type Cursor, RenewalRecords } from './renewal-records';
+import { type Cursor, IS_WORK_LEFT_SQL, RenewalRecords } from './renewal-records';
 import { RenewalReminders } from './renewal-reminders';
 
 const NOTHING_DONE = {
@@ -51,6 +51,7 @@ export class RenewalJob {
       waiting: WAITING_RENEWALS,
       pollEveryMs: EVERY_SECONDS * 1000,
       leaseSeconds: LEASE_SECONDS,
+      hasWork: () => (this.isPlanDue() || this.isUnreminded ? 'true' : IS_WORK_LEFT_SQL),
       execute: (run, cutOff) => this.execute(run, cutOff),
     });
   }
@@ -86,13 +87,12 @@ export class RenewalJob {
   }
 
   private async lookAhead(run: LeasedRun, report: RunReport): Promise<void> {
-    const now = performance.now();
-    if (now - this.unblockedAtMs >= UNBLOCK_EVERY_MS) {
-      this.unblockedAtMs = now;
+    if (performance.now() - this.unblockedAtMs >= UNBLOCK_EVERY_MS) {
+      this.unblockedAtMs = performance.now();
       await this.records.retryUnblocked();
     }
-    if (now - this.plannedAtMs >= PLAN_EVERY_MS) {
-      this.plannedAtMs = now;
+    if (this.isPlanDue()) {
+      this.plannedAtMs = performance.now();
       await run.repeat<Cursor>(report, 'planned', (cursor) => this.records.plan(cursor));
       report.superfluous += await this.records.removeSuperfluous();
       this.reminders.beginAnew();
@@ -102,5 +102,9 @@ export class RenewalJob {
     const reminded = await this.reminders.remindNext();
     report.reminded += reminded;
     this.isUnreminded = reminded > 0;
+  }
+
+  private isPlanDue(): boolean {
+    return performance.now() - this.plannedAtMs >= PLAN_EVERY_MS;
   }
 }
