@@ -81,6 +81,8 @@ describeWith(canFakeTime ? [] : ['faketime'], 'The database’s clock is three h
     await service.control.addFault({ method: 'buy', kind: 'response-lost', hiddenForMs: HOUR_MS });
     const { response } = await user.buy();
     expect(response.status).toBe(503);
+    const searched = `SELECT FROM orders WHERE state = 'confirming' AND next_search_at > now()`;
+    await eventually(async () => (await query(searched)).length > 0);
     const failed = `SELECT FROM webhook_deliveries WHERE attempts > 0 AND state = 'pending'`;
     await eventually(async () => (await query(failed)).length > 0);
 
