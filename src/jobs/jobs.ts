@@ -109,7 +109,7 @@ export class Jobs {
     return rows;
   }
 
-  /** Executes a leased job now, even without work. Returns its report; null if another replica executes it. */
+  /** Executes a leased job now, even without work. Returns null if another replica executes it. */
   runNow(name: string, cutOff = this.cutOff.signal): Promise<object | null> {
     return this.execute({ ...this.runOf(name), hasWork: undefined }, 0, cutOff);
   }
