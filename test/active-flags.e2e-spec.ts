@@ -19,7 +19,6 @@ describe('The stored flags of proxies', () => {
   const insert = (count: number, row: ProxyRow) => insertProxies(service.dataSource, user.id, count, row);
   const refresh = () => service.runJob('active-flags');
 
-  /** The flag and the transaction that wrote the row, by id. */
   async function stored(): Promise<Map<number, { active: boolean; writtenBy: string }>> {
     const rows = await service.dataSource.query(
       'SELECT id, active, xmin::text AS written_by FROM proxies WHERE user_id = $1',

@@ -26,7 +26,6 @@ const GEMINI_WORDS = new Set(
     .split(' '),
 );
 
-/** The words of JSON Schema in a schema. */
 function wordsOf(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   if (Array.isArray(schema)) return schema.flatMap(wordsOf);

@@ -17,7 +17,6 @@ describe('an audit against the provider', () => {
       [user.id],
     );
   });
-  /** A broken row is repaired. */
   afterEach(async () => {
     expect(await broken()).toEqual({});
   });

@@ -16,7 +16,6 @@ interface AuditRun {
 }
 
 describe('the audit as a job', () => {
-  /** How many lines had been logged when the test began. */
   let logged: number;
 
   // The audits are of all orders, and the tests break what they check.
@@ -37,7 +36,6 @@ describe('the audit as a job', () => {
     (await staff.get<{ audits: AuditRun[] }>('/staff/status')).body.audits;
   const errors = () => log.lines.slice(logged).filter((line) => line.includes('the books are broken'));
 
-  /** Changes rows as the owner can, past all triggers. */
   const tamper = (statement: string) =>
     service.owner.transaction(async (owner) => {
       await owner.query('SET LOCAL session_replication_role = replica');

@@ -17,7 +17,6 @@ interface OrderRow {
   readonly payer?: number | null;
 }
 
-/** Writes rows as the service does: for users with 100 roubles, who order proxies for 10 roubles each. */
 class Books {
   constructor(private readonly client: Client) {}
 
@@ -25,7 +24,6 @@ class Books {
     await this.client.query(sql, parameters);
   }
 
-  /** A deposit of 25 roubles that has ended. */
   async deposit(id: number, userId: number, state: string): Promise<void> {
     await this.query(
       `INSERT INTO deposits (id, user_id, provider, amount, state, provider_payment_id, expires_at, closed_at)
@@ -36,7 +34,6 @@ class Books {
     );
   }
 
-  /** A payment of 25 roubles that is credited, as a rule with its entry. */
   async payment(id: number, userId: number, depositId: number | null, isPosted = true): Promise<void> {
     await this.query(
       `INSERT INTO payments (id, provider, payment_id, deposit_id, state, user_id, amount, paid_amount,
@@ -55,7 +52,6 @@ class Books {
     );
   }
 
-  /** Changes rows as a superuser can, past all triggers. */
   async tamper(sql: string, ...parameters: unknown[]): Promise<void> {
     await this.query('SET session_replication_role = replica');
     await this.query(sql, ...parameters);
@@ -86,7 +82,6 @@ class Books {
     );
   }
 
-  /** Writes an order and its ledger entries, but no proxies. */
   async order(userId: number, row: OrderRow): Promise<number> {
     const { kind = 'purchase', state, count = 1, delivered = count, payer = userId } = row;
     const held = count * 10;
@@ -139,7 +134,7 @@ class Books {
     return this.query('INSERT INTO events (type, user_id, data) VALUES ($1, $2, $3)', type, userId, data);
   }
 
-  /** A renewal with its proxy and its order. @param row.days by how many days the end has moved */
+  /** @param row.days by how many days the end has moved */
   async renewal(
     userId: number,
     row: { state: 'placed' | 'done' | 'failed'; orderState?: 'completed' | 'canceled'; days?: number },
@@ -185,10 +180,7 @@ class Books {
   }
 }
 
-/**
- * For each invariant, something that breaks it and no other. Each function returns the rows that the audit
- * must show.
- */
+/** Each function breaks one invariant and no other, and returns the rows that the audit must show. */
 const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   'balances-equal-sums-of-entries': async (books) => {
     const userId = await books.user();
@@ -654,7 +646,6 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   },
 };
 
-/** A database of its own for the tests of a block, and the command on it. */
 function openBooks() {
   const database = forAllTests(createTestDatabase);
   const client = forAllTests(() => connectClient(database.ownerUrl));

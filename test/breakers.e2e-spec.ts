@@ -50,7 +50,6 @@ describe('the circuit breakers', () => {
 
   const linesAbout = (text: string) => log.lines.filter((line) => line.includes(text));
 
-  /** Counts what a purchase leaves behind in the database, and the purchases that the provider received. */
   const traces = async () => {
     const [counts] = await service.dataSource.query(
       `SELECT (SELECT count(*) FROM orders) AS orders, (SELECT count(*) FROM ledger_entries) AS entries`,
@@ -122,7 +121,6 @@ describe('the circuit breakers', () => {
     expect(outcomeOf(await buy())).toEqual([503, UNAVAILABLE]);
     const before = await traces();
 
-    // Several probes later the balance is still too low.
     await service.control.clearCalls();
     await service.control.setBalance('0.02');
     await eventually(async () => (await service.control.getCalls('getprice')).length >= 2);
@@ -140,7 +138,6 @@ describe('the circuit breakers', () => {
 
   it('stay closed when one order costs more than the known balance: only that order is refused', async () => {
     await service.control.setBalance('100.00');
-    // The response has the remaining balance.
     expect((await buy()).response.status).toBe(200);
     const before = await traces();
     const large = { country: 'ru', period: 30, count: 10 };

@@ -28,7 +28,6 @@ describe('POST /proxies/prolong', () => {
   }
   const idsOf = (proxies: readonly { id: string }[]): string[] => proxies.map(({ id }) => id);
 
-  /** The price of a prolongation of a proxy of version 6 for 30 days. */
   async function price(): Promise<number> {
     const { data } = await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     return Number(data?.price_final);
@@ -42,7 +41,6 @@ describe('POST /proxies/prolong', () => {
     );
   }
 
-  /** How often the provider has prolonged each proxy of the user. */
   async function executions(): Promise<Record<string, number>> {
     const rows = await service.dataSource.query<{ id: string; providerId: string }[]>(
       'SELECT id::text, provider_proxy_id AS "providerId" FROM proxies WHERE user_id = $1',
@@ -85,7 +83,6 @@ describe('POST /proxies/prolong', () => {
     const after = await service.balanceOf(user);
     expect(Number(before.available) - Number(after.available)).toBeCloseTo(3 * unit, 2);
 
-    // A prolongation under another key does not change the request of this key.
     expect((await prolong('again', { proxy_ids: [first] })).data?.totals.prolonged).toBe(1);
     const replay = await prolong('each', body);
     expect(replay.response.headers.get('Idempotency-Replayed')).toBe('true');
@@ -189,7 +186,6 @@ describe('POST /proxies/prolong', () => {
     expect(data?.totals).toMatchObject({ prolonged: 1, refused: 1, price_charged: unit.toFixed(2) });
     expect(data?.proxies[1]?.detail).toMatch(/^The price is \S+, above the max_price of \S+$/);
 
-    // Each proxy has its share of a larger amount.
     const [third, fourth] = ids;
     await prolong('room', { proxy_ids: [third, fourth], max_price: (4 * unit).toFixed(2) });
     const guards = await service.dataSource.query<{ guard: string }[]>(

@@ -36,7 +36,7 @@ const buy = (api: ApiClient, order: { country: string; period: number; count?: n
 
 const callsTo = async (method: string) =>
   (await service.control.getCalls(method)).map(({ parameters }) => parameters);
-/** A refresh that was under way in the test before may end with a call in this one. */
+/** Counts one country alone, because a refresh begun in the previous test may call now. */
 const stockCalls = async (country: string) =>
   (await callsTo('getcount')).filter((parameters) => parameters['country'] === country);
 const failProvider = (fault: Partial<FaultSpec> = {}) =>
@@ -97,7 +97,6 @@ describe('After a restart', () => {
 
 describe('Two replicas', () => {
   const replica = forAllTests(() => startReplica(service));
-  /** Sends the user's requests to the other replica. */
   const there = forAllTests(() => createApiClient(replica.baseUrl, user.token));
 
   const fromBoth = <Result>(request: (api: ApiClient) => Promise<Result>) =>
@@ -167,7 +166,7 @@ describe('Two replicas', () => {
     await service.control.untilGateReached(gate);
     const { response, ms } = await timed(() => buy(user.api, { country: 'lv', period: 30 }));
     expect(response.response.status).toBe(200);
-    // The lease of the other one lasts for fifteen seconds.
+    // The other replica's lease lasts fifteen seconds.
     expect(ms).toBeLessThan(5000);
     await service.control.openGate(gate);
     expect((await asked).response.status).toBe(200);

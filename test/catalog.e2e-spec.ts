@@ -210,7 +210,6 @@ describe('The catalog cache', () => {
     await price(2, 30, version);
     expect(await callsTo('getcountry')).toEqual([{ version: wireVersion }]);
     expect(await callsTo('getcount')).toEqual([{ country: 'us', version: wireVersion }]);
-    // The whole price table.
     expect(await callsTo('getprice')).toEqual([{}]);
   });
 

@@ -42,7 +42,6 @@ const environmentWith = (more: Record<string, string> = {}) => ({
   ...more,
 });
 
-/** Runs a command whose words are separated by one space. */
 async function textOf(command: string, more?: Record<string, string>): Promise<string> {
   const outcome = await runCliHere(command.split(' '), environmentWith(more));
   expect({ ...outcome, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
@@ -70,7 +69,6 @@ async function insert(statement: string, ...parameters: unknown[]): Promise<numb
   return row.id;
 }
 
-/** The order was sent alone. */
 const orderInReview = async (): Promise<number> =>
   insert(
     `WITH reviewed AS (
@@ -115,7 +113,6 @@ const unmatchedPayment = (): Promise<number> =>
      VALUES ('sandbox', gen_random_uuid()::text, 'unmatched', 100, 'RUB', now(), 'no-deposit') RETURNING id`,
   );
 
-/** A payment that only the provider knows. */
 function paidElsewhere(): string {
   const amount = { value: '100.00', currency: 'RUB' };
   const { id } = payments.shop.create(randomUUID(), { amount, metadata: {}, return_url: '' });
@@ -145,8 +142,6 @@ const newRule = () => idOf(`prices add --user ${customer.id} --markup 20 ${BY}`)
 
 const optionsForUser = (more: string) => async () => `--user ${customer.id} ${more}`.trim();
 
-/** Every command of staff: the name of its action, and valid options. */
-/** A refund that is left to staff. */
 async function leftRefund(): Promise<number> {
   const [refund] = await query<{ id: number }>(
     `INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id, state, reason, next_check_at)
@@ -304,7 +299,6 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'actions list': ['actions.search', async () => '--target user:1 --limit 1'],
 };
 
-/** The targets of actions that create them, which no route can name. */
 const CREATED: Readonly<Record<string, string>> = {
   'users.create': 'user',
   'tokens.create': 'token',
@@ -315,7 +309,6 @@ const CREATED: Readonly<Record<string, string>> = {
   'payments.match': 'user',
 };
 
-/** The descriptions of the routes themselves. */
 function routesOfStaff(): AuditedRoute[] {
   return [StaffModule, StaffPaymentsModule]
     .flatMap((module) => Reflect.getMetadata('controllers', module) as { prototype: object }[])
@@ -358,7 +351,7 @@ describe('The command line', () => {
     async (command, [action, optionsOf]) => {
       const options = await optionsOf();
       const [before] = await query<Row>('SELECT max(id) AS id FROM audit_log');
-      // It alone calls a provider.
+      // The others call no provider.
       await textOf(`${command} ${options}`.trim(), command === 'payments take' ? provider() : undefined);
       const target = routesOfStaff().find((route) => route.action === action)?.on;
       const recorded = await query('SELECT via, user_id, action, target_type FROM audit_log WHERE id > $1', [

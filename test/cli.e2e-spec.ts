@@ -17,7 +17,6 @@ beforeAll(() => {
 
 type Run = (command: string, changes?: Record<string, string>) => Promise<Outcome>;
 
-/** Runs a command whose words are separated by one space, in this process. */
 const run: Run = (command, changes) => runCliHere(command.split(' '), { ...environment, ...changes });
 
 async function responseTo<Result>(command: string, changes?: Record<string, string>): Promise<Result> {
@@ -26,7 +25,6 @@ async function responseTo<Result>(command: string, changes?: Record<string, stri
   return JSON.parse(stdout);
 }
 
-/** The one line with which a command is refused. */
 async function refusalOf(command: string, changes?: Record<string, string>): Promise<string> {
   const { code, stdout, stderr } = await run(command, changes);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -34,7 +32,6 @@ async function refusalOf(command: string, changes?: Record<string, string>): Pro
   return stderr.trimEnd();
 }
 
-/** The refusals of independent commands. */
 const refusalsOf = (commands: readonly string[]): Promise<string[]> =>
   Promise.all(commands.map((command) => refusalOf(command)));
 

@@ -22,7 +22,6 @@ import { startTestService } from './support/test-service';
 const PROJECT = join(__dirname, '..');
 const CLIENT = join(PROJECT, 'clients', 'typescript');
 
-/** Passes connections on to the service, and cuts the first ones when their response comes. */
 async function startCuttingRelay(target: string, cuts: number): Promise<{ url: string; server: Server }> {
   const { hostname, port } = new URL(target);
   let left = cuts;
@@ -185,7 +184,6 @@ describe('The TypeScript client', () => {
   });
 
   describe('for events', () => {
-    /** Takes so many events, and returns the part that is to be stored. */
     async function take(
       count: number,
       options: EventsOptions = {},

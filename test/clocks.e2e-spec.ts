@@ -18,7 +18,6 @@ describe('When a clock is changed', () => {
 
   const buy = () => user.buy();
   const setPrice = (price: string) => service.control.setPrice('6', 30, price);
-  /** The same as setting the database's clock an hour back. */
   const setDatabaseBack = () =>
     service.dataSource.query(
       `UPDATE catalog_copies

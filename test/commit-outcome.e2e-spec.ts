@@ -16,14 +16,11 @@ describe('When the connection to the database is lost', () => {
   const relay = forAllTests(() =>
     startDatabaseRelay(service.app.get<unknown, AppConfig>(AppConfig).database.url),
   );
-  /** Reaches the database through the relay. */
   const replica = forAllTests(() => startReplica(service, { database: { url: relay.url } }));
   const user = forEachTest(() => service.createUser({ balance: '500.00' }));
-  /** The user at that replica. */
   const there = forEachTest(() => testUser(replica.baseUrl, user.id, user.token));
   const clerk = forAllTests(() => createStaff(service));
 
-  /** Has staff credit the user with a rouble. Gives the status, and whether the response is a replay. */
   async function credit(key: string): Promise<[status: number, isReplay: boolean]> {
     const url = `${replica.baseUrl}/staff/users/${user.id}/credit`;
     const body = { amount: '1.00', reason: 'test' };
@@ -34,7 +31,6 @@ describe('When the connection to the database is lost', () => {
   const orders = (): Promise<{ state: string }[]> =>
     service.owner.query('SELECT state FROM orders WHERE user_id = $1 ORDER BY id', [user.id]);
 
-  /** Runs the work while a transaction holds a lock, and then ends the transaction. */
   async function whileLocked<Result>(lock: string, work: () => Promise<Result>): Promise<Result> {
     const held = await lockRow(service.owner, lock);
     try {
@@ -135,7 +131,6 @@ describe('When the connection to the database is lost', () => {
   );
 
   it('the COMMIT of a credit waits: once it has a response, it is never executed', async () => {
-    // Lets a COMMIT wait for a lock that the test holds.
     await service.owner.query(`
       CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS
         'BEGIN PERFORM pg_advisory_xact_lock(77); RETURN NULL; END';

@@ -113,7 +113,7 @@ describe("The service's role", () => {
       INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta) VALUES (1, 'topup', 10, 0)`);
   });
 
-  /** Sends all statements, also after a refusal, as in a session of their own, and returns the refusals. */
+  /** Sends all statements in a session of their own, even after a refusal, and returns the refusals. */
   async function attack(statements: readonly string[]): Promise<string[]> {
     const refusals: string[] = [];
     for (const statement of statements) {
@@ -123,7 +123,6 @@ describe("The service's role", () => {
     return refusals;
   }
 
-  /** One line for each row, which is compared in a moment. */
   const readBooks = async () =>
     (
       await owner.query(

@@ -57,7 +57,7 @@ afterEach(async () => {
 
 const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
 
-/** Before what any comparison of these tests lists, by the times of creation and of payment. */
+/** Earlier than any time that a comparison lists. */
 const LONG_AGO = hoursAgo(12);
 
 let keys = 0;
@@ -104,7 +104,6 @@ const paymentOf = ({ payment_url: url }: Deposit): string => url?.split('/').at(
 const untilState = (id: number, state: string) =>
   eventually(async () => (await read(id, '?wait=10')).state === state);
 
-/** Has the payments of pending deposits read at the next look. */
 const checkNow = () =>
   service.dataSource.query(`UPDATE deposits SET next_read_at = now() WHERE next_read_at IS NOT NULL`);
 
@@ -114,7 +113,6 @@ const letBe = () =>
 
 const available = async () => (await service.balanceOf(customer)).available;
 
-/** The value of a counter, of which alerts read the increase. */
 async function counted(series: string): Promise<number> {
   const text = await service.app.get(Metrics).render();
   return Number(
@@ -132,11 +130,9 @@ function restartWith(settings: object): void {
   Object.assign(service.app.get(PaymentProvider, { strict: false }), { config: changed });
 }
 
-/** Pays a payment after it was canceled. */
 const payLate = (payment: SandboxPayment) =>
   Object.assign(payment, { status: 'succeeded', captured_at: new Date().toISOString() });
 
-/** The payment that was made last, also when its response was lost. */
 const lastPayment = (): SandboxPayment => [...payments.shop.payments.values()].at(-1) as SandboxPayment;
 
 describe('A deposit', () => {
@@ -415,7 +411,6 @@ describe('A notification', () => {
   });
 
   it('makes a check due, as late as the latest one up to a minute', async () => {
-    // Of another provider, so that no check claims them.
     const insert = (paymentId: string, nextCheck: string) =>
       service.owner.query(
         `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at,
@@ -859,7 +854,6 @@ describe('The database', () => {
 describe('Staff', () => {
   const staff = forAllTests(() => createStaff(service));
 
-  /** A deposit that was paid. */
   async function paid(amount: string): Promise<Deposit> {
     const { body } = await deposit(amount);
     payments.pay(paymentOf(body));
@@ -867,7 +861,6 @@ describe('Staff', () => {
     return body;
   }
 
-  /** A payment that is not credited by itself, and its id here. */
   async function unmatched(change: (payment: SandboxPayment) => void): Promise<number> {
     payments.notifier.goWrong({ lost: true });
     const { body } = await deposit('100');
@@ -918,7 +911,6 @@ describe('Staff', () => {
     );
     return body.items.find((one) => one.id === id);
   };
-  /** Has a refund looked at a few times. */
   async function lookAt(id: number, change = TRY_NOW): Promise<void> {
     await service.dataSource.query(`UPDATE deposit_refunds SET ${change} WHERE id = $1`, [id]);
     for (let n = 0; n < 3; n += 1) {
@@ -985,7 +977,6 @@ describe('Staff', () => {
     expect(events.body.items).toHaveLength(1);
   });
 
-  /** A payment that was made without this service, and its id here. */
   async function foreign(): Promise<[id: number, paymentId: string]> {
     const payment = payments.shop.create(`foreign-${(keys += 1)}`, {
       amount: { value: '100.00', currency: 'RUB' },
@@ -1142,7 +1133,6 @@ describe('Staff', () => {
     it('refund a part of a deposit, and see a receipt that was canceled late', async () => {
       restartWith({ register });
       const { body } = await deposit('100');
-      // It is paid after it was canceled.
       payments.cancel(paymentOf(body));
       await untilState(body.id, 'canceled');
       const payment = payments.shop.payment(paymentOf(body));

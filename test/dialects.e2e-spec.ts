@@ -6,7 +6,7 @@ import { startTestService } from './support/test-service';
 
 const NUMBERS = ['published', 'strings', 'numbers'] as const;
 
-/** Names and JSON types of a response. A list stands for its first item, a table for its first entry. */
+/** Names and JSON types of a response; only the first item of a list or table. */
 function shapeOf(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return [shapeOf(value[0])];
   if (typeof value !== 'object' || value === null) return value === null ? 'null' : typeof value;

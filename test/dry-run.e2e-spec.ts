@@ -16,7 +16,6 @@ afterEach(() => service.control.resetFaults());
 const BUY = '/proxies/buy';
 const ORDER = { country: 'ru', period: 30 };
 
-/** @param token is one of the user's if omitted */
 const post = (path: string, body: object, key?: string, token = user.token) =>
   postOrder(service.baseUrl, token, path, body, key);
 const dryRun = async (path: string, body: object, key?: string, token?: string): Promise<DryRun> =>
@@ -201,7 +200,6 @@ describe('A dry run', () => {
     ]);
     expect(await post(BUY, ORDER)).toMatchObject({ status: 503 });
     await service.control.setBalance('1000000.00');
-    // Reads the balance.
     await service.audit({ withProvider: true });
   });
 

@@ -13,7 +13,6 @@ const log = forAllTests(captureLog);
 // One of its own: its log is read, its clock is changed, and a table is taken away.
 const service = forAllTests(() => startTestService({ environment: { LOG_LEVEL: 'info' } }));
 const user = forAllTests(() => service.createUser({ balance: '0.00' }));
-/** Has a token with the scope of the profile only. */
 const reader = forAllTests(() => service.createUser({ scopes: ['profile:read'] }));
 
 const send = (request: RawRequest): Promise<RawResponse> => sendRaw(service.baseUrl, request);
@@ -259,7 +258,6 @@ describe('Hostile input', () => {
     `/proxies?${segment}=${segment}&${segment}`,
   ];
 
-  /** Expects a response in the usual form, whether it is a refusal or not. */
   function expectOrdinary(response: RawResponse): void {
     expect(response.status).toBeGreaterThanOrEqual(200);
     expect(response.status).toBeLessThan(500);

@@ -29,7 +29,7 @@ afterEach(() => service.control.resetFaults());
 let keys = 0;
 const query = <Row>(text: string, parameters: unknown[] = []) =>
   service.dataSource.query<Row[]>(text, parameters);
-/** The events of the user, except those of the money and the token that they begin with. */
+/** The user's events, without the credit and the token that every user begins with. */
 const loggedFor = async ({ id }: TestUser): Promise<LoggedEvent[]> =>
   (await query<Logged>('SELECT type, data FROM events WHERE user_id = $1 ORDER BY id OFFSET 2', [id])).map(
     ({ type, data }) => [type, data],
@@ -48,7 +48,6 @@ async function buy(count = 1) {
 const idOfOrder = async (): Promise<number> =>
   (await query<{ id: number }>('SELECT max(id) AS id FROM orders WHERE user_id = $1', [user.id]))[0]?.id ?? 0;
 
-/** Puts in orders of the user $1, one of each kind for each failure of $2, with ids from $3 on. */
 const PUT_IN = `
   INSERT INTO orders (id, user_id, kind, state, order_reference, country, version, period, count, proxy_type,
                       proxy_id, unit_price, hold_amount, released, provider, provider_price, sent_before,
@@ -267,7 +266,6 @@ describe('The event of a change', () => {
 });
 
 describe('Published events', () => {
-  /** Publishes now, and gives the user's positions. */
   const positionsOf = async (userId: number): Promise<{ n: number; position: number }[]> => {
     await query('SELECT publish_events(1000)');
     return query(
@@ -357,7 +355,7 @@ describe('Published events', () => {
         )),
       );
     };
-    /** A user's own changes come one after the other; those of users overlap, some of them for long. */
+    /** One user's changes are sequential; those of different users overlap. */
     const write = async (userId: number): Promise<void> => {
       const client = await connectClient(service.databaseUrl);
       for (let n = 1; n <= EACH; n += 1) {

@@ -21,7 +21,6 @@ describe('The end of a proxy', () => {
 
   const remind = () => service.runJob('expiring');
 
-  /** Proxies that were rented for a month and end in so many hours. */
   async function rented(hours: number, count = 1): Promise<number[]> {
     const ids = await insertProxies(service.dataSource, user.id, count, { endsInSeconds: hours * HOUR });
     await service.dataSource.query('UPDATE proxies SET reminded_hours = $2 WHERE id = ANY ($1)', [
@@ -39,7 +38,6 @@ describe('The end of a proxy', () => {
     );
   const stages = async () => (await reminders()).map(({ hours_left }) => hours_left);
 
-  /** Lets time pass for the end of the proxies. */
   const pass = (hours: number) =>
     service.dataSource.query(
       'UPDATE proxies SET date_end = date_end - make_interval(hours => $2) WHERE user_id = $1',
@@ -129,7 +127,7 @@ describe('The end of a proxy', () => {
     const other = new ExpiryReminders(service.dataSource, {
       proxies: { expiringHours: [72, 24, 1] },
     } as never);
-    // Neither requests the lease: as if both had it.
+    // Without the lease, as if both replicas held it.
     const batch = (one: ExpiryReminders): Promise<number> => one['remindBatch'](24);
     const counts = await Promise.all(
       Array.from({ length: 6 }, (_, n) => batch(n % 2 ? other : service.app.get(ExpiryReminders))),

@@ -143,7 +143,6 @@ describe('max_price', () => {
       expect((await user.buy({ max_price: '25.08' })).response.status).toBe(503);
     } finally {
       await service.control.setBalance('100000.00');
-      // Reads the balance.
       await service.audit({ withProvider: true });
     }
   });

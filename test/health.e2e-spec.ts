@@ -40,7 +40,6 @@ describe('A replica', () => {
     }),
   );
   const relay = forAllTests(() => startDatabaseRelay(service.databaseUrl));
-  /** Reaches the database through the relay, with two connections. */
   const replica = forAllTests(() =>
     startReplica(service, {
       database: { url: relay.url, poolSize: 2 },
@@ -51,7 +50,6 @@ describe('A replica', () => {
   const untilReadiness = (baseUrl: string, expected: ServiceResponse) =>
     eventually(async () => JSON.stringify(await readiness(baseUrl)) === JSON.stringify(expected));
 
-  /** Holds the next question to the database, and waits for it. */
   async function holdProbe(): Promise<Caught> {
     const probe = relay.catchNext({ statement: '"isReadOnly"', moment: 'before', action: 'hold' });
     let isHeld = false;
@@ -77,7 +75,7 @@ describe('A replica', () => {
   });
 
   it('asks the database once for all who ask at the same time, on a connection of its own', async () => {
-    // Each has one: what another test cut off is connected again.
+    // Each pool holds one connection, and reconnects what another test cut off.
     await eventually(async () => {
       for (const { baseUrl } of [service, replica]) await untilReadiness(baseUrl, READY);
       return (await probesConnected()) === 2;

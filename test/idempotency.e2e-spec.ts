@@ -116,7 +116,6 @@ describe('Idempotency-Key', () => {
   });
 
   it('refers to an order that is being confirmed, then returns its outcome', async () => {
-    // The purchase is executed, its response is lost, and so is the listing at first.
     await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     await service.control.addFault({ method: 'getproxy', kind: 'response-lost', times: null });
     const lost = await buy('lost');

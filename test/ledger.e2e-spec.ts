@@ -42,7 +42,6 @@ async function readPage(query = ''): Promise<ChangesPage> {
   return (await response.json()) as ChangesPage;
 }
 
-/** Every page of a list, newest first. */
 const readAll = (query: string): Promise<readonly Change[]> =>
   readPages((cursor) => readPage(`?${query}${cursor}`));
 
@@ -68,7 +67,6 @@ const buy = () => user.buy();
 const sum = (amounts: readonly string[]): string =>
   amounts.reduce((total, amount) => total.plus(Money.parse(amount)), Money.zero).toString();
 
-/** Each change begins where the one before it ended, and its deltas lead from before to after. */
 function expectToAddUp(oldestFirst: readonly Change[]): void {
   const broken = oldestFirst.filter((change, at) => {
     const before = oldestFirst[at - 1];
@@ -86,7 +84,6 @@ function expectToAddUp(oldestFirst: readonly Change[]): void {
   expect(broken).toEqual([]);
 }
 
-/** Posts many entries at once, with the numbers and balances that they have. */
 const post = (count: number, times = 'now()') =>
   service.dataSource.query(
     `INSERT INTO ledger_entries (user_id, seq, kind, available_delta, held_delta, available_after, held_after,

@@ -32,7 +32,7 @@ const service = forAllTests(() =>
 );
 const user = forEachTest(() => service.createUser());
 beforeEach(() => {
-  // Each test has a minute for itself, and is at its beginning.
+  // Each test begins at the start of its own minute.
   const intoMinute = (service.clock.now().getTime() / 1000) % 60;
   service.clock.advanceSeconds(121 - intoMinute);
 });

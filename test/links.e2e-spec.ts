@@ -34,7 +34,7 @@ const replica = forAllTests(() =>
 );
 const user = forEachTest(() => service.createUser());
 beforeEach(() => {
-  // Each test has a minute for itself, and is at its beginning.
+  // Each test begins at the start of its own minute.
   const intoMinute = (service.clock.now().getTime() / 1000) % 60;
   service.clock.advanceSeconds(121 - intoMinute);
 });
@@ -60,7 +60,6 @@ const send = (
     ...(body && { body: JSON.stringify(body) }),
   });
 
-/** Creates a link of the user, by another token of theirs if one is given. */
 async function createLink(settings: object = {}, token = user.token): Promise<Link> {
   const response = await send(token, 'POST', '/links', settings);
   expect([response.status, response.text]).toEqual([201, expect.any(String)]);
@@ -83,7 +82,6 @@ const insert = (count: number, row?: ProxyRow, of: TestUser = user) =>
 const issue = (token: { expiresAt?: Date; allowedIps?: string[] } = {}) =>
   service.app.get(TokensService).issue({ userId: user.id, scopes: ALL_SCOPES, ...token });
 
-/** The one response to all who request what they cannot have. */
 async function expectNothing(response: RawResponse): Promise<void> {
   const unknown = await fetchLink({ url: `/l/${generateSecret('link')}` }, { from: '198.51.100.1' });
   const withoutIds = ({ status, text, headers }: RawResponse) => {
@@ -303,7 +301,7 @@ describe('An earlier response of a link', () => {
     const requested = { method: 'HEAD', headers: { 'If-None-Match': tag } };
     expect(await fetchLink(link, requested)).toMatchObject({ status: 304 });
     for (const method of ['GET', 'HEAD']) {
-      // It adds `Cache-Control: no-cache`.
+      // fetch adds `Cache-Control: no-cache`.
       expect((await fetch(`${service.baseUrl}${link.url}`, { ...requested, method })).status).toBe(304);
     }
     service.clock.advanceSeconds(60);
@@ -511,7 +509,6 @@ describe('The number of links', () => {
     expect((await send(user.token, 'DELETE', `/links/${id}`)).status).toBe(204);
     expect((await make(service.baseUrl)).status).toBe(201);
     expect((await make(replica.baseUrl)).status).toBe(409);
-    // One that has ended makes room.
     service.clock.advanceSeconds(61);
     await createLink();
     const { items } = (await send(user.token, 'GET', '/links')).json() as { items: Link[] };

@@ -9,9 +9,8 @@ import { startTestService } from './support/test-service';
 
 // Rows are written that no order bought, the sweep reads those of all users, and checks come on request.
 /*
- * Each statement that changes several rows of a table locks them in the order of their ids, which
- * `docs/architecture.md` has for all tables: so no two of them deadlock. It is given rows that lie in the
- * opposite order in the table, and somebody holds the first of them: it waits, and has none of the others.
+ * Statements lock several rows of a table in the order of their ids (`docs/architecture.md`). In these
+ * tests, the rows lie in the opposite order, and somebody holds the first: the statement must lock no other.
  */
 const service = forAllTests(() => startTestService({ tuning: { reconcileIntervalMs: 3_600_000 } }));
 const user = forAllTests(() => service.createUser());
@@ -27,7 +26,7 @@ const freeOf = async (table: string, ids: readonly number[]): Promise<number[]> 
   return free.map(({ id }) => id);
 };
 
-/** Runs the work while somebody holds the first row. @returns the rows that no session locks then */
+/** @returns the rows that no session locks while the work waits for the first row */
 async function freeWhileFirstIsHeld(
   table: 'proxies' | 'orders' | 'users' | 'renewals',
   ids: readonly number[],
@@ -141,7 +140,6 @@ it('Users are locked in the order of their ids when changes of their lists are c
 describe('Renewals are locked in the order of their ids when', () => {
   let ids: number[];
 
-  /** The later one is created, the earlier its rental ends. */
   beforeEach(async () => {
     await query('DELETE FROM renewals');
     await query('UPDATE renewal_rules SET disabled_at = now() WHERE disabled_at IS NULL');
@@ -211,7 +209,6 @@ it('Staff who assign an unmatched proxy lock the order first, as a settlement do
 describe('Due checks of a batch', () => {
   let ids: number[];
 
-  /** A leader, and members that wait for a check. */
   beforeEach(async () => {
     await insertProxies(service.owner, user.id, 1);
     const rows = await query<{ id: number }>(

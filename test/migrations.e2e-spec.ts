@@ -17,7 +17,6 @@ import { forEachTest } from './support/fixtures';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { connectAsOwner, connectTo, createTestDatabase } from './support/test-database';
 
-/** Stands for a later migration: an index on a table that is written to all the time. */
 class IndexOfCountries9000000000000 implements MigrationInterface {
   readonly transaction = false;
 
@@ -30,7 +29,6 @@ class IndexOfCountries9000000000000 implements MigrationInterface {
   }
 }
 
-/** Stands for a migration that needs the table of orders for itself. */
 class ColumnOfOrders9000000000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE orders ADD COLUMN colour text');
@@ -41,7 +39,6 @@ class ColumnOfOrders9000000000001 implements MigrationInterface {
   }
 }
 
-/** Stands for a migration that makes a table. */
 class TableOfColours9000000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('CREATE TABLE colours (id bigint)');
@@ -52,13 +49,12 @@ class TableOfColours9000000000000 implements MigrationInterface {
   }
 }
 
-/** A release with further migrations. */
 const withMigrations = (...further: (new () => MigrationInterface)[]): Release => ({
   ...thisRelease(),
   migrations: [...migrations, ...further],
 });
 
-// TypeORM says at its own console which migration has failed.
+// TypeORM prints failed migrations to the console.
 beforeAll(() => void jest.spyOn(AbstractLogger.prototype, 'logMigration').mockImplementation());
 afterAll(() => jest.restoreAllMocks());
 
@@ -134,7 +130,6 @@ describe('Migrating', () => {
     expect(await mayWrite('later')).toEqual([{ mayWrite: false }]);
   });
 
-  /** The overloads of functions, and the triggers that call them. */
   const findInstalled = async (...names: readonly string[]): Promise<string[]> => {
     const rows = await owner.query<{ name: string }[]>(
       `SELECT oid::regprocedure || ' ' || prorettype::regtype AS name FROM pg_proc WHERE proname = ANY ($1)
@@ -246,14 +241,13 @@ describe('A start that does not migrate', () => {
 /** It creates all tables, which are not in use yet, in one transaction. The rules are for later ones. */
 const UNCHECKED = migrations[0]?.name;
 
-/** Keeps the statements of each migration as they are sent, with the transaction around them. */
 class Recorder extends AbstractLogger {
   readonly statements = new Map<string, string>();
   private sent: string[] = [];
 
   override logQuery(query: string, parameters?: unknown[]): void {
     if (/^(START TRANSACTION|COMMIT)/.test(query)) this.sent = [];
-    // It ends the transaction of the migration before.
+    // This COMMIT ends the previous migration.
     if (query === 'COMMIT') return;
     this.sent.push(query.trim().replace(/;?$/, ';'));
     if (!query.startsWith('INSERT INTO "migrations"')) return;
@@ -262,12 +256,9 @@ class Recorder extends AbstractLogger {
     this.sent = [];
   }
 
-  protected writeLog(): void {
-    // Only the statements are of interest.
-  }
+  protected writeLog(): void {}
 }
 
-/** The objections of squawk to statements, by a name; empty if none. */
 function lint(statements: readonly (readonly [name: string, statements: string])[]): string {
   const directory = mkdtempSync(join(tmpdir(), 'squawk-'));
   try {

@@ -22,7 +22,7 @@ describe('A request whose order another replica sends', () => {
   const replica = forAllTests(() =>
     startReplica(service, {
       database: { url: relay.url },
-      // A request that is still in the queue then would leave it.
+      // The default would refuse orders that still wait in the queue.
       purchases: { waitMs: 20_000 },
     }),
   );
@@ -49,14 +49,12 @@ describe('A request whose order another replica sends', () => {
 
   const buy = (baseUrl: string, user: number) => send(baseUrl, purchase(users[user]!));
 
-  /** Gives the sessions of the service that listen for notifications. */
   const listeningSessions = (): Promise<{ pid: number }[]> =>
     service.owner.query(
       `SELECT pid FROM pg_stat_activity
         WHERE datname = current_database() AND query = 'LISTEN changed_rows' AND application_name <> ''`,
     );
 
-  /** Has the service send an order of the replica's, and gives its id. */
   async function orderElsewhere(
     meanwhile: () => Promise<unknown> = () => Promise.resolve(),
   ): Promise<unknown> {

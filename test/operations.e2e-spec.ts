@@ -59,14 +59,13 @@ describe('Each alert', () => {
   });
 });
 
-/** The labels of each series that Prometheus gets, without `job` and `instance`, which it adds itself. */
+/** The labels of each series, without `job` and `instance`, which Prometheus adds itself. */
 async function readSeries(): Promise<Map<string, string[]>> {
   const series = new Map([
-    // These come from node exporter.
     ['node_filesystem_avail_bytes', ['mountpoint', 'device', 'fstype']],
     ['node_filesystem_size_bytes', ['mountpoint', 'device', 'fstype']],
     ['up', []],
-    // The cron job of the backups writes it, for node exporter.
+    // Written by the backups' cron job, read by node exporter.
     ['proxy_rental_full_backup_timestamp_seconds', []],
   ]);
   for (const [name, { type, labels }] of Object.entries<MetricDefinition>(METRICS)) {

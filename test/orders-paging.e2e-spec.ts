@@ -50,7 +50,6 @@ describe("Pages of a customer's orders", () => {
   const idsInDatabase = async (): Promise<number[]> =>
     idsOf(await service.dataSource.query('SELECT id FROM orders WHERE user_id = $1 ORDER BY id', [user.id]));
 
-  /** Places orders from many connections at once, as replicas do, each writer some at a time. */
   async function write(ordersPerWriter: number): Promise<void> {
     await Promise.all(
       Array.from({ length: WRITERS }, async () => {

@@ -58,7 +58,6 @@ describe('A request that waits for the end of an order', () => {
     return order?.id ?? 0;
   };
 
-  /** Runs the work while the provider keeps a purchase of the user waiting, and then lets it go. */
   async function whileOrderIsOpen<Result>(work: (orderId: number) => Promise<Result>): Promise<Result> {
     const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
     const response = buy('open');
@@ -200,7 +199,6 @@ describe('A request that waits for the end of an order', () => {
 
 describe('A service that is closed', () => {
   it('returns the present state to the requests that wait for orders at once', async () => {
-    // It is closed.
     const service = await startTestService({ tuning: { reconcileIntervalMs: 60_000 } });
     const user = await service.createUser();
     await leaveOrderOpen(service, user);

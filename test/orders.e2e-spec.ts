@@ -146,7 +146,6 @@ describe("A customer's orders", () => {
     const { data: first } = await buy('a');
     const proxyId = first?.proxies[0]?.id ?? '';
     await user.prolong(proxyId);
-    // A key whose order was canceled is free for another one.
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     await buy('b');
     await buy('b');

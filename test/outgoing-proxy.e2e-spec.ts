@@ -14,7 +14,6 @@ const REFUSALS: [status: number, body: string][] = [
 ];
 
 describe('HTTPS_PROXY', () => {
-  /** Refuses every tunnel, as the providers refuse a call. */
   let [refusal] = REFUSALS;
   const wanted = new Set<string | undefined>();
   const proxy = forAllTests(() =>
@@ -25,7 +24,6 @@ describe('HTTPS_PROXY', () => {
       socket.end(`HTTP/1.1 ${status} No\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     }),
   );
-  /** A proxy of a customer. It keeps the first line that it receives. */
   let firstLine = '';
   const customersProxy = forAllTests(() =>
     net.createServer((socket) => {

@@ -19,7 +19,6 @@ describe('Orders that are requested together', () => {
   const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
   const rich = forEachTest(() => service.createUser({ balance: '1000.00' }));
   const poor = forEachTest(() => service.createUser({ balance: '100.00' }));
-  /** Every statement that the service sends. */
   const statements = forEachTest(() => jest.fn());
   beforeEach(() => {
     jest.spyOn(service.dataSource.logger, 'logQuery').mockImplementation(statements);
@@ -34,7 +33,6 @@ describe('Orders that are requested together', () => {
     ...more,
   });
 
-  /** The terms of a new token of the user with a limit, for orders. */
   async function limitedTo(dailyLimit: string, { id: userId }: TestUser) {
     const limited = { userId, scopes: SCOPES, dailyLimit: Money.parse(dailyLimit) };
     const { token } = await service.app.get(TokensService).issue(limited);
@@ -43,7 +41,6 @@ describe('Orders that are requested together', () => {
 
   const keyed = (key: string) => ({ idempotency: { key, requestHash: randomBytes(32) } });
 
-  /** Each of its own request. */
   const place = async (orders: readonly NewOrder[]): Promise<Placement[]> => {
     const placed = await Promise.all(orders.map((order) => service.app.get(OrderPlacement).place([order])));
     return placed.flat();
@@ -54,7 +51,6 @@ describe('Orders that are requested together', () => {
     return placement.outcome === 'refused' ? placement.refusal : 'placed';
   };
 
-  /** `placed`, the refusal, or the error of each. */
   const outcomesOf = async (orders: readonly NewOrder[]): Promise<string[]> =>
     (await place(orders)).map(outcomeOf);
 

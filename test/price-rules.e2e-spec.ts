@@ -24,7 +24,6 @@ beforeEach(async () => {
   await service.control.setPrice('6', 30, '20.90');
 });
 
-/** Ends the rules that name no user, which would apply in the next tests as well. */
 afterEach(async () => {
   const open = await service.dataSource.query<{ id: number }[]>(
     'SELECT id FROM price_rules WHERE user_id IS NULL AND valid_to IS NULL',

@@ -21,7 +21,6 @@ const silent = forAllTests(openSilentPort);
 const service = forAllTests(() =>
   startTestService({ environment: { ECHO_URL: `http://127.0.0.1:${relay.port}/echo` } }),
 );
-/** Soon gives up. */
 const replica = forAllTests(() => startReplica(service, { tuning: { proxyCheckTimeoutMs: TIMEOUT_MS } }));
 const inHaste = () => ({ api: createApiClient(replica.baseUrl, user.token) });
 beforeEach(async () => {
@@ -29,7 +28,7 @@ beforeEach(async () => {
   user = await service.createUser();
 });
 
-/** An IPv4 proxy, whose family is that of the echo endpoint, unless a test is about another. */
+/** IPv4 by default, the family of the echo endpoint. */
 async function buy(type: ProxyType = 'http', version: '4' | '6' = '4') {
   const { data } = await user.buy({ count: 1, version, period: 30, proxy_type: type });
   const [proxy] = data?.proxies ?? [];
@@ -59,7 +58,6 @@ const history = async (id: string, query: object = {}) =>
     next_cursor: null,
   };
 
-/** A port without a listener. */
 async function closedPort(): Promise<string> {
   const unused = await startTcpRelay();
   await unused.close();
@@ -172,7 +170,6 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     expect((await check(proxy.id, inHaste())).data).toMatchObject({ works: false, reason: 'timeout' });
   });
 
-  /** The check of a proxy in whose place is something else. */
   async function checkImpostor(respond: (socket: net.Socket) => void) {
     const proxy = await buy(type);
     const impostor = net.createServer((socket) => {

@@ -18,7 +18,6 @@ const set = (ids: readonly number[], assignment: string) =>
 const nextOf = (response: RawResponse): string | undefined =>
   /^<([^>]+)>; rel="next"$/.exec(String(response.headers['link']))?.[1];
 
-/** The ids on each page, from the given one to the last. */
 async function walk(user: TestUser, first: string): Promise<number[][]> {
   const pages: number[][] = [];
   for (let path: string | undefined = first; path !== undefined;) {

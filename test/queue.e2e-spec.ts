@@ -29,7 +29,7 @@ describe('An order in the queue that no request waits for', () => {
     return Number(data?.proxies[0]?.id);
   };
 
-  /** An order without a waiting request: of a replica that was killed, or of a renewal. */
+  /** As a killed replica, or a renewal, leaves it: no request waits for it. */
   async function orderOf(by: TestUser, proxyId: number | null): Promise<NewOrder> {
     const kind = proxyId === null ? 'purchase' : 'prolongation';
     const item = { kind, country: 'ru', version: '6', period: PERIOD, count: 1 } as const;
@@ -80,7 +80,6 @@ describe('An order in the queue that no request waits for', () => {
     await service.control.clearCalls();
     lookAgain();
     service.app.get(DispatcherService).wake('prolongation');
-    // A purchase has its turn meanwhile.
     await buy(user);
     expect([await stateOf(order), await listings()]).toEqual(['reserved', 0]);
     await service.dataSource.query(
@@ -207,7 +206,6 @@ describe('An order in the queue that no request waits for', () => {
   });
 
   describe('and renews a rental', () => {
-    /** Queued, as if a sweep had confirmed its end. */
     async function leaveRenewal(by: TestUser): Promise<number> {
       const order = await leave(by, await buy(by));
       await service.dataSource.query(
@@ -223,7 +221,6 @@ describe('An order in the queue that no request waits for', () => {
       return (batch?.members ?? []).map(({ id }) => id);
     };
 
-    /** A customer who was served a moment ago, and another one, whose renewal waits, who never was. */
     async function leaveBoth(): Promise<{ purchase: number; renewal: number }> {
       const other = await service.createUser();
       lookAway(service);
@@ -233,7 +230,6 @@ describe('An order in the queue that no request waits for', () => {
       return { renewal, purchase: await leave(user) };
     }
 
-    /** The orders that were claimed here are not sent. */
     const refund = (ids: readonly number[]) =>
       service.app.get(OrderCancellations).cancelOrders(ids, 'unavailable', ['submitting']);
 

@@ -20,7 +20,7 @@ import { startTestService } from './support/test-service';
 const CASES = 150;
 const BALANCE = '12.00';
 
-/** The changes that forbid a renewal, as statements of SQL about the proxy `$1`. */
+/** SQL about the proxy `$1`. */
 const FORBIDDING = {
   paused: `UPDATE renewal_settings SET paused_at = now(), paused_reason = 'test'
             WHERE user_id = (SELECT user_id FROM proxies WHERE id = $1)`,
@@ -41,13 +41,12 @@ const FORBIDDING = {
 } as const;
 type Forbidding = keyof typeof FORBIDDING;
 
-/** A generated case. Amounts are roubles. */
 interface Case {
   readonly price: string;
   readonly forbidding: readonly Forbidding[];
   readonly maxPrice: string | null;
   readonly budget: string | null;
-  /** Of this month, what other renewals were charged. */
+  /** Charged for other renewals this month. */
   readonly spent: string;
 }
 let proxyId: number;
@@ -59,7 +58,6 @@ beforeAll(async () => {
   [proxyId = 0, spentId = 0] = await insertProxies(service.owner, user.id, 2);
 });
 
-/** Runs as the owner, and leaves nothing behind. */
 async function rolledBack<Result>(work: (manager: EntityManager) => Promise<Result>): Promise<Result> {
   const runner = service.owner.createQueryRunner();
   await runner.startTransaction();

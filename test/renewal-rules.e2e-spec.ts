@@ -12,7 +12,6 @@ import { withinOneDay } from './support/within-one-day';
 
 const DAY_S = 24 * 3600;
 let user: TestUser;
-/** A token of the user with a daily limit. */
 let limited: string;
 
 // Its rules would renew what belongs to no provider.
@@ -47,7 +46,7 @@ async function rulesOn(): Promise<number[]> {
   return (await read<{ items: RenewalRuleOut[] }>('/rules')).items.map(({ id }) => id);
 }
 
-/** The rule that applies to each proxy; undefined if none does, or the proxy is excluded. */
+/** Undefined if no rule applies, or the proxy is excluded. */
 async function rulesOf(...proxyIds: number[]): Promise<(number | undefined)[]> {
   const rows = await service.dataSource.query<{ id: number; rule: number }[]>(
     `SELECT proxies.id, rule.id AS rule FROM proxies JOIN LATERAL (${ruleOfProxySql()}) AS rule ON true

@@ -18,7 +18,6 @@ const service = forAllTests(startTestService);
 const staff = forAllTests(() => createStaff(service));
 beforeClosing(() => service.audit({ withProvider: true }));
 
-/** A customer with a rental that a rule for its tag renews now. */
 async function customer(): Promise<Customer> {
   const user = await service.createUser();
   const { data } = await user.buy({ period: 7 });
@@ -39,7 +38,6 @@ async function customer(): Promise<Customer> {
   };
 }
 
-/** Waits until a session is as the condition says while it waits for a lock. */
 const untilOneWaits = (condition: string): Promise<true> =>
   eventually(async () => {
     const waiting = await service.owner.query(
@@ -107,7 +105,6 @@ describe.each<[name: string, lastTable: string | null, change: Change]>([
 
   it('that was being placed', async () => {
     const one = await customer();
-    // Orders are read and not written.
     const held = await lockRow(service.owner, 'LOCK TABLE orders IN SHARE MODE');
     const running = runRenewals(service);
     await untilOneWaits(PLACES);

@@ -6,7 +6,6 @@ import { startTestService, type TestUser } from './support/test-service';
 const DUE = 500;
 const PER_CALL = 10;
 const CALLS_PER_SECOND = 10;
-/** How long an order would wait if all that is due stood in the queue. */
 const ALL_QUEUED_MS = (1000 * DUE) / PER_CALL / CALLS_PER_SECOND;
 
 describe('Many due renewals', () => {
@@ -23,7 +22,6 @@ describe('Many due renewals', () => {
 
   const buy = (user: TestUser, count = 1) => user.buy({ period: 7, count });
 
-  /** How long the middle one of some purchases takes. */
   async function purchaseMs(user: TestUser): Promise<number> {
     const times: number[] = [];
     for (let n = 0; n < 5; n += 1) {

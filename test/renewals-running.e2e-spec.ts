@@ -36,7 +36,7 @@ describe('Renewals', () => {
   afterEach(async () => {
     await service.control.resetFaults();
     await service.untilSettled();
-    // Renewals that it has put off may be due during the next test, and would take its faults.
+    // Renewals that a test put off could fall due in the next one and take its faults.
     await service.owner.query(
       `INSERT INTO renewal_settings (user_id, paused_at, paused_reason)
        SELECT DISTINCT user_id, now(), 'test' FROM renewal_rules
@@ -86,14 +86,12 @@ describe('Renewals', () => {
     await service.control.changeProxy(await service.providerIdOf(proxyId), { unixtimeEnd });
   }
 
-  /** As if a minute had passed. */
   const wait = ({ id }: TestUser) =>
     service.dataSource.query(
       `UPDATE renewals SET next_try_at = now() WHERE user_id = $1 AND next_try_at > now()`,
       [id],
     );
 
-  /** Changes here when rentals end, with their renewals. */
   const moveEnds = ({ id }: TestUser, end: string) =>
     service.owner.query(
       `WITH moved AS (UPDATE proxies SET date_end = ${end} WHERE user_id = $1 RETURNING id, date_end)
@@ -204,7 +202,6 @@ describe('Renewals', () => {
     expect(log.lines.join()).toMatch(/user \d+: renewal reminders are sent without a forecast/);
   });
 
-  /** The price of one renewal. */
   const priceOf = async (user: TestUser): Promise<string> => {
     const [order] = await service.dataSource.query<{ unit_price: string }[]>(
       'SELECT unit_price FROM orders WHERE user_id = $1',
@@ -215,7 +212,6 @@ describe('Renewals', () => {
   const availableOf = async (user: TestUser): Promise<Money> =>
     Money.parse((await service.balanceOf(user)).available);
 
-  /** Leaves the user with so much. */
   async function leave(user: TestUser, amount: string): Promise<void> {
     const surplus = (await availableOf(user)).minus(Money.parse(amount));
     await service.app.get(LedgerService).debit(user.id, surplus, 'test');
@@ -534,7 +530,6 @@ describe('Renewals', () => {
       await moveEnds(user, `now() + interval '${hours} hours'`);
       const reminders = service.app.get(RenewalReminders);
       reminders.beginAnew();
-      // As two replicas do at the same moment.
       await Promise.all([reminders.remindNext(), reminders.remindNext()]);
       await run();
       planned.push('renewal.planned balance-short');

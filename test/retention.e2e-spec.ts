@@ -41,14 +41,12 @@ describe('Rows past their retention', () => {
     return row?.n ?? -1;
   };
 
-  /** Changes rows as the owner can, past all triggers. */
   const tamper = (...statements: string[]) =>
     service.owner.transaction(async (owner) => {
       await owner.query('SET LOCAL session_replication_role = replica');
       for (const statement of statements) await owner.query(statement);
     });
 
-  /** Moves everything that there is into the past, as if nothing had happened since. */
   const age = (days = DAYS_AGO) => {
     const earlier = (column: string) => `${column} = ${column} - interval '${days} days'`;
     return tamper(
@@ -65,7 +63,6 @@ describe('Rows past their retention', () => {
     );
   };
 
-  /** Writes, as old as the rest, what an installation gathers. */
   const gather = () =>
     service.owner.transaction(async (owner) => {
       await owner.query(
@@ -94,7 +91,6 @@ describe('Rows past their retention', () => {
       );
     });
 
-  /** Notes how many rows each statement removes from a table. */
   const recordSteps = () =>
     service.owner.query(`
       CREATE TABLE steps (name text, size integer);

@@ -34,10 +34,7 @@ const PROXY: ProxyFields = {
   label: '',
 };
 
-/**
- * Rules that the database and the code both need. The database has one function for each; where the code does
- * not ask it, the two are compared here over generated cases.
- */
+/** Rules written twice: in a database function and in code that does not call the function. */
 describe('The database and the code agree on', () => {
   const service = forAllTests(unauditedTestService);
   const random = forEachTest(() => new SeededRandom(32));
@@ -126,7 +123,6 @@ describe('The database and the code agree on', () => {
     expect(shown).toEqual(ORDER_STATES.map((state) => ({ state, shown: publicState(state) })));
   });
 
-  /** The text of a function as the database has it. */
   const functionText = async (name: string): Promise<string> => {
     const [row] = await query<{ text: string }>('SELECT prosrc AS text FROM pg_proc WHERE proname = $1', [
       name,

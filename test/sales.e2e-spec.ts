@@ -24,7 +24,6 @@ const DAY_MS = 86_400_000;
 // Sales are those of all users, whose orders the tests move to their days.
 const service = forAllTests(startTestService);
 
-/** So far, nothing has been sold. */
 async function begin(): Promise<void> {
   await emptyDatabase(service);
   staff = await createStaff(service, ['staff:system']);
@@ -35,7 +34,6 @@ async function begin(): Promise<void> {
 const dayOf = (offset: number): string =>
   new Date(Date.parse(today) + offset * DAY_MS).toISOString().slice(0, 10);
 
-/** How many of the last `count` days are rolled up. */
 const daysRolledUp = async (count: number): Promise<number> => {
   const [{ days }] = await service.dataSource.query('SELECT rolled_to - $1::date AS days FROM sales_rollup', [
     dayOf(-count),
@@ -43,7 +41,6 @@ const daysRolledUp = async (count: number): Promise<number> => {
   return days;
 };
 
-/** The day that is the first not to have been over for a quarter of an hour. */
 const unsettledDay = async (): Promise<string> => {
   const [{ day }] = await service.dataSource.query(
     `SELECT ((now() - interval '15 min') AT TIME ZONE 'UTC')::date::text AS day`,
@@ -57,14 +54,12 @@ async function buy(country: string, count: number) {
   return data;
 }
 
-/** Makes an order look as if it had been closed so many days ago, at that time of the day. */
 const moveBack = (orderId: number | null | undefined, days: number, time = '12:00') =>
   service.dataSource.query('UPDATE orders SET closed_at = $2 WHERE id = $1', [
     orderId,
     `${dayOf(-days)}T${time}Z`,
   ]);
 
-/** Refunds a part of an order, as staff can. */
 async function refund(orderId: number | null | undefined, amount: string, daysAgo = 0): Promise<void> {
   await service.dataSource.query(
     `WITH action AS (
@@ -85,7 +80,6 @@ const forgetRollUp = () => service.owner.query('TRUNCATE sales_days, sales_rollu
 const rollUp = () => service.runJob('sales-days');
 const read = (question: SalesSelection): Promise<Sales> => service.app.get(SalesService).read(question);
 
-/** Sells on several days, with a refund, a prolongation and a purchase that is refused. */
 async function trade(): Promise<void> {
   await service.control.setStock('6', 'us', 5000);
   const old = await buy('ru', 2);

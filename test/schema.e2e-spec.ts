@@ -22,7 +22,6 @@ async function connect({ ownerUrl }: TestDatabase): Promise<DataSource> {
   return new DataSource(options).initialize();
 }
 
-/** All objects that the service created in the database, without those of extensions. */
 async function findObjects(dataSource: DataSource): Promise<string[]> {
   const rows = await dataSource.query<{ name: string }[]>(
     `SELECT relkind::text || ' ' || relname AS name FROM pg_class
@@ -54,7 +53,7 @@ describe('The migrations', () => {
   });
 
   it('leave no trace of one that has failed, which runs again', async () => {
-    // TypeORM would write the failure to the console as well.
+    // TypeORM would print the failure to the console.
     const log = jest.spyOn(AbstractLogger.prototype, 'logMigration').mockImplementation();
     await connected.query('CREATE TABLE job_runs ()');
     await expect(migrate(empty)).rejects.toThrow('already exists');
@@ -127,7 +126,6 @@ describe('The database', () => {
     return user?.id ?? 0;
   }
 
-  /** Inserts a reserved order of one proxy, with some of its columns replaced. */
   async function insertOrder(columns: Record<string, unknown> = {}): Promise<number> {
     const order = {
       user_id: userId,

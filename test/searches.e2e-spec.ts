@@ -13,7 +13,6 @@ describe('An order whose outcome is unknown', () => {
     }),
   );
 
-  /** Has the order checked once more, with this many seconds since its call and the first empty check. */
   async function check(secondsSince: { call: number; firstEmpty: number | null }): Promise<void> {
     await service.owner.query(
       `UPDATE orders SET sent_before = now() - make_interval(secs => $1),
@@ -40,7 +39,6 @@ describe('An order whose outcome is unknown', () => {
   });
 
   describe('after the last of its scheduled searches', () => {
-    /** Leaves an order open whose purchase was not executed, as if its call were an hour ago. */
     beforeEach(async () => {
       const user = await service.createUser();
       await service.control.addFault({ method: 'buy', kind: 'reset' });

@@ -7,7 +7,6 @@ import { listen } from './support/listen';
 import { startReplica } from './support/replica';
 import { startTestService, testUser } from './support/test-service';
 
-/** Passes requests on to the sandbox, whose responses to money calls get one more field. */
 async function startEmbellisher(target: string): Promise<{ url: string; close(): void }> {
   const server = http.createServer((request, response) => {
     void passOn(request, response);
@@ -37,7 +36,6 @@ describe('The response of the provider to an order', () => {
       [user.id, kind],
     );
 
-  /** The statements that the service sends while the work runs and that name the text. */
   async function statementsNaming(text: string, work: () => Promise<unknown>): Promise<string[]> {
     const sent = jest.spyOn(service.dataSource.logger, 'logQuery');
     try {
@@ -120,7 +118,7 @@ describe('The response of the provider to an order', () => {
 
   it('is delivered and recorded also when jsonb would refuse it', async () => {
     const idle = await startTestService();
-    // It would claim orders as well, and send them past the embellisher.
+    // Its jobs would claim orders and send them past the embellisher.
     await idle.app.get(Jobs).stop();
     const embellisher = await startEmbellisher(idle.sandbox.baseUrl);
     const replica = await startReplica(idle, { provider: { baseUrl: embellisher.url } });

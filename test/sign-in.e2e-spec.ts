@@ -41,7 +41,7 @@ const service = forAllTests(() =>
     tuning: { signInMaxAgeSeconds: MAX_AGE_SECONDS, signInTokenMinutes: TOKEN_MINUTES },
   }),
 );
-// Each test begins with a minute of its own, in which its requests are counted.
+// Each test begins in a new minute of the rate limit.
 beforeEach(() => service.clock.advanceSeconds(60 - (nowSeconds() % 60)));
 
 interface Person {
@@ -54,14 +54,14 @@ const nowSeconds = () => Math.floor(service.clock.now().getTime() / 1000);
 const userField = ({ tgId, username }: Person) =>
   JSON.stringify({ id: tgId, first_name: 'Анна', ...(username !== undefined && { username }) });
 
-/** As Telegram documents it: HMAC-SHA-256 of the sorted lines, under a key made of the bot's token. */
+/** As Telegram documents it: HMAC-SHA-256 of the sorted lines, keyed with a hash of the bot's token. */
 function hashOf(fields: URLSearchParams, botToken: string): string {
   const lines = [...fields].map(([name, value]) => `${name}=${value}`).sort();
   const key = createHmac('sha256', 'WebAppData').update(botToken).digest();
   return createHmac('sha256', key).update(lines.join('\n')).digest('hex');
 }
 
-/** The data that Telegram gives to the Mini App, signed here and not by the library. */
+/** Telegram's data for the Mini App, signed without the library. */
 function initData(
   fields: Record<string, string> | [name: string, value: string][],
   botToken = BOT_TOKEN,
@@ -72,11 +72,9 @@ function initData(
   return signed.toString();
 }
 
-/** The data of a user who is in it as this text, of now. */
 const signed = (user: string, botToken?: string): string =>
   initData({ user, auth_date: String(nowSeconds()) }, botToken);
 
-/** A JSON object with so many unknown fields. */
 const bodyOf = (fieldCount: number): string =>
   JSON.stringify(Object.fromEntries(Array.from({ length: fieldCount }, (_, n) => [n.toString(36), 1])));
 
@@ -117,7 +115,6 @@ const rowsOf = (userId: number) =>
     [userId],
   );
 
-/** That nothing of the user has changed by a sign-in that was refused. */
 async function expectNothing(userId: number): Promise<void> {
   expect(await rowsOf(userId)).toEqual([]);
   const [user] = await service.dataSource.query<object[]>(

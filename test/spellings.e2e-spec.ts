@@ -27,7 +27,6 @@ describe('Another spelling', () => {
   const spellingsOf = (text: string, count: number, spell = mutate) =>
     Array.from({ length: count }, () => spell(text, random));
 
-  /** The keys under which a text places an order. */
   const placingKeys = (text: string): string[] => {
     try {
       return readReference(text, tokenHash, NOW, 90)

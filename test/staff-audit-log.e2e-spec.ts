@@ -27,7 +27,6 @@ const search = async (query: string): Promise<ActionsPage> =>
 
 const REASON = { reason: 'test' };
 const POSTING = { amount: '1.00', reason: 'test' };
-/** Operations that have a body and change nothing. */
 const READS_BY_POST = ['prices.preview', 'users.erase'];
 const RULE = { markup_percent: '20' };
 const PERIOD = '?from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
@@ -100,7 +99,7 @@ interface Request {
   readonly query?: string;
 }
 
-/** Requests that need more than a reason, and the ids of the customer and of the token, to be valid. */
+/** Requests that need more than a reason to be valid. */
 const REQUESTS: Readonly<Record<string, () => Request | Promise<Request>>> = {
   'POST /staff/users': () => ({ body: { username: 'walked' } }),
   'POST /staff/users/{user_id}/tokens': () => ({ body: { scopes: ['staff:users'] } }),

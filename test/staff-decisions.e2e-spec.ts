@@ -55,7 +55,6 @@ const openOrders = async (): Promise<Order[]> =>
     `SELECT * FROM orders WHERE state IN ('submitting', 'confirming', 'review') ORDER BY id`,
   );
 
-/** Brings about the result of a day of checks without a response. */
 async function untilInReview(work: () => Promise<unknown>, fault: FaultSpec): Promise<Order[]> {
   await service.control.addFault(fault);
   const gate = await service.control.addGate({ method: fault.method ?? '', stage: 'received' });
@@ -78,7 +77,6 @@ const NOT_BOUGHT: FaultSpec = { method: 'buy', kind: 'http-status', status: 502 
 
 const OWN_ACCOUNT = { detail: 'Staff cannot do this for their own account: ask a colleague' };
 
-/** Lets a member of staff be a customer, too. */
 async function createBuyingStaff(): Promise<{ colleague: Staff; buyer: TestUser }> {
   const buyer = await service.createUser({ balance: '1000.00' });
   return { buyer, colleague: await createStaff(service, ALL_STAFF_SCOPES, buyer.id) };
@@ -87,7 +85,6 @@ async function createBuyingStaff(): Promise<{ colleague: Staff; buyer: TestUser 
 const decide = (id: number, decision: string, who = staff) =>
   who.post<Order & { detail?: unknown }>(`/staff/orders/${id}/decide`, { decision, ...REASON });
 
-/** A client of the provider's account other than the service. */
 const wire = () => new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
 const findUnmatchedProxies = async (query: string): Promise<readonly UnmatchedProxy[]> =>
   (await staff.get<Page<UnmatchedProxy>>(`/staff/unmatched-proxies?${query}`)).body.items;
@@ -457,7 +454,6 @@ describe('An order that a restore of the database has forgotten', () => {
     return sales.length + prolongations.length;
   };
 
-  /** The purchase of an order that is no longer in the database. Gives one of its unmatched proxies. */
   async function forgottenPurchase(count: number): Promise<UnmatchedProxy> {
     const [{ orderReference }] = await service.owner.query(
       `SELECT order_reference_of(${REFERENCE_PREFIX_SQL}, $1, nextval(pg_get_serial_sequence('orders', 'id')))
@@ -482,7 +478,6 @@ describe('An order that a restore of the database has forgotten', () => {
     return items.filter(({ proxy_id: id }) => String(id) === proxyId);
   };
 
-  /** A proxy that was prolonged by 30 days so many times, by orders that are no longer in the database. */
   async function forgottenProlongations(
     times: number,
   ): Promise<{ proxyId: string; discrepancy: Discrepancy }> {

@@ -48,7 +48,6 @@ async function prolong(user: TestUser, proxyId: string): Promise<number> {
   return data?.order_id ?? 0;
 }
 
-/** Orders that are queued at the same time are sent in one batch. */
 async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
   await knowCatalog((await service.createUser()).api);
   const orders = users.map((user) => () => buy(user));

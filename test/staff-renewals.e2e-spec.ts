@@ -36,7 +36,6 @@ const switchOn = ({ id }: TestUser, maxPrice: string | null = null): Promise<num
     maxPrice,
   );
 
-/** Writes a renewal as the job leaves it. */
 const renewal = async (
   owner: TestUser,
   { state = 'skipped', reason = null, hours, nextTry = true }: RenewalRow,

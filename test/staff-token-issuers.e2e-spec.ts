@@ -20,7 +20,6 @@ const service = forAllTests(sharedTestService);
 const root = forAllTests(() => createStaff(service, EVERYTHING));
 const customer = forEachTest(() => service.createUser());
 
-/** A member of staff whose token came from the command line, with restrictions. */
 async function restricted(limits: Partial<NewToken>, scopes = EVERYTHING): Promise<Staff> {
   const { id } = await service.createUser({ balance: '10000.00', scopes: [] });
   const { text, token } = await service.app.get(TokensService).issue({ userId: id, scopes, ...limits });
@@ -30,7 +29,6 @@ async function restricted(limits: Partial<NewToken>, scopes = EVERYTHING): Promi
 const issue = (by: Staff, token: object, userId = by.id) =>
   by.post<Token & { detail?: unknown }>(`/staff/users/${userId}/tokens`, token);
 
-/** The member of staff, or a customer, who uses an issued token. */
 async function issued(by: Staff, token: object, userId = by.id): Promise<Staff> {
   const { status, body } = await issue(by, token, userId);
   expect([status, body]).toEqual([201, expect.any(Object)]);

@@ -8,7 +8,6 @@ import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestUser } from './support/test-service';
 import { WireClient } from './support/wire-client';
 
-/** The report of a sweep while both sides agree, without the number of listed proxies. */
 const NOTHING = {
   changed: 0,
   extended: 0,
@@ -38,9 +37,8 @@ describe('The full sweep', () => {
     return data?.proxies ?? [];
   };
 
-  /** Sweeps now. */
   const run = () => service.runJob('sweep');
-  /** Differ once a row has been written, even without a change. */
+  /** The xmin of a row changes with every write, even one without a change. */
   const versions = () => service.dataSource.query('SELECT id, xmin::text FROM proxies ORDER BY id');
 
   it('changes nothing, and no row again, while both sides agree, and records its report', async () => {
@@ -54,7 +52,6 @@ describe('The full sweep', () => {
       `SELECT report, finished_at IS NOT NULL AS finished FROM job_runs WHERE name = 'sweep'`,
     );
     expect(stored).toEqual({ report, finished: true });
-    // Once it is complete, with the moment before its first page.
     const completed = await service.dataSource.query<object[]>(
       `SELECT listed, completed_at > began_at AS "endsLater", began_at >= $1 AS "beginsLater"
          FROM completed_sweeps`,
@@ -179,7 +176,6 @@ describe('The full sweep', () => {
         { absences: 2, withdrawn: true, active: false },
         { absences: 0, withdrawn: false, active: true },
       ]);
-      // It is no violation.
       await service.audit({ withProvider: true });
     });
 

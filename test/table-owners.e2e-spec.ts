@@ -21,7 +21,6 @@ const FUNCTIONS = join(SOURCES, 'database', 'functions');
 const WRITE = /\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM|TRUNCATE)\s+(?:ONLY\s+)?(\w+)/g;
 const READ = /\b(?:FROM|JOIN|USING)\s+(?:ONLY\s+)?(\w+)/g;
 
-/** Sources with SQL of the application: no specs, migrations, or sandbox. */
 function sourcesOf(): { module: string; text: string }[] {
   const paths = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' });
   return paths
@@ -39,7 +38,6 @@ const matchesOf = (pattern: RegExp, text: string): string[] =>
 describe('The tables', () => {
   const sources = sourcesOf();
 
-  /** By table, the modules other than its owner. */
   function othersOf(find: (text: string) => readonly string[]): Record<string, string[]> {
     const found = new Map<string, Set<string>>();
     for (const { module, text } of sources) {

@@ -20,14 +20,12 @@ interface Issuer extends Pick<TestUser, 'id' | 'token' | 'api'> {
   readonly tokenId: number;
 }
 
-/** A customer with money and without a token. */
 async function createCustomer(): Promise<{ id: number }> {
   const { id } = await service.app.get(UsersService).create({ username: 'test' });
   await service.app.get(LedgerService).credit(id, Money.parse('10000.00'), 'test');
   return { id };
 }
 
-/** A customer's token that may issue others. */
 async function createIssuer(
   bounds: { scopes?: readonly Scope[]; expiresAt?: Date; allowedIps?: string[]; dailyLimit?: Money } = {},
   user?: Pick<TestUser, 'id'>,
@@ -51,7 +49,6 @@ type RequestedToken = {
 const issue = ({ api }: Pick<Issuer, 'api'>, requested: RequestedToken = {}) =>
   api.POST('/tokens', { body: { scopes: ['profile:read'], ...requested } as never });
 
-/** Issues a token, and gives it with a client that uses it. */
 async function issued(issuer: Pick<Issuer, 'api'>, requested?: RequestedToken) {
   const { data, error } = await issue(issuer, requested);
   if (!data) throw new Error(JSON.stringify(error));

@@ -50,11 +50,9 @@ describe('Traces', () => {
     relay.target = Number(new URL(service.baseUrl).port);
   });
 
-  /** Has the spans that have ended sent now, and not within a second. */
   const sendNow = (): Promise<unknown> =>
     Promise.all([...new Set(ended.mock.contexts)].map((processor) => processor.forceFlush()));
 
-  /** The span of a request, once it has come with all spans of its trace. */
   async function spanOf(requestId: string): Promise<ReceivedSpan> {
     const traceId = await eventually(() => lineOf(requestId)?.['traceId']);
     return eventually(async () => {
@@ -75,7 +73,6 @@ describe('Traces', () => {
   const traceOf = (traceId: string): ReceivedSpan[] =>
     receiver.spans.filter((span) => span.traceId === traceId);
 
-  /** The names of a span and of all below it. */
   function treeOf(span: ReceivedSpan): unknown {
     const below = receiver.spans.filter(({ parentSpanId }) => parentSpanId === span.spanId);
     return below.length === 0 ? span.name : { [span.name]: below.map(treeOf) };
@@ -210,7 +207,6 @@ describe('Traces', () => {
   });
 
   describe('with logs', () => {
-    /** Everything that must not leave the process by traces, log lines or metrics. */
     const secrets = new Map<string, string>();
     const keep = (name: string, secret: string | undefined): string => {
       if (!secret) throw new Error(`there is no ${name}`);
@@ -218,7 +214,7 @@ describe('Traces', () => {
       return secret;
     };
 
-    /** The names of the secrets that a text contains. A short one counts when it stands by itself. */
+    /** The names of the secrets that a text contains. Short secrets must be whole words. */
     const leaks = (texts: readonly string[]): string[] => {
       const text = texts.join('\n');
       return [...secrets].flatMap(([name, secret]) => {
@@ -233,7 +229,6 @@ describe('Traces', () => {
       return (await fetch(url)).text();
     }
 
-    /** Everything that customers and staff do, rightly and wrongly. */
     async function live(): Promise<void> {
       const { control, sandbox } = service;
       const user = await service.createUser();
@@ -324,7 +319,6 @@ describe('Traces', () => {
 });
 
 describe('A service whose collector', () => {
-  /** The statuses of the purchases of a service that sends its traces there. */
   async function buyAndEnd(url: string, ratio = '1'): Promise<number[]> {
     const service = await startTestService({
       environment: { TRACES_URL: url, TRACES_RATIO: ratio, LOG_LEVEL: 'warn' },

@@ -22,7 +22,6 @@ describe('A transaction', () => {
   const relay = forAllTests(() => startDatabaseRelay(database.url));
   // One connection, so that each transaction would meet the rest of an open one before it.
   const dataSource = forAllTests(() => connect(relay.url, 1));
-  /** Connects to the database directly, not through the relay. */
   const observer = forAllTests(() => connect(database.ownerUrl, 2));
 
   const add = (manager: EntityManager, username: string) =>
@@ -162,7 +161,7 @@ describe('A transaction', () => {
     const [first, second] = ids.map(({ id }) => id);
     const other = observer.createQueryRunner();
     await other.startTransaction();
-    // A session that waits for so long looks for a deadlock: the other one has been waiting for longer.
+    // The other session, which waits longer, must find the deadlock.
     await other.query(`SET LOCAL deadlock_timeout = '30s'`);
     await other.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [second]);
     const lockBoth = `WITH first AS MATERIALIZED (SELECT id FROM users WHERE id = $1 FOR UPDATE),

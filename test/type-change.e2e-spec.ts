@@ -38,7 +38,6 @@ const sweep = () => service.runJob('sweep');
 const fault = (spec: Omit<FaultSpec, 'method'>, method: FaultSpec['method'] = 'settype') =>
   service.control.addFault({ method, ...spec });
 
-/** The type at the provider, as its listing shows it. */
 async function typeAtProvider(id: string): Promise<string | undefined> {
   const providerId = String(await service.providerIdOf(id));
   const response = await fetch(`${service.sandbox.baseUrl}/api/${service.sandbox.apiKey}/getproxy/?nokey`);

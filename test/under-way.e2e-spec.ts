@@ -39,7 +39,6 @@ describe('The concurrent requests of one user', () => {
   const waitingOf = (): number =>
     service.app.get(OrderQueries).awaited.count() + service.app.get(EventPageReader).awaited.count();
 
-  /** Sends requests whose client disconnects a millisecond later, and waits until none of them is read. */
   async function sendAndLeave(user: TestUser, paths: readonly string[]): Promise<void> {
     const headers = { authorization: `Bearer ${user.token}` };
     await Promise.all(
@@ -155,7 +154,6 @@ describe('The concurrent requests of one user', () => {
   }
   const lockProxies = () => lockRow(service.owner, 'LOCK TABLE proxies IN ACCESS EXCLUSIVE MODE');
   const exportsOf = (user: TestUser): number => service.app.get(RequestsUnderWay).of('export', user.id);
-  /** Each is written for its caller alone. */
   const exportPath = (n: number): string =>
     `/proxies/lists/playwright?ends_before=2100-01-01T00:00:${String(n).padStart(2, '0')}Z`;
 

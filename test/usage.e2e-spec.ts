@@ -43,7 +43,6 @@ async function refund(orderId: number, amount: string): Promise<void> {
   expect(response.status).toBe(200);
 }
 
-/** The quote for a prolongation of one of these proxies. */
 async function quote(period: number, version = '6'): Promise<Money> {
   const { data } = await user.api.GET('/price', {
     params: { query: { count: 1, period, version } as never },
@@ -182,7 +181,6 @@ describe('GET /usage', () => {
       [user.id],
     );
     expect(stored.map(({ period }) => period)).toEqual([30, 14, 7]);
-    // A withdrawn proxy is not on rent.
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [proxy]);
     expect((await readUsage()).rentals).toMatchObject({ active: 2 });
   });

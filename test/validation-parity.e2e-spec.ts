@@ -4,7 +4,6 @@ import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { sharedTestService } from './support/test-service';
 
-/** How many requests are under way together. */
 const AT_ONCE = 10;
 
 interface Item {
@@ -29,10 +28,7 @@ const read = (file: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as RecordedCase);
 
-/**
- * The first are recordings of the specified service. The others have values that features of this service
- * made valid elsewhere, and were recorded by `fixtures/record-validation-cases.py`.
- */
+/** Those of features that the specified service lacks were made by `fixtures/record-validation-cases.py`. */
 const RECORDINGS: readonly [what: string, cases: readonly RecordedCase[]][] = [
   ['recorded from the specified service', read('validation-cases.jsonl')],
   ['with a value of a later feature', read('later-features-cases.jsonl')],
@@ -58,7 +54,6 @@ describe.each(RECORDINGS)('A request %s', (_what, cases) => {
       ...(contentType && { headers: { 'content-type': contentType } }),
     });
 
-  /** The responses to all of them, some at a time, each with the request that a failure names. */
   async function sendAll(which: readonly RecordedCase[]) {
     const responses: { request: string; response: Awaited<ReturnType<typeof send>> }[] = [];
     for (let from = 0; from < which.length; from += AT_ONCE) {

@@ -53,7 +53,6 @@ describe('Delivery of webhooks', () => {
   const owner = <Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> =>
     service.owner.query(statement, parameters);
 
-  /** A webhook of a user of its own, at a path of its own, which gets what {@link deliver} makes alone. */
   async function createWebhook(): Promise<{ id: number; userId: number; path: string }> {
     const { id: userId } = await service.createUser({ balance: '0.00' });
     const path = `/hook/${(paths += 1)}?secret=of-a-customer`;
@@ -64,7 +63,6 @@ describe('Delivery of webhooks', () => {
     return { id: row?.id ?? 0, userId, path };
   }
 
-  /** Has an event sent, as `publish_events` does. @param sets changes the delivery before it is seen */
   function deliver(webhook: { id: number; userId: number }, sets = 'attempts = 0'): Promise<number> {
     return service.owner.transaction(async (manager) => {
       const [row] = await manager.query<{ id: number }[]>(
@@ -202,7 +200,6 @@ describe('Delivery of webhooks', () => {
     expect((await deliveryOf(id))?.inSeconds).toBeLessThanOrEqual(RETRY_SECONDS);
   });
 
-  /** Lines of the log that staff look at. */
   const warnings = () => log.lines.filter((line) => line.startsWith('{"level":"warn"'));
 
   it.each([

@@ -29,7 +29,6 @@ describe.each([
     reader.on('line', (line) => lines.push(line));
     const url = `http://127.0.0.1:${greeting.split(' ').at(-1)}`;
 
-    /** @param seconds how long ago it was sent */
     const send = async (id: string, { secret = SECRET, seconds = 0, added = '' } = {}): Promise<number> => {
       const timestamp = Math.floor(Date.now() / 1000) - seconds;
       const body = JSON.stringify({ id, type: 'order.completed', data: { price: '25.08', from: 'Köln' } });

@@ -45,7 +45,6 @@ async function create(settings: object = {}, owner = user): Promise<Webhook> {
   return body as Webhook;
 }
 
-/** Writes an event as a change does. */
 async function write(type: string): Promise<{ id: number } | undefined> {
   const [event] = await service.dataSource.query<{ id: number }[]>(
     `INSERT INTO events (user_id, type, data) VALUES ($1, $2, '{}') RETURNING id`,
@@ -54,7 +53,7 @@ async function write(type: string): Promise<{ id: number } | undefined> {
   return event;
 }
 
-/** Waits for its publishing, too, by which it has its deliveries. */
+/** Waits until the event is published, because publishing creates its deliveries. */
 async function happen(type: string): Promise<string> {
   const event = await write(type);
   return eventually(async () => {
@@ -67,7 +66,6 @@ async function happen(type: string): Promise<string> {
   });
 }
 
-/** The data of the user's events of webhooks that were disabled. */
 async function disablings(): Promise<object[]> {
   const events = await service.dataSource.query<{ data: object }[]>(
     `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,
@@ -76,7 +74,7 @@ async function disablings(): Promise<object[]> {
   return events.map(({ data }) => data);
 }
 
-/** The other invariants do not hold of events that are made up. */
+/** Made-up events break the other invariants. */
 async function auditWebhooks(): Promise<void> {
   const { invariants } = await service.app.get(IntegrityService).run();
   const [check] = invariants.filter(({ name }) => name === 'events-reach-their-webhooks');
@@ -319,7 +317,6 @@ describe('A webhook', () => {
 });
 
 describe('Replaying', () => {
-  /** Makes what was sent appear as given up, or as delivered. */
   const close = (id: number, state: 'delivered' | 'failed') =>
     service.dataSource.query(
       `UPDATE webhook_deliveries SET state = $2, closed_at = now(), next_attempt_at = NULL, lease_until = NULL

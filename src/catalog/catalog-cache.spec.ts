@@ -8,7 +8,6 @@ const MINUTE_MS = 60_000;
 class HandClock extends Clock {
   atMs = 0;
 
-  /** How far the wall clock was set. */
   wallMs = 0;
 
   now(): Date {
@@ -20,7 +19,6 @@ class HandClock extends Clock {
   }
 }
 
-/** A store that no other replica uses. */
 class LoneStore {
   fetches: string[] = [];
   private moment = 0;

@@ -15,7 +15,6 @@ describe('Outgoing connections to a name with two addresses', () => {
   afterEach(() => silent.close());
   const agents = forAllTests(() => createOutgoingAgents({ connectTimeoutMs: 5000, idleMs: 1000 }));
 
-  /** The status of a response, or the code of an error. */
   async function request(): Promise<unknown> {
     const call = http.get({
       host: 'two.test',

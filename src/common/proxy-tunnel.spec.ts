@@ -55,7 +55,6 @@ describe('An outgoing connection through a proxy', () => {
   const target = forAllTests(() =>
     https.createServer(TLS, (_, response) => response.end('{"status":"yes"}')),
   );
-  /** Requests that the proxy received, and its response to the next CONNECT. */
   let received: string[];
   let tunnel: (socket: net.Socket) => void;
   const proxy = forAllTests(() =>
@@ -85,7 +84,6 @@ describe('An outgoing connection through a proxy', () => {
   };
   const login = `Basic ${Buffer.from('me:secret').toString('base64')}`;
 
-  /** The response's body or the error's code, and whether the target may have received anything. */
   async function request(): Promise<{ readonly outcome: unknown; readonly mayHaveSent: boolean }> {
     const transport = new RecordingTransport();
     const call = transport.request(

@@ -29,7 +29,6 @@ const OBVIOUS =
 
 type Setting = ReturnType<typeof settingGroups>[number][1][number][1];
 
-/** The default and the format of a setting, and its meaning. */
 function describeSetting({ variable, rule, default: fallback, defaultText, description }: Setting): string {
   const defaultValue = defaultText ?? `\`${String(fallback)}\``;
   const rules = rule.description?.replace('a whole number from', 'from') ?? '';
@@ -40,7 +39,6 @@ function describeSetting({ variable, rule, default: fallback, defaultText, descr
   return `${wrapped(`${name}: ${description}`, '-')}\n`;
 }
 
-/** All settings, a section for each group. */
 function renderDocument(): string {
   const sections = settingGroups().map(
     ([group, settings]) =>

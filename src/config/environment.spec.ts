@@ -3,7 +3,6 @@ import { type Environment, EnvironmentError, readEnvironment } from './environme
 type Changes = { readonly [Group in keyof Environment]?: Partial<Environment[Group]> };
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The errors in the variables; none when they are accepted. */
 function problemsOf(variables: Variables): readonly string[] {
   try {
     readEnvironment(variables);

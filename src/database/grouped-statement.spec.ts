@@ -1,6 +1,5 @@
 import { batchedLookup } from './grouped-statement';
 
-/** A look-up whose statements return when the test says so. */
 function withOpenStatements() {
   const statements: { readonly keys: readonly number[]; complete: () => void }[] = [];
   const lookUp = batchedLookup(

@@ -40,7 +40,6 @@ describe('A notifier', () => {
       return heard.length > 0;
     });
 
-  /** Rows that have the value of their last reading, on the same connection. */
   function awaitedThings() {
     let value = 0;
     const read: number[][] = [];

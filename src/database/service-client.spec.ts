@@ -20,7 +20,6 @@ describe('A connection of the service', () => {
     const failure: unknown = await run(dataSource, `UPDATE users SET username = 'x'`).catch(
       (error: unknown) => error,
     );
-    // It is certain that nothing was written.
     expect([isDatabaseUnavailable(failure), mayHaveCommitted(failure)]).toEqual([true, false]);
     expect(await session()).not.toBe(before);
     await run(dataSource, `UPDATE users SET username = 'x'`);

@@ -56,7 +56,6 @@ class Parcel {
   readonly weight!: number;
 }
 
-/** Lets the requests of `/held` go on. */
 let letGo: () => void;
 const released = new Promise<void>((resolve) => (letGo = resolve));
 
@@ -128,7 +127,6 @@ class TestController {
     response.end(Buffer.alloc(Number(bytes), 'x'));
   }
 
-  /** Responds after the given time, and says how many of these requests were served at that moment. */
   @Get('slow/:ms')
   async slow(@Param('ms') ms: string): Promise<object> {
     this.slowCount += 1;
@@ -170,7 +168,7 @@ class DoorGuard implements CanActivate {
 
 class MemoryLogger implements LoggerService {
   readonly lines: unknown[][] = [];
-  /** Of all tests: some are logged once in a while, by whichever test comes first. */
+  /** Shared by all tests, because the first test to cause such a warning may be any of them. */
   readonly warnings: unknown[] = [];
 
   log(...line: unknown[]): void {
@@ -191,7 +189,6 @@ class MemoryLogger implements LoggerService {
   }
 }
 
-/** Whose connections the applications closed because of a bound. */
 const closedConnections: string[] = [];
 
 async function startApplication(
@@ -245,7 +242,6 @@ function post(
   });
 }
 
-/** Sends bytes that no HTTP client sends, and gives everything received until the connection is closed. */
 async function exchange(text: string, { halfClose = false } = {}): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let response = '';
@@ -258,10 +254,8 @@ async function exchange(text: string, { halfClose = false } = {}): Promise<strin
 
 const CLOSE = 'Connection: close\r\n';
 const CHUNKED = 'Transfer-Encoding: chunked\r\n';
-/** A chunk of a body that is too large. */
 const LARGE_CHUNK = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
 
-/** @param more headers, each with the end of its line */
 const get = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
 const postHead = (more: string): string => `POST /parcels HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
 
@@ -269,7 +263,7 @@ function bodyOf(rawResponse: string): unknown {
   return JSON.parse(rawResponse.slice(rawResponse.lastIndexOf('\r\n\r\n')));
 }
 
-/** Waits for the path's line, which is logged after the response: so lines of earlier tests may come too. */
+/** Waits for the path's line. Earlier tests' lines may come too, because lines follow responses. */
 async function accessLines(path: string): Promise<unknown[][]> {
   for (;;) {
     const lines = logger.at('log').filter(([, , line]) => (line as { path?: string }).path === path);
@@ -505,7 +499,6 @@ describe('An address', () => {
   const sockets: Socket[] = [];
   afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()));
 
-  /** Opens a connection and sends a request, whose first text is received. */
   async function open(
     text = '',
     localAddress = '127.0.0.1',
@@ -737,7 +730,6 @@ describe('A client that is silent and does not close its connection', () => {
   });
   afterEach(() => void Object.assign(server(), usual));
 
-  /** Connects, and never closes the connection. The promise is that of the end of the server's side. */
   async function leave(
     text: string,
   ): Promise<{ client: Socket; response: () => string; ended: Promise<unknown> }> {

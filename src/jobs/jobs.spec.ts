@@ -8,7 +8,6 @@ import { Jobs } from './jobs';
 const HOUR_MS = 3_600_000;
 
 describe('Due work', () => {
-  /** The due work, and the ends of the work that is running. */
   let due: string[];
   let ends: Map<string, (error?: Error) => void>;
   let claims: number;

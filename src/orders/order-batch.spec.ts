@@ -1,6 +1,5 @@
 import { type BatchMember, chooseInTurn, type OrderBatch } from './order-batch';
 
-/** Orders as [user, count], in order of arrival. */
 const batchOf = (...orders: [userId: number, count: number][]): OrderBatch => ({
   id: 1,
   kind: 'purchase',

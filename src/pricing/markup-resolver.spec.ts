@@ -57,7 +57,6 @@ function isMoreSpecific(one: MarkupRule, other: MarkupRule): boolean {
   return place >= 0 && (left[place] ?? 0) > (right[place] ?? 0);
 }
 
-/** One rule for every combination of what a rule can name, 162 in all. */
 const everyScope = (): MarkupRule[] =>
   USERS.flatMap((userId) =>
     COUNTRIES.flatMap((country) =>

@@ -50,7 +50,6 @@ describe('ProviderAccount', () => {
     await eventually(async () => (await stored('shared'))?.balance === '5');
     for (const account of replicas) account.update('1000.00');
     await eventually(async () => (await stored('shared'))?.isLow === false);
-    // The values that other replicas store afterwards change nothing.
     for (const account of replicas) account.update('1000.01');
     await eventually(async () => (await stored('shared'))?.balance === '1000.01');
     const logged = log.lines

@@ -143,7 +143,6 @@ describe('The forecast', () => {
     expect(turns).toBeGreaterThan(1);
   });
 
-  /** Each rental by itself, hour by hour: what the job does. */
   function oneByOne(
     { now, obstacle, available, budget }: ForecastFunds,
     rentals: readonly Rental[],

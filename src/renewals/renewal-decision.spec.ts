@@ -38,7 +38,6 @@ const funds = (available: string, more: Partial<RenewalFunds> = {}): RenewalFund
   ...more,
 });
 
-/** Whether each is renewed, or why not, by its id. */
 const outcomesOf = (decisions: readonly RenewalDecision[]): Record<number, string> =>
   Object.fromEntries(
     decisions.map((decision) => [

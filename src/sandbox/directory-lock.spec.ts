@@ -9,7 +9,6 @@ import { DirectoryInUseError, DirectoryLock } from './directory-lock';
 const ROUNDS = 20;
 const RIVALS = 8;
 
-/** The control interface of every owner that lives: the path is its instance. */
 const alive = new Set<string>();
 const server = createServer(({ url = '' }, response) => {
   const instance = url.slice(1);

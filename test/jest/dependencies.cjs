@@ -6,17 +6,12 @@ const SOURCES = paths.join(__dirname, '..', '..', 'src') + paths.sep;
 const isSource = (path) => path.startsWith(SOURCES);
 const moduleOf = (path) => isSource(path) && path.slice(SOURCES.length).split(paths.sep, 1)[0];
 
-/** The module that a test is named after: src/orders is that of test/orders-paging.e2e-spec.ts. */
 function namesake(path) {
   const module = paths.basename(path).split(/[-.]/, 1)[0];
   return existsSync(paths.join(SOURCES, module, 'index.ts')) ? [`../src/${module}`] : [];
 }
 
-/**
- * Which files a file depends on, for `npm run test:watch`: a change reruns the tests that import its module
- * or are named after it. Imports from other modules, and those of test/support, do not count: through them
- * each test depends on everything.
- */
+/** For `npm run test:watch`: a change reruns the tests that import its module or are named after it. */
 module.exports = {
   extract(code, path, extract) {
     if (path.includes('/test/support/')) return new Set();

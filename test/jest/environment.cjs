@@ -7,10 +7,9 @@ const CLASSES = [
   'RangeError RegExp Set String SyntaxError TypeError',
 ].join(' ');
 
-/** Lines of the service's log, and of Nest's own, which a testing module writes. */
+/** The service's log, and Nest's own, which a testing module writes. */
 const LOGGED = /^(\{"level":|\S*\[Nest\] )/;
 
-/** The lines that were logged since the last test ended. They are not printed. */
 const log = [];
 for (const stream of [process.stdout, process.stderr]) {
   const write = stream.write.bind(stream);
@@ -21,16 +20,13 @@ for (const stream of [process.stdout, process.stderr]) {
   };
 }
 
-/** Warnings of Node and packages since the last test ended: such code breaks with a later release. */
+/** Node and packages warn of code that breaks with a later release. */
 const deprecations = [];
 process.on('warning', (warning) => {
   if (warning.name === 'DeprecationWarning') deprecations.push(warning);
 });
 
-/**
- * The storages in use. Jest creates one for each test file. Node copies the value of each enabled storage to
- * every new promise, so that a worker would become slower from file to file.
- */
+/** Node copies each enabled storage to every new promise, so leftover storages slow the worker down. */
 const storages = new Set();
 const runIn = Reflect.get(AsyncLocalStorage.prototype, 'run');
 AsyncLocalStorage.prototype.run = function runAndRegister(...parameters) {
@@ -40,11 +36,7 @@ AsyncLocalStorage.prototype.run = function runAndRegister(...parameters) {
 
 const exit = process.exit.bind(process);
 
-/**
- * Gives tests the globals of the application, which Jest does not load, where it matters that they are the
- * same, and shows what the service logged with the test that fails. A test that uses what is deprecated
- * fails.
- */
+/** Shares the application's globals with its tests, and shows its log with a failed test. */
 module.exports = class extends TestEnvironment {
   constructor(...parameters) {
     super(...parameters);

@@ -1,10 +1,6 @@
 const { default: Sequencer } = require('@jest/test-sequencer');
 
-/**
- * While it knows no durations, Jest begins with the largest files. These take the longest, also those that
- * are small: from half a minute to two, on two slow cores. Begun last, they would keep one core waiting for
- * the other.
- */
+/** Files of half a minute or longer begin first. Jest alone would order files of unknown duration by size. */
 const LONG = new RegExp(
   `/faults/(${[
     'bench',

@@ -2,15 +2,11 @@ import { Client } from 'pg';
 import { eventually } from './built-service';
 import { connectClient } from './test-database';
 
-/** A server whose commits wait for a synchronous standby, as long as a test wants. */
 export interface AbsentStandby {
-  /** From now on commits wait. */
   leave(): Promise<void>;
-  /** Lets all that wait come to its end. */
   comeBack(): Promise<void>;
   /** Waits for a session whose statement contains the text and whose commit waits. Gives its process id. */
   waitingFor(statement: string): Promise<number>;
-  /** Cancels the wait of a commit, as `pg_cancel_backend` does, or ends its session. */
   cancel(pid: number, how?: 'pg_cancel_backend' | 'pg_terminate_backend'): Promise<void>;
   close(): Promise<void>;
 }

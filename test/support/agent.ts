@@ -4,9 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 export type Revision = 'legacy' | 'modern';
 
 interface Called {
-  /** The structured result; null after an error. */
   readonly result: Record<string, unknown> | null;
-  /** The error; null after a result. */
   readonly error: { code: string; detail: string; next: string; retry_after_seconds?: number } | null;
 }
 
@@ -16,7 +14,7 @@ export interface Agent {
   close(): Promise<void>;
 }
 
-/** An agent with the SDK's client. It checks results against the schemas of the tools once it listed them. */
+/** The SDK's client, which checks results against the tools' schemas. */
 export async function connectAgent(
   baseUrl: string,
   token: string,
@@ -43,7 +41,7 @@ export async function connectAgent(
   };
 }
 
-/** Sends a call of a tool and breaks the connection: once it was sent, or when its response begins. */
+/** Calls a tool and breaks the connection once the call was sent, or when its response begins. */
 export function cutCall(
   baseUrl: string,
   token: string,

@@ -1,7 +1,6 @@
 import createClient, { type Client } from 'openapi-fetch';
 import type { components, paths as described } from '../../clients/typescript/src/api-types';
 
-/** The description of a route whose response is that of an order in earnest, not of a dry run. */
 type InEarnest<Route extends { post: { responses: { 200: object } } }, Result> = Omit<Route, 'post'> & {
   post: Omit<Route['post'], 'responses'> & {
     responses: Omit<Route['post']['responses'], 200> & {
@@ -22,22 +21,17 @@ type paths = Omit<described, keyof Orders> & Orders;
 
 export type ApiClient = Client<paths>;
 
-/**
- * A client generated from the service's own description: like that of a customer. It takes the responses of
- * orders for those of orders in earnest; tests of dry runs say so.
- */
+/** The client generated from the API description. Its types describe real orders, not dry runs. */
 export function createApiClient(baseUrl: string, token: string): ApiClient {
   return createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
 }
 
-/** The status of a response and its body. */
 export const outcomeOf = (result: {
   readonly response: Response;
   readonly data?: unknown;
   readonly error?: unknown;
 }): [status: number, body: unknown] => [result.response.status, result.data ?? result.error];
 
-/** Sends a request with a token, and with a JSON body if there is one. */
 export const fetchAs = (
   { token }: { readonly token: string },
   method: string,

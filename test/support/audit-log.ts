@@ -1,6 +1,5 @@
 import type { TestService } from './test-service';
 
-/** The texts of the refusals of an action on a target, as the audit log has them. */
 export async function refusalsOf(
   { dataSource }: TestService,
   action: string,
@@ -14,7 +13,6 @@ export async function refusalsOf(
   return lines.map(({ refusal }) => refusal);
 }
 
-/** Works while no line of these actions can be written, as on a full disk. */
 export async function withFullDisk(
   { owner }: TestService,
   actions: readonly string[],

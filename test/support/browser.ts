@@ -3,7 +3,7 @@ import axe, { type AxeResults } from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
 import { eventually } from './built-service';
 
-/** A host name as staff use, since Swagger UI treats localhost differently. */
+/** Not localhost, which Swagger UI treats differently. */
 const HOST = 'proxies.example';
 
 const VIEWPORT = { width: 1400, height: 1000 };
@@ -17,19 +17,13 @@ interface Form {
   readonly body?: object;
 }
 
-/** The response of an operation as the page shows it. */
 export interface ShownResponse {
   readonly status: string;
-  /** The parsed body of a JSON response. */
   readonly body: Record<string, unknown>;
 }
 
-/**
- * A browser that operates Swagger UI by mouse and keyboard. It blocks every request to an address other than
- * the service's and records problems.
- */
+/** Operates Swagger UI by mouse and keyboard. Blocks and records requests to other addresses. */
 export class DocsBrowser {
-  /** Requests to other addresses, console errors and violations of the security policy. */
   readonly complaints: string[] = [];
 
   private constructor(
@@ -71,13 +65,11 @@ export class DocsBrowser {
     this.page.on('requestfailed', (request) => this.complaints.push(`${request.url()} failed`));
   }
 
-  /** Opens a page of Swagger UI and waits for a part of its operations. */
   async visit(path: string, part = '.opblock'): Promise<void> {
     await this.page.goto(this.origin + path);
     await this.page.locator(part).first().waitFor();
   }
 
-  /** Returns whether the page has a token for its operations. */
   async isAuthorized(): Promise<boolean> {
     const locks = this.page.locator('.opblock .authorization__btn');
     return (await locks.first().getAttribute('aria-label')) === 'authorization button locked';
@@ -91,7 +83,6 @@ export class DocsBrowser {
     await dialog.locator('.btn-done').click();
   }
 
-  /** Fills in the form of an operation, presses Execute and reads the response. */
   async execute(method: string, path: string, form: Form = {}): Promise<ShownResponse> {
     const operation = await this.press(method, path, form);
     const received = operation.locator('.live-responses-table .response').first();
@@ -104,7 +95,6 @@ export class DocsBrowser {
     };
   }
 
-  /** Executes an operation that returns a file and downloads the file. */
   async download(method: string, path: string, form: Form = {}): Promise<{ name: string; text: string }> {
     const operation = await this.press(method, path, form);
     const link = operation.getByRole('link', { name: 'Download file' });
@@ -112,7 +102,7 @@ export class DocsBrowser {
     return { name: file.suggestedFilename(), text: await text(await file.createReadStream()) };
   }
 
-  /** Types into the filter box. @returns the operations that are left, from the top: `GET /staff/users` */
+  /** @returns the operations that the filter leaves, from the top: `GET /staff/users` */
   async filter(phrase: string): Promise<string[]> {
     await this.page.locator('.operation-filter-input').fill(phrase);
     const summaries = this.page.locator('.opblock-summary');
@@ -122,7 +112,6 @@ export class DocsBrowser {
     );
   }
 
-  /** Clicks a link to a form in a shown response, and returns what it fills in. */
   async followToForm(link: string, path: string): Promise<{ parameters: string[]; body: unknown }> {
     const responses = this.page.locator('.live-responses-table .highlight-code');
     await responses.getByText(`"${link}"`, { exact: true }).last().click();
@@ -140,7 +129,6 @@ export class DocsBrowser {
     };
   }
 
-  /** Returns the texts of the page that axe-core finds too pale, with this operation open. */
   async findPaleTexts(method: string, path: string): Promise<string[]> {
     await this.filter('');
     await this.open(this.operation(method, path));
@@ -158,7 +146,7 @@ export class DocsBrowser {
   }
 
   private async press(method: string, path: string, { parameters = {}, body }: Form): Promise<Locator> {
-    // Of few operations, the page takes what is typed in a third of the time.
+    // With few operations, the page reacts to typing three times as fast.
     await this.filter(`${method} ${path}`);
     const operation = this.operation(method, path);
     await this.open(operation);
@@ -168,7 +156,7 @@ export class DocsBrowser {
       await (isChoice ? field.selectOption(String(value)) : field.fill(String(value)));
     }
     if (body) await operation.locator('textarea').fill(JSON.stringify(body, null, 2));
-    // The response of the request before would be taken for that of this one.
+    // Otherwise the previous response could be read.
     const clear = operation.locator('.btn-clear');
     if ((await clear.count()) > 0) await clear.click();
     await operation.locator('.execute').click();

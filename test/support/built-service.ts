@@ -12,17 +12,16 @@ const NODE_START = [process.execPath, SERVICE];
 export const CLI_START = [process.execPath, join(PROJECT, 'dist', 'src', 'cli', 'main.js')];
 export const NPM_START = ['npm', 'start'];
 
-/** A build may have to wait for another one, on a busy machine. */
+/** A build may wait for another one on a busy machine. */
 export const BUILD_TIMEOUT_MS = 200_000;
 const DEADLINE_MS = 50_000;
-/** Each poll costs processor time, which what is awaited needs. */
+/** Polls take processor time from what they wait for. */
 const FIRST_POLLS_MS = 10;
 const LONGEST_POLL_MS = 100;
 
 type Environment = Readonly<Record<string, string>>;
 
 export interface Outcome {
-  /** The exit code, or the signal that ended the process. */
   readonly code: number | NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -31,26 +30,20 @@ export interface Outcome {
 export interface BuiltService {
   readonly pid: number;
   readonly baseUrl: string;
-  /** Everything written until now. */
   stdout(): string;
   stderr(): string;
-  /** Sends SIGINT to the process group, as Ctrl-C in a terminal does. */
   pressCtrlC(): void;
   kill(signal: NodeJS.Signals): void;
-  /** Resolves when the process has ended, without asking it to. */
   ended(): Promise<Outcome>;
-  /** Sends SIGTERM, as a supervisor does, and waits for the end. */
   stop(): Promise<Outcome>;
 }
 
 const running = new Set<ChildProcess>();
 
-/** Builds dist/ unless it is up to date with the sources. */
 export async function ensureBuild(): Promise<void> {
   await promisify(execFile)(process.execPath, [join(PROJECT, 'scripts', 'build-if-stale.mjs')]);
 }
 
-/** Runs a command of the command line, of today's build or of another one, to its end. */
 export function runCli(
   parameters: readonly string[],
   environment: Environment,
@@ -59,12 +52,10 @@ export function runCli(
   return endOf(start([...cli, ...parameters], environment));
 }
 
-/** Runs a service that is expected to refuse to start, by another program if one is given. */
 export function runService(environment: Environment, wrapper: readonly string[] = []): Promise<Outcome> {
   return endOf(start([...wrapper, ...NODE_START], environment));
 }
 
-/** Starts the service on a free port and returns when it has printed its address. */
 export async function startBuiltService(
   environment: Environment,
   command: readonly string[] = NODE_START,
@@ -95,13 +86,11 @@ export async function startBuiltService(
   };
 }
 
-/** Kills the processes that failed tests have left running. Call it at the end of a file. */
 export async function killLeftovers(): Promise<void> {
   for (const child of running) child.kill('SIGKILL');
   await eventually(() => running.size === 0);
 }
 
-/** Polls until the result is truthy or 0, and returns it. Throws after 50 s. */
 export async function eventually<Value>(
   check: () => Value | undefined | null | false | Promise<Value | undefined | null | false>,
 ): Promise<Value> {
@@ -114,7 +103,6 @@ export async function eventually<Value>(
   }
 }
 
-/** Reads the process ids of the embedded PostgreSQL and sandbox from the data directory. */
 export async function readCompanionPids(dataDir: string): Promise<{ postgres: number; sandbox: number }> {
   const postmaster = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
   return { postgres: Number.parseInt(postmaster, 10), sandbox: (await readSandboxAddress(dataDir)).pid };
@@ -126,7 +114,6 @@ export async function readSandboxAddress(
   return JSON.parse(await readFile(join(dataDir, 'sandbox', 'address.json'), 'utf8'));
 }
 
-/** The arguments that `npm start` gives to node. */
 export const SHIPPED_NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=8';
 
 export async function residentMb({ pid }: BuiltService): Promise<number> {
@@ -134,7 +121,6 @@ export async function residentMb({ pid }: BuiltService): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }
 
-/** Returns whether the process runs. A zombie does not count. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -152,7 +138,6 @@ interface Started {
   readonly closed: Promise<unknown>;
 }
 
-/** Starts a program in a process group of its own, with PATH alone of this process's environment. */
 function start([program = '', ...parameters]: readonly string[], environment: Environment): Started {
   const child = spawn(program, parameters, {
     cwd: PROJECT,
@@ -168,7 +153,7 @@ function start([program = '', ...parameters]: readonly string[], environment: En
   return { child, output, closed: once(child, 'close') };
 }
 
-/** Waits for the end of the process. The test's timeout bounds the wait. */
+/** The test's timeout bounds the wait. */
 async function endOf({ child, output, closed }: Started): Promise<Outcome> {
   await closed;
   return { code: child.exitCode ?? child.signalCode, ...output };

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 
 const ROOT = join(__dirname, '..', '..');
 
-/** The paths of the documents. */
 export const DOCUMENTS: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
@@ -18,12 +17,11 @@ export const DOCUMENTS: readonly string[] = [
 
 export interface CodeBlock {
   readonly language: string;
-  /** The word after the language, which no reader sees. */
+  /** The word after the language, which readers do not see. */
   readonly mark: string | undefined;
   readonly code: string;
 }
 
-/** The blocks of code of a document, in order. */
 export const blocksOf = (path: string): CodeBlock[] =>
   [...readFileSync(join(ROOT, path), 'utf8').matchAll(/^( *)```(\w+)(?: (\S+))?\n([^]*?)^ *```$/gm)].map(
     ([, indent = '', language = '', mark, code = '']) => ({
@@ -33,6 +31,5 @@ export const blocksOf = (path: string): CodeBlock[] =>
     }),
   );
 
-/** The code of the blocks in one language, in order. */
 export const codeBlocks = (path: string, language: string): string[] =>
   blocksOf(path).flatMap((block) => (block.language === language ? [block.code] : []));

@@ -1,4 +1,3 @@
-/** A part of the statement by which the relay recognises each step of an order. */
 export const STEPS = {
   settle: 'closed_at = now()',
   claimReading: 'WITH unread AS MATERIALIZED',
@@ -7,7 +6,6 @@ export const STEPS = {
   reserve: 'place_orders',
 };
 
-/** How the statement of each step begins. */
 export const BEGINNINGS = {
   claimReading: 'WITH unread',
   storeEnd: 'WITH read',
@@ -16,5 +14,4 @@ export const BEGINNINGS = {
   settle: 'WITH member',
 };
 
-/** Stages of a call at the provider at which a gate can hold it. */
 export const STAGES = ['received', 'executed', 'half-sent'] as const;

@@ -4,33 +4,26 @@ import { listen } from './listen';
 import { connectClient } from './test-database';
 
 /**
- * When to intercept a statement: before the database receives it, while the database waits for a lock on its
- * behalf, or after its commit, before the response. The database notices a cut connection only once it no
- * longer waits, and has committed the statement by then.
+ * Before the database receives a statement, while the statement waits for a lock, or after its commit and
+ * before its response. A waiting session notices a cut connection only after its wait and commit.
  */
 export type Moment = 'before' | 'waiting' | 'after';
 
 export interface Interception {
-  /** A part of the text of the statement. */
   readonly statement: string;
   readonly moment: Moment;
-  /** `hold` stops the connection until it is released, `cut` ends it. While a statement waits: `cut`. */
+  /** A waiting statement can only be `cut`. */
   readonly action: 'hold' | 'cut';
 }
 
 export interface Caught {
-  /** Resolves when a statement was intercepted. */
   readonly reached: Promise<void>;
-  /** Releases a held connection. */
   readonly letGo: () => void;
 }
 
 export interface DatabaseRelay {
-  /** The address of the database through the relay. */
   readonly url: string;
-  /** Intercepts the next matching statement, once. */
   catchNext(interception: Interception): Caught;
-  /** Ends every connection, as a network failure does. */
   cutAll(): void;
   close(): Promise<void>;
 }
@@ -40,10 +33,7 @@ interface Trap extends Interception {
   readonly released: Promise<void>;
 }
 
-/**
- * Relays between a service and its database, and can stop the traffic at a given statement. A test can so
- * end a process exactly before or after a commit, without a switch in the product and without sleeping.
- */
+/** Stops the traffic at a statement, so that a test can end a process exactly before or after a commit. */
 export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseRelay> {
   const target = new URL(databaseUrl);
   const traps = new Set<Trap>();
@@ -55,7 +45,6 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
       service.destroy();
       database.destroy();
     };
-    /** The trap whose statement the database has received without a response. */
     let awaited: Trap | undefined;
     const sentStatements = new SentStatements();
     for (const socket of [service, database]) {
@@ -118,7 +107,6 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
 
 const NOTICE = 'N'.charCodeAt(0);
 
-/** Whether a database has sent nothing but notices, which a statement sends before its commit. */
 function hasOnlyNotices(chunk: Buffer): boolean {
   let at = 0;
   // A message of the backend has a letter, a length that includes itself, and a body.
@@ -130,7 +118,6 @@ function hasOnlyNotices(chunk: Buffer): boolean {
 
 const WATCH_INTERVAL_MS = 5;
 
-/** Waits until the session of a connection waits for a lock, or is over. */
 async function untilWaiting(databaseUrl: string, connection: net.Socket): Promise<void> {
   const watcher = await connectClient(databaseUrl);
   try {
@@ -149,13 +136,12 @@ async function untilWaiting(databaseUrl: string, connection: net.Socket): Promis
 
 const MESSAGE_HEAD_BYTES = 5;
 
-/** Finds the texts of the statements sent on a connection, also of prepared ones, which are sent by name. */
+/** Finds statements, including prepared ones, which are sent by name. */
 class SentStatements {
   private readonly prepared = new Map<string, string>();
   private rest = Buffer.alloc(0);
   private isStarted = false;
 
-  /** Gives the chunk as text, with the texts of the prepared statements that it names. */
   of(chunk: Buffer): string {
     const texts = [chunk.toString('latin1')];
     this.rest = Buffer.concat([this.rest, chunk]);

@@ -53,7 +53,6 @@ export async function readDescription(address: string): Promise<Description> {
   return (await (await fetch(address)).json()) as Description;
 }
 
-/** Every operation, with shared responses instead of references to them. */
 export const operationsOf = ({ paths, components }: Description) =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { responses, ...operation }]) => ({
@@ -77,7 +76,6 @@ const resolve = (
   shared: Readonly<Record<string, DescribedResponse>>,
 ) => shared[response.$ref?.split('/').at(-1) ?? ''] ?? response;
 
-/** The scopes that a token needs for the operation. */
 export const scopesOf = ({ security = [] }: Operation): string[] =>
   security.flatMap((schemes) => Object.values(schemes).flat());
 
@@ -86,7 +84,7 @@ export const examplesOf = (media: Media | undefined): Json[] => [
   ...(media?.example === undefined ? [] : [media.example]),
 ];
 
-/** Expects Swagger UI at an address, loading everything from the service itself and allowed nothing else. */
+/** Expects Swagger UI to load everything from the service, and to be allowed nothing else. */
 export async function expectPage(address: string, title: string): Promise<void> {
   const response = await fetch(address);
   const html = await response.text();

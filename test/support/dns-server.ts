@@ -5,20 +5,15 @@ import { isIPv4 } from 'node:net';
 import { type Answer, decode, encode } from 'dns-packet';
 
 export interface DnsServer {
-  /** Asks this server only. */
   readonly resolver: Resolver;
-  /** Another one, which soon gives up. */
   readonly impatient: Resolver;
-  /** How often a name's IPv4 addresses were requested. */
   requested(name: string): number;
   close(): Promise<void>;
 }
 
 /**
- * A DNS server on loopback.
- *
- * @param zone the addresses of each name, for one question after the other: the last list is given for good.
- *   `silent`: the name gets no response. Names that are not there do not exist
+ * @param zone the addresses of each name, by question; the last list is repeated. `silent` gets no response.
+ *   Other names do not exist.
  */
 export async function startDnsServer(
   zone: Readonly<Record<string, 'silent' | readonly (readonly string[])[]>>,

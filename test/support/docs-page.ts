@@ -16,24 +16,17 @@ interface PageOptions {
   readonly plugins: readonly (Plugin | (() => Plugin))[];
 }
 
-/** The request of an operation as the page sends it when nothing but Execute is pressed. */
 export interface PrefilledRequest {
-  /** `GET /staff/users`. */
   readonly name: string;
   readonly operationId: string;
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** Required parameters without a value: the page marks them and sends nothing. */
   readonly empty: readonly string[];
 }
 
-/**
- * Reads a page of Swagger UI as the browser does and gives what it prefills: for a parameter its `example`,
- * else its schema's `example`, else its `default` (`setDefaultValue` of Swagger UI 5); for a body its first
- * example.
- */
+/** Prefills as Swagger UI 5 does: a parameter's `example` or `default`, and a body's first example. */
 export async function prefilledRequests(address: string): Promise<PrefilledRequest[]> {
   const { spec, plugins } = await readOptions(address);
   const ofSpec = plugins.flatMap(

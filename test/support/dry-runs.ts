@@ -22,7 +22,7 @@ export function readDryRun({ status, body }: ServiceResponse): DryRun {
   return body as unknown as DryRun;
 }
 
-/** Everything that placing an order writes, and the calls for money that the provider received. */
+/** Everything that placing an order writes, and the provider's money calls. */
 export async function findTraces(service: TestService): Promise<object> {
   const [rows] = await service.owner.query(
     `SELECT (SELECT md5(json_agg(o ORDER BY id)::text) FROM orders o) AS orders,
@@ -38,7 +38,6 @@ export async function findTraces(service: TestService): Promise<object> {
   return { ...rows, calls };
 }
 
-/** A user, one of their tokens, and a proxy of theirs, if they have one. */
 interface Customer {
   readonly user: TestUser;
   readonly token: string;
@@ -62,8 +61,7 @@ async function createCustomer(service: TestService, dice: SeededRandom): Promise
 }
 
 /**
- * Requests orders as dry runs and then in earnest, in random states of stock, balance, limits, guards and
- * keys. The order must then have the predicted response, and the dry run must leave no trace.
+ * Places random orders after a dry run, which must predict the response and leave no trace.
  *
  * @returns how often each response was predicted
  */

@@ -1,9 +1,9 @@
 import { inTransaction } from '../../src/database';
 import type { TestService } from './test-service';
 
-/** Removes all users, and what they have: for tests of what concerns all, without a service for each. */
+/** For tests of what concerns all users, without a service of their own. */
 export async function emptyDatabase({ owner }: Pick<TestService, 'owner'>): Promise<void> {
-  // Without the triggers that keep what is only ever added to. It is retried when it deadlocks with a job.
+  // Disables the triggers of append-only tables, and retries after a deadlock with a job.
   await inTransaction(owner, (manager) =>
     manager.query(
       `SET LOCAL session_replication_role = replica;

@@ -5,8 +5,8 @@ import type { Scope } from '../../src/auth';
 const LISTS = ['json', 'txt', 'url', 'csv', 'curl', 'proxychains', 'playwright', 'clash', 'sing-box'];
 
 /**
- * Every route of customers where no deposits are accepted, the scope that it requires, and the errors that it
- * has in addition to those of any route. The last text is the query or the body of a valid request.
+ * Every customer route where no deposits are accepted, its scope, and its errors in addition to those of any
+ * route. The last text is the query or body of a valid request.
  */
 const ROUTES: readonly (readonly [name: string, scope: Scope | null, errors: string, given?: string])[] = [
   ['GET /health', null, ''],
@@ -75,11 +75,9 @@ const reference = JSON.parse(readFileSync(join(__dirname, '../fixtures/reference
   readonly paths: Readonly<Record<string, object>>;
 };
 
-/** Every endpoint of customers, as a valid request. */
 export const ENDPOINTS = ROUTES.map(([name, scope, errors, given]) => {
   const [method = '', template = ''] = name.split(' ');
   const ids = { '{country}': 'ru', '{proxy_id}': '1' };
-  // Nothing of these ids belongs to a user.
   const path = template.replace(/\{\w+\}/, (id) => Reflect.get(ids, id) ?? '999');
   const hasQuery = method === 'GET' && given !== undefined;
   return {
@@ -89,12 +87,11 @@ export const ENDPOINTS = ROUTES.map(([name, scope, errors, given]) => {
     scope,
     errors: errors === '' ? [] : errors.split(' '),
     body: hasQuery ? undefined : given,
-    /** Whether the reference has it. Its errors have no code then. */
+    /** Errors of specified routes have no code. */
     isSpecified: method.toLowerCase() in (reference.paths[template] ?? {}),
   };
 });
 
-/** Those that need a token. */
 export const PROTECTED_ENDPOINTS = ENDPOINTS.flatMap(({ scope, ...one }) =>
   scope ? [{ ...one, scope }] : [],
 );

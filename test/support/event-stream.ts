@@ -11,18 +11,15 @@ export interface StreamMessage {
 export interface EventStream {
   readonly status: number;
   readonly contentType: string | undefined;
-  /** The last id that was received, also without an event. */
+  /** The last received id, even one without an event. */
   lastId(): string;
-  /** Every message until now. */
   messages(): readonly StreamMessage[];
-  /** Waits for the first messages. */
   take(count: number): Promise<readonly StreamMessage[]>;
   hasEnded(): boolean;
   ended(): Promise<void>;
   close(): void;
 }
 
-/** Opens a stream of Server-Sent Events, and reads it as the standard says. */
 export async function openEventStream(
   baseUrl: string,
   path: string,

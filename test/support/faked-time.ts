@@ -3,14 +3,14 @@ import { chmod, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createTestDirectory, removeTestDirectory } from './test-directory';
 
-/** Where Debian's package `faketime` has its library on the architectures that the tests run on. */
+/** The library of Debian's package `faketime`. */
 const LIBRARY = ['x86_64-linux-gnu', 'aarch64-linux-gnu']
   .map((machine) => `/usr/lib/${machine}/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path));
 
 export const canFakeTime = LIBRARY !== undefined;
 
-/** The wall clock of programs of their own, which a test sets while they run. */
+/** The wall clock of child processes, which a test can set while they run. */
 export class FakedTime {
   private constructor(private readonly directory: string) {}
 
@@ -23,7 +23,7 @@ export class FakedTime {
     return time;
   }
 
-  /** The environment of a program that follows this clock. Its monotonic clock is the machine's. */
+  /** The monotonic clock of such a process is the machine's. */
   environment(): Readonly<Record<string, string>> {
     return {
       LD_PRELOAD: LIBRARY ?? '',
@@ -34,9 +34,8 @@ export class FakedTime {
     };
   }
 
-  /** Sets the clock relative to the machine's. Programs follow at once. */
   async setOffset(seconds: number): Promise<void> {
-    // Never half a file.
+    // Programs never read half a file.
     await writeFile(`${this.file}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
     await rename(`${this.file}.new`, this.file);
   }

@@ -1,18 +1,16 @@
-/** As long as a build takes, on which some wait. */
+/** Some fixtures wait for a build. */
 const HOOK_TIMEOUT_MS = 200_000;
 
-/** A fixture ends by one of these, of which it has one at most. */
 const ENDS = ['close', 'destroy', 'drop', 'end', 'stop'] as const;
 
-/** How to close each fixture that is open, the latest last. */
+/** The latest fixture comes last. */
 const closings: (() => unknown)[] = [];
 
 /**
- * Opens a fixture that the tests of this block share, and closes it after them, the last one first.
+ * Opens a fixture for this block's tests and closes it after them, newest first.
  *
- * @param close is what ends it by its own name for that, such as `close`, if omitted; `borrowed` for the part
- *   of another fixture
- * @returns stands for the fixture, which exists from the first test on
+ * @param close by default calls the fixture's method of {@link ENDS}; `borrowed` does nothing
+ * @returns a placeholder for the fixture, usable in hooks and tests
  */
 export function forAllTests<Opened extends object>(
   open: () => Opened | Promise<Opened>,
@@ -27,22 +25,20 @@ export function forAllTests<Opened extends object>(
   return placeholder;
 }
 
-/** Does not close a fixture that ends with another one. */
 export const borrowed = (): void => undefined;
 
-/** Makes a fixture anew before each test of this block. @returns stands for it */
+/** Opens a fixture before each test. @returns a placeholder for it */
 export function forEachTest<Made extends object>(make: () => Made | Promise<Made>): Made {
   const [placeholder, fill] = placeholderOf<Made>();
   beforeEach(async () => fill(await make()), HOOK_TIMEOUT_MS);
   return placeholder;
 }
 
-/** Runs after the tests of this block, while the fixtures above are open. */
 export function beforeClosing(work: () => unknown): void {
   atBothEnds(() => work);
 }
 
-/** Jest runs the `afterAll` hooks in the order of their declaration: each closes the last that is left. */
+/** Jest runs `afterAll` hooks in the order of their declaration, so each closes the newest open fixture. */
 function atBothEnds(begin: () => (() => unknown) | Promise<() => unknown>): void {
   beforeAll(async () => {
     let end: () => unknown = () => undefined;
@@ -62,7 +58,6 @@ async function closeItself(opened: object): Promise<void> {
   if (name) await (Reflect.get(opened, name) as () => unknown).call(opened);
 }
 
-/** An object that is used as another one, once it is filled with that. */
 function placeholderOf<Content extends object>(): [Content, fill: (content: Content) => void] {
   let content: Content | undefined;
   const get = (): Content => {
@@ -75,7 +70,7 @@ function placeholderOf<Content extends object>(): [Content, fill: (content: Cont
       get: (_, name) => {
         const value: unknown = Reflect.get(get(), name);
         if (typeof value !== 'function' || jest.isMockFunction(value)) return value;
-        // Methods of classes with private fields work on the object itself alone.
+        // Methods of classes with private fields need the object itself as `this`.
         return value.bind(get()) as unknown;
       },
       set: (_, name, value) => Reflect.set(get(), name, value),

@@ -2,25 +2,19 @@ import { type Description, isObject, type Json, operationsOf, type Parameter } f
 import type { RawRequest } from './raw-http';
 import { SeededRandom } from './seeded-random';
 
-/**
- * The ids of things that exist and other values that fit, by the names of the parameters and fields that take
- * them, or by an operation and a name: `POST /renewals/rules target`.
- */
+/** Fitting values by parameter or field, or by operation and name: `POST /renewals/rules target`. */
 export type World = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface FuzzCase {
-  /** `GET /staff/orders` */
   readonly operation: string;
-  /** The hostile part of the request. */
   readonly what: string;
   readonly request: RawRequest;
-  /** The statuses that the description lists. */
   readonly listed: readonly string[];
 }
 
 const MANY = 'x'.repeat(5000);
 
-/** Hostile text of a path or a query, escaped. The first ones are tried in every place. */
+/** Hostile, escaped texts of a path or query. The first ones are tried in every place. */
 const TEXTS = [
   '%00',
   'a%00b',
@@ -51,7 +45,7 @@ const TEXTS = [
 ] as const;
 const TEXTS_EVERYWHERE = 10;
 
-/** Hostile values of a field, as JSON or what is nearly JSON. The first ones are tried in every place. */
+/** Hostile values of a field, as JSON or nearly JSON. The first ones are tried in every place. */
 export const VALUES = [
   '"\\u0000"',
   '"a\\u0000b"',
@@ -140,11 +134,7 @@ const TYPES = [
 
 type Described = ReturnType<typeof operationsOf>[number];
 
-/**
- * Makes requests to every operation of a description: a valid one, in each place where the caller says
- * something each of the worst values once, and then `random` more requests with several hostile values at a
- * time. The same seed makes the same requests.
- */
+/** A valid request per operation, one for each place and hostile value, and `random` with several values. */
 export function fuzzCases(
   description: Description,
   world: World,
@@ -158,7 +148,7 @@ export function fuzzCases(
   const more = Array.from({ length: options.random }, () => dice.pick([first, ...others]).random());
   const valid = drafts.map((draft) => draft.valid());
   return {
-    // Objects that are there to be found are removed last, one before all of them.
+    // Requests that delete something come last.
     valid: valid.toSorted((one, other) => takesAway(one) - takesAway(other)),
     hostile: [...systematic, ...more],
   };
@@ -169,19 +159,17 @@ function takesAway({ operation }: FuzzCase): number {
   return operation.includes('{') ? 1 : 2;
 }
 
-/** The parts of a request, as they are sent. */
 interface Parts {
   readonly path: Record<string, string>;
-  /** Pairs, so that a name can stand twice. */
+  /** Pairs, because a name can be repeated. */
   readonly query: [string, string][];
   readonly headers: Record<string, string>;
-  /** Fields as JSON; null when the operation takes no body. */
+  /** Null when the operation takes no body. */
   body: Record<string, string> | string | Buffer | null;
 }
 
 type Mutation = readonly [what: string, mutate: (parts: Parts) => void];
 
-/** Makes the requests of one operation. */
 class Draft {
   private readonly parameters: readonly Parameter[];
   private keys = 0;
@@ -212,11 +200,10 @@ class Draft {
     );
   }
 
-  /** Every place of the request where something hostile can stand. */
   private places(): { readonly hostile: readonly Mutation[]; readonly everywhere: number }[] {
     const places = this.parameters.flatMap(({ in: place, name }) => {
       if (place === 'path') {
-        // A slash makes another path of it, and so does nothing at all.
+        // A slash or an empty text would change the path.
         return [
           {
             hostile: TEXTS.map((text): Mutation => [`path ${name}=${text}`, inPath(name, text)]),
@@ -284,7 +271,7 @@ class Draft {
     };
   }
 
-  /** Requests that the service can execute, so that hostile values reach code behind the validation. */
+  /** Executable requests, so that hostile values reach code behind the validation. */
   private validParts(withOptions: boolean): Parts {
     const parts: Parts = { path: {}, query: [], headers: {}, body: null };
     for (const { name, in: place, required, schema } of this.parameters) {
@@ -313,7 +300,6 @@ class Draft {
     return `fuzz-${this.described.name.replaceAll(/\W+/g, '-')}-${this.keys}`;
   }
 
-  /** The fields of the body with their schemas, or null. */
   private body(): Record<string, Json> | null {
     return this.fieldsOf(this.described.operation.requestBody?.content['application/json']?.schema);
   }
@@ -365,7 +351,7 @@ const inQueryAgain = (name: string, text: string) => (parts: Parts) =>
   void parts.query.push([name, text], [name, text]);
 const inBody = (name: string, json: string) => (parts: Parts) => {
   if (parts.body !== null && typeof parts.body === 'object' && !Buffer.isBuffer(parts.body)) {
-    // An entry of the object, with any name.
+    // Unlike an assignment, this works for `__proto__`.
     Object.defineProperty(parts.body, name, { value: json, enumerable: true, configurable: true });
   }
 };
@@ -376,7 +362,7 @@ const toJson = (fields: Readonly<Record<string, string>>): string =>
     .map(([name, json]) => `${JSON.stringify(name)}:${json}`)
     .join(',')}}`;
 
-/** The first line of a request with a NUL in its target or in a header, which no HTTP client sends. */
+/** Request lines and headers with a NUL, which no HTTP client sends. */
 export const rawNuls = ({ method, path }: Described, token: string): string[] =>
   [`${path}?a=\u0000`, path].map((target, n) =>
     [

@@ -11,30 +11,26 @@ import { startTestService, type TestService, type TestUser } from './test-servic
 const AT_ONCE = 6;
 const BOT_TOKEN = '123456789:AAExampleExampleExampleExampleExample';
 const TG_ID = 123_456_789;
-/** Nothing is ever sent there: the address is not a public one. */
+/** Not a public address, so nothing is ever sent there. */
 const WEBHOOK_URL = 'https://127.0.0.1/hooks';
 
 export interface FuzzReport {
   readonly requests: number;
-  /** The operations whose valid request was not executed, so that nothing behind their checks is tried. */
+  /** Operations whose valid request failed, so that nothing behind their checks was tried. */
   readonly notReached: readonly string[];
-  /** Wrong responses, with the command that reproduces them. */
+  /** Each with the command that reproduces it. */
   readonly violations: readonly string[];
 }
 
 interface FuzzOptions {
   readonly seed: number;
-  /** How many requests with several hostile values at a time, for each of the descriptions. */
+  /** Requests per description with several hostile values each. */
   readonly random: number;
 }
 
-/**
- * Sends hostile requests to every operation of both descriptions, with a customer's token and with one of
- * staff that has every scope, and judges the responses: none is a 5xx, each has a status that the description
- * lists, and every error is `{"detail": …}`.
- */
+/** Each response must be an error `{"detail": …}` or a success, with a listed status, and never a 5xx. */
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
-  // One of its own: its books are broken, and signing in needs a token.
+  // The fuzzer breaks the books, and sign-in needs a bot token.
   const service = await startTestService({ environment: { TELEGRAM_BOT_TOKEN: BOT_TOKEN } });
   try {
     return await fuzzService(service, options);
@@ -90,7 +86,7 @@ async function fuzzService(service: TestService, options: FuzzOptions): Promise<
   return { requests, notReached, violations };
 }
 
-/** Creates what the ids of the requests name. Staff's requests are about a customer of their own. */
+/** Creates what the requests' ids refer to. Staff act on a customer of their own. */
 async function prepareWorld(service: TestService, customer: TestUser): Promise<World> {
   const victim = await service.createUser();
   for (const user of [customer, victim]) {
@@ -175,7 +171,6 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
   };
 }
 
-/** The error in a response, or null. */
 function findFault({ status, text }: RawResponse, listed: readonly string[]): string | null {
   if (status >= 500) return `returned ${status}`;
   if (!listed.includes(String(status))) return `returned ${status}, which is not described`;

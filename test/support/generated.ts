@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 
 const WIDTH = 110;
 
-/** The lines of an entry of a list in a document. @param first the beginning of the entry */
+/** @param first how the list entry begins */
 export function wrapped(text: string, first: string, indent = ' '.repeat(first.indexOf('-') + 2)): string {
   const lines = [first];
   for (const word of text.split(' ')) {
@@ -13,13 +13,12 @@ export function wrapped(text: string, first: string, indent = ' '.repeat(first.i
   return lines.join('\n');
 }
 
-/** A document with another text between two of its lines. */
 export function withPart(path: string, begin: string, text: string, end: string): string {
   const [before, rest = ''] = readFileSync(path, 'utf8').split(begin);
   return before + begin + text + end + (rest.split(end)[1] ?? '');
 }
 
-/** Expects a file to be as it is generated. Writes it when the variable is set: `npm run generate:…`. */
+/** Writes the file if the variable is set, as `npm run generate:…` does. */
 export function expectGenerated(path: string, variable: string, text: string): void {
   if (process.env[variable] === '1') writeFileSync(path, text);
   expect(readFileSync(path, 'utf8')).toBe(text);

@@ -10,7 +10,6 @@ import {
 } from '../../src/local/postgres/embedded-server';
 import { createTestDirectory, removeLeftovers, removeTestDirectory } from './test-directory';
 
-/** Data of tests need not survive a crash of the machine. */
 const SETTINGS: ServerSettings = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -23,13 +22,9 @@ const SETTINGS: ServerSettings = {
   io_method: 'sync',
 };
 
-/** Removes the server of this run with its files. Null when the run uses a given server. */
 let removeTestServer: (() => Promise<void>) | null = null;
 
-/**
- * Starts one PostgreSQL for the whole run and puts a superuser's address of its maintenance database into
- * TEST_POSTGRES_URL. When the variable is set already, that server is used.
- */
+/** Starts one PostgreSQL for the run, unless TEST_POSTGRES_URL names a superuser's maintenance database. */
 export default async function globalSetup(): Promise<void> {
   if (process.env['TEST_POSTGRES_URL'] !== undefined) {
     return;
@@ -39,7 +34,7 @@ export default async function globalSetup(): Promise<void> {
   const cluster = await getCluster(directory, () => undefined);
   const server = await startTestServer(cluster);
   const killAtExit = (): void => kill(server, cluster, directory);
-  // On an interrupt and on --bail, Jest ends without calling the teardown.
+  // Jest calls no teardown after an interrupt or --bail.
   process.once('exit', killAtExit);
   process.once('SIGINT', exitOn);
   process.once('SIGTERM', exitOn);
@@ -51,7 +46,7 @@ export default async function globalSetup(): Promise<void> {
     `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${server.port}/postgres`;
 }
 
-/** Called by the teardown, for which Jest requires a file of its own. */
+/** Jest requires a separate file for the teardown, which calls this. */
 export async function tearDown(): Promise<void> {
   if (removeTestServer !== null) {
     delete process.env['TEST_POSTGRES_URL'];

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { eventually } from './built-service';
 
-/** Keeps every call back until the work is done. The first permit inserts the row, so the table is locked. */
+/** Locks the table, because the first permit inserts its row. */
 export async function holdPermits<Result>(
   dataSource: DataSource,
   work: () => Promise<Result>,
@@ -12,7 +12,7 @@ export async function holdPermits<Result>(
   });
 }
 
-/** Requests orders one after the other, and lets no call out until all of them are in the queue. */
+/** Places orders in sequence, and lets no call out until all are queued. */
 export async function queueTogether<Response>(
   dataSource: DataSource,
   orders: readonly (() => Promise<Response>)[],

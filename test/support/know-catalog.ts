@@ -1,6 +1,6 @@
 import type { ApiClient } from './api-client';
 
-/** Has the service fetch what it checks orders against, so that no order needs a call for it. */
+/** Fetches what orders are checked against, so that no order calls the provider for it. */
 export async function knowCatalog(api: ApiClient, countries: readonly string[] = ['ru']): Promise<void> {
   await api.GET('/price', { params: { query: { count: 1, period: 30 } } });
   for (const country of countries) {

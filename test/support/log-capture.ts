@@ -1,13 +1,9 @@
-/** The service's log in JSON, captured instead of printed while a test file runs. */
 export interface LogCapture {
   readonly lines: readonly string[];
   stop(): void;
 }
 
-/**
- * Captures the log. Call it before starting a service with `LOG_FORMAT: 'json'`. Jest's output is not
- * affected.
- */
+/** Call it before starting a service with `LOG_FORMAT: 'json'`. */
 export function captureLog(): LogCapture {
   const lines: string[] = [];
   const restore = ([process.stdout, process.stderr] as const).map((stream) => {

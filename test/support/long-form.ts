@@ -1,3 +1,3 @@
-/** How many of something a test makes: many with `npm run test:long`, otherwise enough for each commit. */
+/** `npm run test:long` makes many. */
 export const inLongForm = (many: number, enough: number): number =>
   process.env['TEST_LONG_FORM'] === undefined ? enough : many;

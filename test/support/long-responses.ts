@@ -5,22 +5,20 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { TestService, TestUser } from './test-service';
 
-/** The memory that a process may use for sending a file. */
 export const MAX_GROWTH_BYTES = 10 * 1024 * 1024;
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** The memory in use, inside and outside of the JavaScript heap. */
 export function usedBytes(): number {
-  // The first collection finds unused buffers, the second one frees their memory.
+  // The second collection frees the buffers that the first one finds unused.
   collectGarbage();
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
 
-/** The head of a response; its body is left to the caller, who may read it slowly or never. */
+/** Reads only the head; the caller may read the body slowly or never. */
 export async function startDownload(
   service: TestService,
   user: TestUser,

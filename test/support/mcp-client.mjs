@@ -1,4 +1,4 @@
-// Calls tools of the service with a client of others, from the folder in which it is installed.
+// Calls tools with a third-party client, from the folder in which the client is installed.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -14,7 +14,6 @@ const { StdioClientTransport } = await load('@modelcontextprotocol/sdk/client/st
 const authorization = (text) => ({ Authorization: `Bearer ${text}` });
 const overHttp = (options) => new StreamableHTTPClientTransport(new URL(url), options);
 
-/** A client that looks for OAuth after a 401, as desktop clients do. */
 const authProvider = {
   redirectUrl: 'http://127.0.0.1/callback',
   clientMetadata: { client_name: 'test', redirect_uris: ['http://127.0.0.1/callback'] },
@@ -27,7 +26,7 @@ const authProvider = {
   codeVerifier: () => '',
 };
 
-/** A local process that a client speaks to, which sends everything on. */
+/** mcp-remote, the local process that desktop clients use. */
 const overRemote = (text, onOutput) => {
   const program = join(process.cwd(), 'node_modules', 'mcp-remote', 'dist', 'proxy.js');
   const header = `Authorization:Bearer ${text}`;
@@ -59,7 +58,6 @@ async function bySdk(transport) {
   };
 }
 
-/** Without OAuth, the error is that of the connection. */
 const failure = (promise) =>
   promise.then(
     () => 'connected',

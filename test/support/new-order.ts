@@ -3,7 +3,6 @@ import { Money } from '../../src/common';
 import type { NewOrder } from '../../src/orders/placing/new-order';
 import type { TestService, TestUser } from './test-service';
 
-/** A purchase of a proxy for so many roubles, as its route gives it to the placement after its checks. */
 export async function newPurchase(
   { app }: TestService,
   { id, token }: TestUser,

@@ -3,10 +3,7 @@ import { join } from 'node:path';
 
 const PROJECT = join(__dirname, '..', '..');
 
-/**
- * Migrations of a later release that may run next to the one of today: a table, a column, and an index that
- * is built while others write. Its trigger writes to the new ones, whichever release the statement is of.
- */
+/** Migrations of a later release next to today's. The trigger fires for statements of both releases. */
 const MIGRATIONS = `
 const { createIndexConcurrently } = require('../concurrent-index');
 
@@ -31,11 +28,7 @@ const COLOUR = `
   INSERT INTO order_colours VALUES (NEW.id, NEW.colour) ON CONFLICT DO NOTHING;
 `;
 
-/**
- * Makes a later release of the build of today, in a directory. It shares the packages of today.
- *
- * @returns the command that starts its service
- */
+/** Builds a later release that shares today's packages. @returns the command that starts its service */
 export function makeNextRelease(directory: string): readonly string[] {
   symlinkSync(join(PROJECT, 'node_modules'), join(directory, 'node_modules'));
   for (const name of ['package.json', 'dist']) {

@@ -1,4 +1,4 @@
-// Connects a client of others by OAuth: from nothing, through the page that it prints, to an order.
+// Takes a third-party client from nothing, through the page that it prints, to an order.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -9,10 +9,9 @@ const { client: name, url } = JSON.parse(process.argv[2]);
 const { resolve } = createRequire(join(process.cwd(), 'package.json'));
 const load = (path) => import(resolve(path));
 
-/** Prints the page, which the test opens in a browser. */
 const show = (page) => process.stdout.write(`PAGE ${page}\n`);
 
-/** Serves the redirect URI. `callback` resolves with the parameters of the first response. */
+/** Serves the redirect URI. */
 const server = createServer();
 const callback = once(server, 'request').then(([request, response]) => {
   response.end('Connected');

@@ -9,7 +9,6 @@ interface Response {
   readonly body: string;
 }
 
-/** Sends a GET, or with a body a POST. */
 type Send = (
   path: string,
   options?: { readonly body?: string; readonly headers?: Record<string, string> },
@@ -20,12 +19,7 @@ const formOf = (fields: Record<string, string>) => ({
   headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
 });
 
-/**
- * Takes an agent from nothing but the address of `/mcp` to an order: discovery, registration, the customer's
- * consent, a token, and a refresh. Each address that the service names begins with its public URL.
- *
- * @returns the result of `place_order`
- */
+/** Goes from `/mcp` to the result of `place_order`. All named addresses must begin with the public URL. */
 export async function placeOrderByOAuth(
   publicUrl: string,
   customerToken: string,

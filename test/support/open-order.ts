@@ -1,9 +1,6 @@
 import type { TestService, TestUser } from './test-service';
 
-/**
- * Leaves an order of the user open: the purchase is executed, its response is lost, and the provider lists
- * nothing of ours until `resetFaults`.
- */
+/** Executes a purchase whose response is lost. The provider lists nothing of ours until `resetFaults`. */
 export async function leaveOrderOpen({ control }: TestService, user: TestUser): Promise<void> {
   await control.addFault({ method: 'buy', kind: 'response-lost' });
   await control.addFault({

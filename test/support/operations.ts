@@ -12,7 +12,6 @@ export interface AlertRule {
   readonly annotations: Readonly<Record<'summary' | 'description' | 'runbook_url', string>>;
 }
 
-/** A value of one of the dashboard's panels, as PromQL. */
 export interface DashboardQuery {
   readonly panel: string;
   readonly expr: string;
@@ -40,7 +39,7 @@ const readText = (name: string): string => readFileSync(join(OPERATIONS, name), 
 export const readAlertRules = (): AlertRule[] =>
   (parse(readText('alerts.yml')) as RuleFile).groups.flatMap(({ rules }) => rules);
 
-/** The alerts that the tests of the rules see, once firing and once not. */
+/** The alerts that the tests of the rules expect to fire, and not to fire. */
 export function readRuleTests(): { firing: Set<string>; silent: Set<string> } {
   const tests = (parse(readText('alerts.test.yml')) as RuleTests).tests.flatMap(
     (test) => test.alert_rule_test,
@@ -57,7 +56,6 @@ export const readDashboardQueries = (): DashboardQuery[] =>
     targets.map(({ expr }) => ({ panel: title, expr })),
   );
 
-/** The metrics that an expression reads, each with the labels that it selects by. */
 export function selectorsOf(expr: string): { metric: string; labels: string[] }[] {
   return [...expr.matchAll(/\b((?:proxy_rental|nodejs|process|node)_\w+|up)\b(?:\{([^}]*)\})?/g)].map(
     ([, metric = '', matchers = '']) => ({

@@ -16,7 +16,6 @@ export interface ReceivedSpan {
 export interface OtlpReceiver {
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
-  /** Each export as it came, with what OpenTelemetry itself adds. */
   readonly bodies: readonly string[];
   close(): Promise<void>;
 }
@@ -49,7 +48,6 @@ const toSpan = ({ attributes, links = [], status, ...span }: WireSpan): Received
   hasFailed: status.code === 2,
 });
 
-/** A collector of OpenTelemetry for spans: OTLP in JSON over HTTP. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const bodies: string[] = [];

@@ -18,21 +18,16 @@ import { eventually } from './built-service';
 import { connectClient, type DatabaseUrls } from './test-database';
 import { createTestDirectory, removeTestDirectory } from './test-directory';
 
-/** A PostgreSQL server for one test, which can be stopped abruptly. */
 export interface OwnPostgres extends DatabaseUrls {
-  /** Ends every session as a crash does. Returns when the server is up again, on the same port. */
+  /** Ends every session as a crash does. Returns when the server is up again on the same port. */
   restartImmediately(): Promise<void>;
-  /** Starts the server from its own log as from an archive: as after a restore, it begins a new timeline. */
+  /** Recovers from an archive, so that a new timeline begins as after a restore. */
   restartOnNewTimeline(): Promise<void>;
   close(): Promise<void>;
 }
 
 const SETTINGS = { fsync: 'off' };
 
-/**
- * @param environment additional variables of its processes
- * @param settings further ones of the server
- */
 export async function startOwnPostgres(
   environment: Readonly<Record<string, string>> = {},
   settings: ServerSettings = {},
@@ -61,7 +56,7 @@ export async function startOwnPostgres(
       await endImmediately(cluster);
       const signal = join(cluster.dataDirectory, 'recovery.signal');
       await writeFile(signal, '');
-      // The server, which may run as another user, removes the file.
+      // The server removes the file, possibly as another user.
       await chown(signal, cluster.account.uid, cluster.account.gid);
       await start(cluster, { ...again, restore_command: 'false' }, environment);
     },
@@ -69,7 +64,7 @@ export async function startOwnPostgres(
   };
 }
 
-/** Returns the port. One in the settings is used as soon as the previous server has released it. */
+/** A given port is used as soon as the previous server has released it. @returns the port */
 async function start(
   cluster: Cluster,
   settings: ServerSettings,

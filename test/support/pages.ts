@@ -3,7 +3,7 @@ interface Page<Item> {
   readonly next_cursor: number | string | null;
 }
 
-/** The items of all pages of a list. @param read is given the parameter for a page, empty for the first */
+/** @param read gets the parameter of a page, which is empty for the first page */
 export async function readPages<Item>(read: (cursor: string) => Promise<Page<Item>>): Promise<Item[]> {
   const items: Item[] = [];
   for (let cursor = ''; ;) {

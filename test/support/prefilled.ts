@@ -11,12 +11,12 @@ export interface Executed extends PrefilledRequest {
 
 export interface DemoService {
   readonly service: TestService;
-  /** Where the webhooks of the page's examples lead in place of example.com. */
+  /** Receives the webhooks of the page's examples instead of example.com. */
   readonly receiver: WebhookReceiver;
   close(): Promise<void>;
 }
 
-/** A service on an empty database with what `npm start` has: a sandbox, and an echo endpoint of proxies. */
+/** Like `npm start`: an empty database, a sandbox and an echo endpoint. */
 export async function startDemoService(): Promise<DemoService> {
   const relay = await startTcpRelay();
   const receiver = await startWebhookReceiver();
@@ -35,7 +35,7 @@ export async function startDemoService(): Promise<DemoService> {
   };
 }
 
-/** First what makes something, the purchase before all; then what reads it, changes it and deletes it. */
+/** Purchases come first, then other creations, then reads, changes and deletions. */
 function rank({ method, path, name }: PrefilledRequest): number {
   if (name === 'POST /proxies/buy') return 0;
   const hasId = /\/\d+(\/|$)/.test(path);
@@ -45,7 +45,6 @@ function rank({ method, path, name }: PrefilledRequest): number {
   return hasId ? 4 : 5;
 }
 
-/** Executes every operation of a page as it is prefilled, one after the other. */
 export async function executeAll(
   { service: { baseUrl }, receiver }: DemoService,
   page: string,

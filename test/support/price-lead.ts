@@ -1,13 +1,10 @@
 import { CurrentMarkups, PriceRulesService } from '../../src/pricing';
 import type { TestService } from './test-service';
 
-/** At least as long as a change of prices is written before it takes effect. */
+/** At least the time from writing a price change to its effect. */
 const LEAD_MS = 1600;
 
-/**
- * Spares tests the second and a half between a change of prices and its effect: the service believes that the
- * database's clock is that far ahead, and so applies a change as soon as it reads it.
- */
+/** Moves the database's clock ahead for price changes, so that they take effect at once. */
 export class PriceLead {
   private readonly rules: PriceRulesService;
   private readonly spy: jest.SpiedFunction<PriceRulesService['readRevision']>;
@@ -21,12 +18,10 @@ export class PriceLead {
     });
   }
 
-  /** Makes the service apply what has been written until now. */
   applyChanges(): Promise<void> {
     return this.service.app.get(CurrentMarkups).follow();
   }
 
-  /** From now on changes take their time again. */
   restore(): void {
     this.spy.mockRestore();
   }

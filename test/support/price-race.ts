@@ -5,21 +5,17 @@ import type { TestService, TestUser } from './test-service';
 
 export interface PriceRace {
   readonly placed: number;
-  /** Orders that were refused because the price had risen above their guard. */
   readonly refused: number;
-  /** The errors: a charge above the guard, or a refusal that names a price within it. */
+  /** Charges above the guard, or refusals that name a price within the guard. */
   readonly chargedAboveGuard: readonly string[];
 }
 
-/** After as many rises the price rests until an order was quoted and placed, on a slow machine as well. */
+/** At a rest, the price stays until an order was quoted and placed, even on a slow machine. */
 const RISES_BETWEEN_RESTS = 10;
 
 const ABOVE = /^"The price is (\d+\.\d\d), above the max_price of (\d+\.\d\d)"$/;
 
-/**
- * Raises the price of a user's orders as often as said, one rise after the other, while buyers request the
- * price and order with the returned one as their guard.
- */
+/** Raises the price again and again while buyers order with the quoted price as their guard. */
 export async function racePrices(
   service: TestService,
   priceLead: PriceLead,
@@ -40,7 +36,7 @@ export async function racePrices(
       last = (await rules.add(rule, { by: 'anna', reason: `rise ${rise}` }, last)).id;
       await priceLead.applyChanges();
       if (rise % RISES_BETWEEN_RESTS !== 0) continue;
-      // One of the buyers has then ordered twice, so the second order began after the rise.
+      // One buyer has then ordered twice, so the second order began after the rise.
       const resting = responded + buyers + 1;
       await eventually(() => responded >= resting);
     }

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** The path of the first of these programs that is on the PATH, or undefined. */
 export function findProgram(...names: readonly string[]): string | undefined {
   const directories = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => directory !== '');
   return names
@@ -20,11 +19,11 @@ export function findProgram(...names: readonly string[]): string | undefined {
 export const findChromium = (): string | undefined =>
   findProgram('chromium', 'chromium-browser', 'google-chrome');
 
-/** The Python with this module. Debian's has its packages, whichever comes first on the PATH. */
+/** Debian's packages belong to its own Python, which need not come first on the PATH. */
 export const findPython = (module: string): string | undefined =>
   ['python3', '/usr/bin/python3'].find((one) => spawnSync(one, ['-c', `import ${module}`]).status === 0);
 
-/** A block of tests that need packages of Debian. Without them it is one test that says what to install. */
+/** Without the packages, the block is one test that says what to install. */
 export function describeWith(missing: readonly string[], name: string, tests: () => void): void {
   if (missing.length === 0) describe(name, tests);
   else it.skip(`${name}: apt-get install ${missing.join(' ')}`, () => undefined);

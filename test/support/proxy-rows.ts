@@ -2,7 +2,7 @@ interface Database {
   query(statement: string, parameters: unknown[]): Promise<unknown>;
 }
 
-/** Deviations from an ordinary proxy: HTTP, version 6, in ru, rented for 30 days from now. */
+/** The defaults are HTTP, version 6, ru, and 30 days from now. */
 export interface ProxyRow {
   readonly host?: string;
   readonly port?: string;
@@ -15,10 +15,7 @@ export interface ProxyRow {
   readonly descr?: string;
 }
 
-/**
- * Inserts proxies of a user that were never sold, with one statement, and gives their ids. `#` in host, login
- * and password stands for the number of the row.
- */
+/** Proxies without an order. `#` in host, login and password stands for the row's number. */
 export async function insertProxies(
   database: Database,
   userId: number,
@@ -58,9 +55,7 @@ export async function insertProxies(
   return rows.map(({ id }) => id).sort((a, b) => a - b);
 }
 
-/**
- * Inserts a proxy that the provider lists under an order reference of ours, and that no order accounts for.
- */
+/** No order of ours accounts for this proxy, although the provider lists it under one of our references. */
 export async function insertUnmatchedProxy(
   database: Database,
   orderReference = 'prs.test.u1.o1',

@@ -4,12 +4,11 @@ import { text as readText } from 'node:stream/consumers';
 
 export interface RawRequest {
   readonly method?: string;
-  /** Sent unchanged, including its escapes. */
   readonly path: string;
   readonly token?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer | undefined;
-  /** Called when the whole request was handed to the operating system. */
+  /** Called when the operating system has the whole request. */
   readonly onWritten?: () => void;
 }
 
@@ -20,7 +19,7 @@ export interface RawResponse {
   json(): unknown;
 }
 
-/** Sends a request unchanged: fetch would normalise the path and add a content type. */
+/** fetch would normalise the path and add a content type. */
 export function sendRaw(
   baseUrl: string,
   { method = 'GET', path, token, headers, body, onWritten }: RawRequest,
@@ -48,7 +47,7 @@ export function sendRaw(
   });
 }
 
-/** Sends bytes that no HTTP client sends, and gives everything received until the connection is closed. */
+/** Sends bytes that no HTTP client sends. */
 export function exchangeRaw(baseUrl: string, bytes: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname);

@@ -15,10 +15,7 @@ export interface Replica {
   close(): Promise<void>;
 }
 
-/**
- * A second application on the database and the provider of the first, with other settings where given. It has
- * modules of its own, as in a second process: some keep state, such as `REPLICA_ID`.
- */
+/** A second application on the same database, with its own modules and their state, such as `REPLICA_ID`. */
 export async function startReplica(service: TestService, changes: SettingChanges = {}): Promise<Replica> {
   const config = Object.fromEntries(
     Object.entries(service.app.get<unknown, AppConfig>(AppConfig)).map(([group, settings]) => [
@@ -41,7 +38,6 @@ export async function startReplica(service: TestService, changes: SettingChanges
   };
 }
 
-/** Runs the work while there is another replica. */
 export async function withReplica(
   service: TestService,
   changes: SettingChanges,
@@ -55,11 +51,11 @@ export async function withReplica(
   }
 }
 
-/** Where Node itself keeps the modules that it has loaded: the application and its packages, but no test. */
+/** Node's own cache of the application and its packages, without tests. */
 const load = createRequire(__filename);
 const APPLICATION = join(__dirname, '..', '..', 'src');
 
-/** Copies of the application that no replica runs on at the moment. */
+/** Idle copies of the application. */
 const copies = shared.copies as (Application & JobsModule)[];
 
 function loadCopy(): Application & JobsModule {

@@ -27,7 +27,7 @@ export interface ServiceResponse {
   readonly replayed: boolean;
 }
 
-/** Shortens times, and lifts limits of rates. All logic runs. */
+/** Shorter times and no rate limits. */
 const QUICK = {
   LOG_LEVEL: 'error',
   PROVIDER_TIMEOUT_MS: '1000',
@@ -46,10 +46,7 @@ interface ReplicaOptions {
   readonly tuning?: Tuning;
 }
 
-/**
- * One database, one sandbox, and as many processes of the built service as a test wants. Each process may
- * reach the database through a relay.
- */
+/** One database, one sandbox, and processes of the built service, which may use a database relay. */
 export class Replicas {
   private constructor(
     readonly sandbox: RunningSandbox,
@@ -96,7 +93,6 @@ export class Replicas {
     return startBuiltService(this.environmentOf(options));
   }
 
-  /** The environment that a replica is started with. */
   environmentOf({ throughRelay = false, environment = {}, tuning }: ReplicaOptions = {}): Record<
     string,
     string
@@ -118,7 +114,6 @@ export class Replicas {
     return this.office.query(statement, parameters);
   }
 
-  /** Lets no replica send a call until the work is done. */
   holdPermits<Result>(work: () => Promise<Result>): Promise<Result> {
     return holdPermits(this.office.dataSource, work);
   }
@@ -127,32 +122,26 @@ export class Replicas {
     return lockTable(this.database.ownerUrl, table, mode);
   }
 
-  /** Waits until reconciliation has closed every order. */
   untilSettled(): Promise<void> {
     return untilSettled(this.office.dataSource);
   }
 
-  /** Waits for a complete sweep that begins from now on. */
   untilSwept(): Promise<void> {
     return this.office.untilSwept();
   }
 
-  /** The broken invariants of the books, and of the books and the provider. */
   findViolations(): Promise<string[]> {
     return this.office.findViolations();
   }
 
-  /** Audits the last day as the nightly job does, and keeps the result. */
   async runAudit(): Promise<void> {
     await this.office.context.get(Jobs).runNow('audit-day');
   }
 
-  /** Fails the test when an invariant is broken. */
   async audit(): Promise<void> {
     expect(await this.findViolations()).toEqual([]);
   }
 
-  /** Kills the processes that are left, too. */
   async close(): Promise<void> {
     await killLeftovers();
     await this.office.close();
@@ -165,7 +154,6 @@ export class Replicas {
 export interface Order {
   readonly customer: Customer;
   readonly key?: string;
-  /** The service draws one if omitted. */
   readonly requestId?: string;
   readonly path: string;
   readonly body: object;
@@ -185,7 +173,6 @@ export const prolongation = (customer: Customer, proxyId: string, key?: string):
   body: { period: 30 },
 });
 
-/** Sends one request. Throws when its connection is lost. */
 export async function send(
   baseUrl: string,
   order: Omit<Order, 'customer'> & { readonly customer: Pick<Customer, 'token'> },
@@ -209,10 +196,7 @@ export async function send(
   };
 }
 
-/**
- * Expects of requests whose replica is killed that each was lost, was executed, or may be retried: one that
- * is stopped for long returns 503 before the kill.
- */
+/** For requests to a killed replica: 503 is allowed, because a stopped one returns it before the kill. */
 export function expectNoRefusal(responses: readonly unknown[]): void {
   const returned = responses.filter((response) => response !== 'lost') as ServiceResponse[];
   expect(returned.map(({ status }) => status).filter((status) => status !== 200 && status !== 503)).toEqual(
@@ -220,7 +204,7 @@ export function expectNoRefusal(responses: readonly unknown[]): void {
   );
 }
 
-/** Retries the request with the same key until the response is 200, or a 4xx other than 409 and 429. */
+/** Retries until the response is 200, or a 4xx other than 409 and 429. */
 export function sendUntilResponse(chooseBaseUrl: () => string, order: Order): Promise<ServiceResponse> {
   return eventually(async () => {
     const response = await send(chooseBaseUrl(), order).catch(() => null);

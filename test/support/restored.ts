@@ -4,19 +4,15 @@ import { type Replica, startReplica } from './replica';
 import { connectAsOwner, copyTestDatabase } from './test-database';
 import type { TestService } from './test-service';
 
-/** The service after its database was restored to the moment at which it was copied. */
 export interface Restored {
-  /** Runs a command, and gives what it prints. */
   command<Result = unknown>(words: readonly string[]): Promise<Result>;
-  /** Runs a command that is refused, and returns the line that says why. */
   refused(words: readonly string[]): Promise<string>;
   query<Row>(statement: string, parameters?: readonly unknown[]): Promise<Row[]>;
-  /** Starts the service on the restored database. It sweeps, and compares payments, each second. */
+  /** Sweeps and compares payments each second. */
   start(): Promise<Replica>;
   close(): Promise<void>;
 }
 
-/** Copies the database of a service as it is now, as a backup to be restored later has it. */
 export async function restorePoint(service: TestService): Promise<Restored> {
   const database = await copyTestDatabase({ url: service.databaseUrl });
   const owner = await connectAsOwner(database);

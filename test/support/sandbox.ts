@@ -2,7 +2,6 @@ import { SandboxControl, startSandbox } from '../../src/sandbox';
 import { forAllTests } from './fixtures';
 import { WireClient } from './wire-client';
 
-/** A sandbox for the tests of a file, a client of the provider's interface and one of its control. */
 export function sandboxForAllTests() {
   const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
   return {

@@ -1,16 +1,14 @@
 import { METRIC_PREFIX } from '../../src/metrics';
 import { type BuiltService, eventually } from './built-service';
 
-/** The metrics of a replica. */
 export interface Scrape {
   readonly text: string;
-  /** The value of one of our series, written without the prefix; 0 when there is none. */
+  /** A series' value by name without our prefix; 0 when there is none. */
   readonly value: (series: string) => number;
-  /** All series, with their labels and without their values. */
+  /** With labels, without values. */
   readonly series: readonly string[];
 }
 
-/** Where a replica with METRICS_PORT has its metrics, by its log. */
 export const metricsUrlOf = (service: BuiltService): Promise<string> =>
   eventually(() => /metrics on (http:[^"\s]+)/.exec(service.stdout())?.[1]);
 

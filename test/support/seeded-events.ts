@@ -1,9 +1,6 @@
 import { connectClient } from './test-database';
 
-/**
- * Gives the proxies and users of a seeded database what months of a business leave behind: events, webhooks
- * with what was sent to them, and renewals. Nothing of it is due, and none of it was yesterday.
- */
+/** Events, deliveries and renewals of past months. Nothing is due, and nothing happened yesterday. */
 export async function seedEvents(databaseUrl: string): Promise<void> {
   const client = await connectClient(databaseUrl);
   try {

@@ -1,4 +1,4 @@
-/** Pseudo-random numbers (mulberry32): the same seed gives the same numbers. */
+/** mulberry32 */
 export class SeededRandom {
   private state: number;
 
@@ -6,7 +6,6 @@ export class SeededRandom {
     this.state = seed >>> 0;
   }
 
-  /** At least 0 and less than 1. */
   next(): number {
     this.state = (this.state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);
@@ -14,7 +13,7 @@ export class SeededRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** An integer between the two bounds, both included. */
+  /** Both bounds are included. */
   integer(min: number, max: number): number {
     return min + Math.floor(this.next() * (max - min + 1));
   }

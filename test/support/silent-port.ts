@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 const QUEUE_LENGTH = 1;
-/** Listens, prints its port, and accepts connections once it has read a byte. It ends with its input. */
 const LISTENER = `
   const options = { port: 0, host: '127.0.0.1', backlog: ${QUEUE_LENGTH} };
   const server = require('node:http').createServer((_, response) => response.end('{}'));
@@ -16,14 +15,12 @@ const LISTENER = `
 
 export interface SilentPort {
   readonly port: number;
-  /** From now on it serves HTTP. TCP repeats an attempt that it ignored a second after its begin. */
+  /** Serves HTTP from now on. TCP repeats an ignored attempt a second later. */
   accept(): void;
   close(): Promise<void>;
 }
 
-/**
- * Opens a port that neither accepts nor refuses connections, like a firewall, because its queue stays full.
- */
+/** Neither accepts nor refuses connections, like a firewall, because its queue stays full. */
 export async function openSilentPort(): Promise<SilentPort> {
   const listener = spawn(process.execPath, ['-e', LISTENER], { stdio: ['pipe', 'pipe', 'ignore'] });
   const ended = once(listener, 'exit');
@@ -32,7 +29,7 @@ export async function openSilentPort(): Promise<SilentPort> {
   const fillers = Array.from({ length: 4 + QUEUE_LENGTH }, () =>
     connect(port, '127.0.0.1').on('error', () => undefined),
   );
-  // The kernel accepts one connection more than the length of the queue.
+  // The kernel accepts one connection more than the queue length.
   await Promise.all(fillers.slice(0, 1 + QUEUE_LENGTH).map((socket) => once(socket, 'connect')));
   return {
     port,

@@ -5,7 +5,6 @@ import type { SeededRandom } from './seeded-random';
 
 const FAULTS = ['lost', '500-done', '500', '429'] as const;
 
-/** Deposits of the soak: created under faults, then paid or canceled, with notifications that go wrong. */
 export class SoakDeposits {
   private made = 0;
 
@@ -14,7 +13,6 @@ export class SoakDeposits {
     private readonly chooseService: (random: SeededRandom) => BuiltService,
   ) {}
 
-  /** @param retry sends a request until its response is final */
   async make(
     customer: Customer,
     key: string,
@@ -27,7 +25,6 @@ export class SoakDeposits {
     const body = { amount: `${random.integer(100, 999)}.0${random.integer(0, 9)}` };
     const response = await retry({ customer, key, path: '/deposits', body }, random);
     const url = response.body['payment_url'];
-    // The deposit has ended already.
     if (typeof url !== 'string') return;
     const id = url.split('/').at(-1) ?? '';
     this.made += 1;
@@ -41,7 +38,6 @@ export class SoakDeposits {
     return this.made;
   }
 
-  /** @returns the differences between the books and those of the provider of payments */
   async compare(replicas: Replicas): Promise<string[]> {
     this.payments.resetFaults();
     await untilDepositsEnded(replicas);
@@ -49,7 +45,7 @@ export class SoakDeposits {
   }
 }
 
-/** Waits until no deposit is pending. A pause after a failure may be minutes long, and is cut short. */
+/** Cuts short the pauses after failures, which can be minutes long. */
 export const untilDepositsEnded = (replicas: Replicas): Promise<boolean> =>
   eventually(async () => {
     await replicas.query(`UPDATE deposits SET next_read_at = now() WHERE state = 'pending'`);
@@ -57,7 +53,7 @@ export const untilDepositsEnded = (replicas: Replicas): Promise<boolean> =>
     return left.length === 0;
   });
 
-/** Each payment that the provider received is credited by one entry of its amount, and nothing else is. */
+/** Each received payment must have one ledger entry of its amount, and no other entry may exist. */
 export async function comparePayments(
   replicas: Replicas,
   { shop }: Pick<PaymentsSandbox, 'shop'>,

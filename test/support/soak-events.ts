@@ -4,22 +4,18 @@ import { type Customer, type Replicas, send } from './replicas';
 import type { SeededRandom } from './seeded-random';
 import type { Responder, WebhookReceiver } from './webhook-receiver';
 
-/** How long an idle reader waits for an event, in seconds. */
 const WAIT_SECONDS = 2;
 const PATIENCE_MS = 30_000;
 
-/** An event as it is sent, by whichever way, with its id. */
 type ReadEvent = readonly [id: string, text: string];
 
 const toReadEvent = (event: { readonly id: string }): ReadEvent => [event.id, JSON.stringify(event)];
 const positionOf = ([id]: ReadEvent): number => Number(id.replace('evt_', ''));
 
-/** Reads the events of a customer as a script does: at any replica, from the cursor of its last response. */
+/** Reads a customer's events like a script: at any replica, from the last response's cursor. */
 export class EventReader {
   readonly received: ReadEvent[] = [];
-  /** Responses that no outage explains. */
   readonly refusals: string[] = [];
-  /** Requests without a 200. */
   failures = 0;
   private cursor = '';
 
@@ -29,7 +25,7 @@ export class EventReader {
     private readonly own: SeededRandom,
   ) {}
 
-  /** Reads until the signal, through all faults of the replicas, and hangs up now and then. */
+  /** Reads through all faults until the signal, and sometimes hangs up. */
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const hangUpMs = this.own.chance(0.1) ? this.own.integer(1, 100) : PATIENCE_MS;
@@ -41,7 +37,7 @@ export class EventReader {
     await eventually(async () => (await this.readPage(0, PATIENCE_MS)) === 0);
   }
 
-  /** @returns how many events the page had; null if there was no response */
+  /** @returns the number of events on the page; null without a response */
   private async readPage(waitSeconds: number, hangUpMs: number): Promise<number | null> {
     const query = new URLSearchParams({ wait: String(waitSeconds), limit: String(this.own.integer(1, 100)) });
     if (this.cursor !== '') query.set('after', this.cursor);
@@ -67,7 +63,6 @@ export class EventReader {
   }
 }
 
-/** Waits until every event can be read. */
 export async function untilPublished(replicas: Replicas): Promise<void> {
   await eventually(async () => {
     const unpublished = await replicas.query('SELECT FROM events WHERE position IS NULL LIMIT 1');
@@ -75,7 +70,7 @@ export async function untilPublished(replicas: Replicas): Promise<void> {
   });
 }
 
-/** Each reader received the events that the log has of its customer: each once, in order and unchanged. */
+/** Each reader must have received its customer's events once, in order and unchanged. */
 export async function compareReaders(replicas: Replicas, readers: readonly EventReader[]): Promise<string[]> {
   const differences: string[] = [];
   for (const reader of readers) {
@@ -97,13 +92,12 @@ interface SoakWebhook {
   readonly path: string;
 }
 
-/** Webhooks of some customers, and the endpoint that they all go to, which fails now and then. */
+/** Some customers' webhooks. Their common endpoint sometimes fails. */
 export class SoakWebhooks {
   private readonly made: SoakWebhook[] = [];
 
   private constructor(private readonly receiver: WebhookReceiver) {}
 
-  /** Each webhook is of its customer, and of these types. Of all customers if null. */
   static async open(
     baseUrl: string,
     receiver: WebhookReceiver,
@@ -127,9 +121,9 @@ export class SoakWebhooks {
     return this.receiver.received.length;
   }
 
-  /** Each received every event of its types and nothing else, as readers get it, and correctly signed. */
+  /** Each webhook must have received every event of its types, and nothing else, correctly signed. */
   async compare(replicas: Replicas): Promise<string[]> {
-    // A lease of a replica that was killed ends first.
+    // The lease of a killed replica must end first.
     const isOver = async () =>
       (await replicas.query(`SELECT FROM webhook_deliveries WHERE state = 'pending' LIMIT 1`)).length === 0;
     await eventually(isOver).catch(() => undefined);
@@ -155,7 +149,6 @@ export class SoakWebhooks {
   }
 }
 
-/** Fails for some events at their first attempt, in one of several ways. */
 function failingAtFirst(own: SeededRandom): Responder {
   const seen = new Set<string>();
   return (webhook, response) => {
@@ -169,7 +162,6 @@ function failingAtFirst(own: SeededRandom): Responder {
   };
 }
 
-/** Published events as they are sent, in order. */
 async function storedEvents(replicas: Replicas, condition: string, id: number): Promise<ReadEvent[]> {
   const events = await replicas.query<{ id: string; type: string; at: Date; data: object }>(
     `SELECT 'evt_' || event.position AS id, event.type, event.at, event.data

@@ -1,17 +1,16 @@
 import { eventually } from './built-service';
 import { type Customer, type Replicas, send } from './replicas';
 
-/** Roubles that one of them may spend on renewals, so that some are skipped. */
+/** In roubles. Too little for all renewals, so that some are skipped. */
 const BUDGET = '150.00';
 
-/** Rentals of three days are due at once. Renewed or longer ones are not. */
+/** Makes rentals of three days due at once, and no renewed or longer ones. */
 const RULE = { target: 'all', period: 7, hours_before: 72 };
 
-/** Customers who have everything renewed that they rent for three days. */
 export class SoakRenewals {
   private readonly userIds: readonly number[];
   private readonly undecided: string[] = [];
-  /** Renewals that were skipped to the end, by reason. */
+  /** Renewals never placed, by reason. */
   readonly skipped: Record<string, number> = {};
 
   private constructor(
@@ -21,7 +20,6 @@ export class SoakRenewals {
     this.userIds = customers.map(({ id }) => id);
   }
 
-  /** Enables renewals. The first of the customers has a budget. */
   static async switchOn(
     replicas: Replicas,
     baseUrl: string,
@@ -42,10 +40,7 @@ export class SoakRenewals {
     return (await this.query(`SELECT FROM renewals WHERE user_id = ANY ($1) AND state = 'done'`)).length;
   }
 
-  /**
-   * Waits until the due rentals were renewed within the budget, disables renewals, and waits for
-   * their orders. Nothing fails any more.
-   */
+  /** Waits for the due renewals, disables renewals, and waits for their orders. */
   async finish(baseUrl: string): Promise<void> {
     const findUndecided = () =>
       this.query<{ id: number }>(
@@ -82,7 +77,7 @@ export class SoakRenewals {
     });
   }
 
-  /** Due rentals were renewed, once and within the budget, with one event each. */
+  /** Due rentals must have been renewed once, within the budget, with one event each. */
   async compare(): Promise<string[]> {
     const twice = await this.query<{ id: number; count: number }>(
       `SELECT proxy_id AS id, count(*) AS count FROM orders
@@ -116,7 +111,7 @@ export class SoakRenewals {
     ];
   }
 
-  /** A renewal that has failed often is tried again after minutes: not so long in a test. */
+  /** A renewal that failed often is retried after minutes. */
   private async shortenPauses(): Promise<void> {
     await this.query(
       `UPDATE renewals SET next_try_at = now() + interval '3 seconds'

@@ -11,7 +11,6 @@ import { compareReaders, EventReader, SoakWebhooks, untilPublished } from './soa
 import { SoakRenewals } from './soak-renewals';
 import type { WebhookReceiver } from './webhook-receiver';
 
-/** The faults of the provider and how often they occur. */
 const PROVIDER_FAULTS: readonly FaultSpec[] = (['buy', 'prolong'] as const).flatMap((method): FaultSpec[] => [
   { method, kind: 'response-lost', probability: 0.006 },
   { method, kind: 'response-lost', hiddenForMs: 700, probability: 0.004 },
@@ -56,22 +55,17 @@ export interface SoakReport {
   readonly requests: number;
   readonly faults: Readonly<Record<string, number>>;
   readonly unmatched: number;
-  /** Orders that were sent in a batch with others. */
   readonly batched: number;
-  /** How many events readers received, and how many of their requests failed. */
   readonly eventsRead: number;
   readonly failedReads: number;
-  /** The requests to the endpoint of all webhooks, retries included. */
+  /** Including retries. */
   readonly webhookRequests: number;
-  /** Deposits of customers, paid or canceled. */
   readonly deposits: number;
   readonly renewed: number;
-  /** Renewals that were skipped to the end, by reason. */
   readonly notRenewed: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
 }
 
-/** Counts by name. */
 class Tally {
   readonly counts: Record<string, number> = {};
 
@@ -81,11 +75,9 @@ class Tally {
 }
 
 /**
- * Many clients place orders at two replicas and repeat them as real clients do, while everything fails at
- * random: processes are killed and stopped, connections are cut, the database is ended, the provider has
- * faults. All the while the events of each customer are read, and those of some are sent to their webhooks.
- * Some have what they rent renewed, and all pay in. When all is quiet, the books are compared with the
- * sandbox's, and the responses with the books.
+ * Clients place orders at two replicas and retry them while processes, connections, the database and the
+ * provider fail at random. In the end the books are compared with the sandbox's, and the responses with the
+ * books.
  */
 export async function soak(
   replicas: Replicas,
@@ -100,7 +92,7 @@ export async function soak(
   const requests = new Tally();
   const statuses = new Tally();
   const responses: { order: Order; response: ServiceResponse }[] = [];
-  /** Of requests that were sent once, without a key. It is null if the connection was lost. */
+  /** Sent once, without a key. Null if the connection was lost. */
   const withoutKey: { requestId: string; response: ServiceResponse | null }[] = [];
   const services: [BuiltService, BuiltService] = await Promise.all([
     replicas.start({ throughRelay: true }),
@@ -180,7 +172,7 @@ export async function soak(
     }
   };
 
-  /** Retries the order at either replica until its response is final. The client hangs up now and then. */
+  /** Retries at either replica until the response is final, and sometimes hangs up. */
   const retry = async (order: Order, own: SeededRandom): Promise<ServiceResponse> => {
     for (;;) {
       const signal = own.chance(0.02) ? AbortSignal.timeout(own.integer(1, 60)) : undefined;
@@ -221,12 +213,12 @@ export async function soak(
       }),
   } as const;
 
-  /** Restarts a replica as a supervisor does: the database may be down at its start. */
+  /** The database may be down at the start. */
   const startAgain = (at: 0 | 1): Promise<BuiltService> =>
     eventually(() => replicas.start({ throughRelay: at === 0 }).catch(() => null));
 
   const clientsDone = new AbortController();
-  /** Causes one misfortune of each kind in every round, for a round at least, until the clients are done. */
+  /** One fault of each kind per round, for at least one round. */
   const trouble = async (): Promise<void> => {
     do {
       for (const name of random.shuffle(Object.keys(misfortunes) as (keyof typeof misfortunes)[])) {
@@ -246,7 +238,7 @@ export async function soak(
   }
   await replicas.control.resetFaults();
   await replicas.control.setDialect(DEFAULT_DIALECT);
-  // A replica looks for what is to be renewed at its start, and then once a minute.
+  // A replica looks for due renewals at its start, then once a minute.
   await Promise.all(
     ([0, 1] as const).map(async (at) => {
       await services[at].stop();
@@ -298,7 +290,7 @@ export async function soak(
   };
 }
 
-/** An order without a key that was refused was never executed, unless the response says otherwise. */
+/** A refused order without a key must never have been executed, unless the response says otherwise. */
 async function compareRefusals(
   replicas: Replicas,
   responses: readonly { requestId: string; response: ServiceResponse | null }[],

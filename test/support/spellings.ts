@@ -1,13 +1,13 @@
 import type { SeededRandom } from './seeded-random';
 
-/** People, agents and programs put these around or into a text that they copy. */
+/** Surroundings and insertions of copied texts, from people, agents and programs. */
 const DECORATIONS = [
   ...Array.from(' \t\n\u00a0\u200b\ufeff"\'`*_~.,;:!?=…()[]{}<>«»“”„‘’–|/\\#@&+-%\0é😀'),
   ...'\r\n== ** ``` ... %20 %3D &nbsp; .x'.split(' '),
 ];
 const LETTERS = Array.from('abcxyzABCXYZ0189-_');
 
-/** Another spelling of a text: decorated, but with the same letters and digits in their order. */
+/** Keeps letters and digits in their order. */
 export function decorate(text: string, random: SeededRandom): string {
   const decoration = random.pick(DECORATIONS as [string, ...string[]]);
   const places = [0, text.length, random.integer(0, text.length)] as const;
@@ -16,7 +16,7 @@ export function decorate(text: string, random: SeededRandom): string {
   return random.chance(0.3) ? decorate(decorated, random) : decorated;
 }
 
-/** A text that is not the given one: decorated, cut, repeated, or with a character of another value. */
+/** Decorated, cut, repeated, or with another character. */
 export function mutate(text: string, random: SeededRandom): string {
   const at = random.integer(0, Math.max(text.length - 1, 0));
   const letter = random.pick(LETTERS as [string, ...string[]]);

@@ -1,7 +1,7 @@
 import { ALL_STAFF_SCOPES, type Scope, TokensService } from '../../src/auth';
 import type { TestService } from './test-service';
 
-/** The JSON form of a class that the description shows: times become text. */
+/** Times become text in JSON. */
 export type Json<Value> = Value extends Date
   ? string
   : Value extends object
@@ -19,7 +19,6 @@ export interface Staff {
   readonly token: string;
   readonly tokenId: number;
   get<Body = Record<string, unknown>>(path: string): Promise<StaffResponse<Body>>;
-  /** Sends a body by this method. */
   change<Body = Record<string, unknown>>(
     method: string,
     path: string,
@@ -33,7 +32,7 @@ export interface Staff {
   ): Promise<StaffResponse<Body>>;
 }
 
-/** Creates a member of staff with a token for the scopes. @param userId who it is; a new user if omitted */
+/** @param userId a new user if omitted */
 export async function createStaff(
   service: TestService,
   scopes: readonly Scope[] = ALL_STAFF_SCOPES,
@@ -44,7 +43,6 @@ export async function createStaff(
   return staffWith(service, id, text, token.id);
 }
 
-/** A member of staff who uses a token. */
 export function staffWith(service: TestService, id: number, text: string, tokenId: number): Staff {
   const call = async <Body>(path: string, options: RequestInit): Promise<StaffResponse<Body>> => {
     const response = await fetch(service.baseUrl + path, options);

@@ -6,7 +6,7 @@ export interface SentStatement {
   readonly parameters: readonly unknown[];
 }
 
-/** Records the statements of a data source from now on: each text once, with its first parameters. */
+/** Records each text once, with its first parameters. */
 export function recordStatements(dataSource: DataSource): ReadonlyMap<string, SentStatement> {
   const sent = new Map<string, SentStatement>();
   const ignore = (): void => undefined;
@@ -24,7 +24,6 @@ export function recordStatements(dataSource: DataSource): ReadonlyMap<string, Se
   return sent;
 }
 
-/** Every statement that a data source sends while the work runs. */
 export async function statementsDuring(
   dataSource: DataSource,
   work: () => Promise<unknown>,
@@ -38,7 +37,6 @@ export async function statementsDuring(
   }
 }
 
-/** A node of a plan in EXPLAIN (FORMAT JSON). */
 interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
@@ -48,7 +46,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** A scan below a Limit without a filter stops early, for example `max(id)`. */
+/** An unfiltered scan below a Limit stops early, for example `max(id)`. */
 const isBounded = (parent: PlanNode, node: PlanNode): boolean =>
   parent['Node Type'] === 'Limit' && !node.Filter;
 
@@ -59,10 +57,7 @@ const allNodes = (node: PlanNode): PlanNode[] => [
 
 const PLANNED = /^\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b/i;
 
-/**
- * Finds where the plan of a statement reads one of the tables completely: by a sequential scan, or by an
- * index without a condition. Reading a partial index completely is fine: it is small.
- */
+/** Sequential scans, and index scans without a condition, except for partial indexes, which are small. */
 export async function findWholeReads(
   dataSource: DataSource,
   { text, parameters }: SentStatement,

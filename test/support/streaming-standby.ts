@@ -4,14 +4,10 @@ import { connectClient } from './test-database';
 
 const SLOT = 'standby_of_a_test';
 
-/**
- * A standby as the primary sees it: a session that streams its log by a replication slot.
- *
- * @param ownerUrl of a superuser
- */
+/** A standby as the primary sees it: a session that streams its log through a replication slot. */
 export async function connectStreamingStandby(ownerUrl: string): Promise<{ leave(): Promise<void> }> {
   const owner = await connectClient(ownerUrl);
-  // pg passes the parameter on, and its types do not know it.
+  // pg passes this parameter on, but its types lack it.
   const replicating: ClientConfig & { replication: string } = {
     connectionString: ownerUrl,
     replication: 'true',
@@ -21,7 +17,7 @@ export async function connectStreamingStandby(ownerUrl: string): Promise<{ leave
   await standby.connect();
   await standby.query(`CREATE_REPLICATION_SLOT ${SLOT} PHYSICAL RESERVE_WAL`);
   const { rows } = await standby.query<{ xlogpos: string }>('IDENTIFY_SYSTEM');
-  // It ends with the session.
+  // The statement ends with the session.
   standby.query(`START_REPLICATION SLOT ${SLOT} PHYSICAL ${rows[0]?.xlogpos}`).catch(() => undefined);
   await eventually(async () => {
     const { rowCount } = await owner.query(`SELECT FROM pg_stat_replication WHERE state = 'streaming'`);

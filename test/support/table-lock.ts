@@ -7,12 +7,11 @@ const WAITING = `
    WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0`;
 
 export interface HeldLock {
-  /** Waits until as many sessions wait for a lock in a statement with the text in it. */
   untilWaiting(text: string, sessions?: number): Promise<void>;
   release(): Promise<void>;
 }
 
-/** Keeps everybody from writing to a table, and in exclusive mode also from locking its rows. */
+/** Blocks writes to a table, and in exclusive mode also row locks. */
 export async function lockTable(
   ownerUrl: string,
   table: 'orders' | 'accounts',
@@ -23,7 +22,7 @@ export async function lockTable(
   return {
     async untilWaiting(text, sessions = 1) {
       await eventually(async () => {
-        // A transaction sees the same activity until it says otherwise.
+        // Otherwise a transaction always sees the same activity.
         await client.query('SELECT pg_stat_clear_snapshot()');
         return ((await client.query(WAITING, [text])).rowCount ?? 0) >= sessions;
       });
@@ -32,16 +31,13 @@ export async function lockTable(
   };
 }
 
-/** How many sessions wait for a lock in a statement with the text in it, or in any. */
 export const countWaiting = async (owner: DataSource, text = ''): Promise<number> =>
   (await owner.query<unknown[]>(WAITING, [text])).length;
 
-/** Waits until as many sessions wait for a lock in a statement with the text in it, or in any. */
 export async function untilWaiting(owner: DataSource, text = '', sessions = 1): Promise<void> {
   await eventually(async () => (await countWaiting(owner, text)) >= sessions);
 }
 
-/** Holds the lock of a statement in a transaction of its own. */
 export async function lockRow(dataSource: DataSource, statement: string): Promise<Pick<HeldLock, 'release'>> {
   const runner = dataSource.createQueryRunner();
   await runner.startTransaction();

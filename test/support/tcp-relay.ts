@@ -3,19 +3,18 @@ import { listen } from './listen';
 
 export interface TcpRelay {
   readonly port: number;
-  /** Where connections go; null: they are closed at once. */
+  /** The port for connections; null closes them at once. */
   target: number | null;
-  /** Cuts the connections that are open. */
   cut(): void;
   close(): Promise<void>;
 }
 
-/** Passes connections on to another port: the address of a service that is known before the service runs. */
+/** An address for a service that does not run yet. */
 export async function startTcpRelay(): Promise<TcpRelay> {
   const sockets = new Set<net.Socket>();
   const server = net.createServer((client) => {
     const { target } = relay;
-    // The target sees the address that the client came from.
+    // Keeps the client's address.
     const { remoteAddress: localAddress = '127.0.0.1' } = client;
     const ends =
       target === null ? [client] : [client, net.connect({ port: target, host: '127.0.0.1', localAddress })];

@@ -1,6 +1,5 @@
 import { Clock } from '../../src/common';
 
-/** Shows the machine's time plus what a test has advanced it by. */
 export class TestClock extends Clock {
   private offsetMs = 0;
   private wallOffsetMs = 0;
@@ -21,10 +20,7 @@ export class TestClock extends Clock {
     this.advanceSeconds(days * 24 * 3600);
   }
 
-  /**
-   * Changes the wall clock alone: forward as after a suspension of the machine, back as when somebody sets
-   * it.
-   */
+  /** Forward as after a suspension of the machine, back as when somebody sets the clock. */
   setWallClock(bySeconds: number): void {
     this.wallOffsetMs += bySeconds * 1000;
   }

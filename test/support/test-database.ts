@@ -6,15 +6,14 @@ import { DataSource } from 'typeorm';
 import { createRoleStatement, dataSourceOptions, migrate, migrations } from '../../src/database';
 import { shared } from '../jest/shared';
 
-/** The advisory lock under which one test file makes the template while the others wait. */
+/** The advisory lock of the one test file that makes the template. */
 const TEMPLATE_LOCK = 41;
 
 const SERVICE_ROLE = { username: 'proxy_rental_test', password: 'password-of-tests' };
 
 export interface DatabaseUrls {
-  /** For the role that the service runs as. */
   readonly url: string;
-  /** For the owner of the tables, a superuser: for what the service may not do. */
+  /** For the tables' owner, a superuser. */
   readonly ownerUrl: string;
 }
 
@@ -36,7 +35,6 @@ const addressOf = (database: string): DatabaseUrls => {
   };
 };
 
-/** One session, for what a pool of connections cannot do. */
 export async function connectClient(url: string): Promise<Client> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -45,7 +43,7 @@ export async function connectClient(url: string): Promise<Client> {
 
 const connectAdmin = (): Promise<Client> => (shared.admin ??= connectClient(serverUrl()));
 
-/** Depends on the migrations and the rights, so that a server that outlives a run serves no old schema. */
+/** Depends on migrations and rights, because a server may outlive a run. */
 function templateName(): string {
   const hash = createHash('sha256');
   for (const migration of migrations) hash.update(String(migration));
@@ -73,7 +71,7 @@ async function ensureTemplate(admin: Client): Promise<string> {
 
 export function connectTo(url: string, poolSize = 2): Promise<DataSource> {
   const options = dataSourceOptions({ url, poolSize, applicationName: 'test' });
-  // An idle connection stays: another one would cost 30 ms.
+  // Reconnecting would cost 30 ms.
   return new DataSource({ ...options, extra: { ...options.extra, idleTimeoutMillis: 0 } }).initialize();
 }
 
@@ -84,7 +82,7 @@ async function dropDatabase(name: string): Promise<void> {
   await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
 }
 
-/** Copies a database that is in use as it is now: its sessions end, and none begins until it is copied. */
+/** The source's sessions end, and none begins until the copy is complete. */
 export async function copyTestDatabase({ url }: Pick<DatabaseUrls, 'url'>): Promise<TestDatabase> {
   const source = new URL(url).pathname.slice(1);
   const name = `test_${randomBytes(6).toString('hex')}`;
@@ -99,15 +97,14 @@ export async function copyTestDatabase({ url }: Pick<DatabaseUrls, 'url'>): Prom
   return { ...addressOf(name), drop: () => dropDatabase(name) };
 }
 
-/** Creates a database with the schema of all migrations, or an empty one. */
 export async function createTestDatabase({ migrated = true } = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   const admin = await connectAdmin();
   await admin.query(createRoleStatement(addressOf(name).url));
   const template = migrated && (await (shared.template ??= ensureTemplate(admin)));
-  // A copy of files takes half as long as one through the write-ahead log, which is the default.
+  // Copying files takes half as long as the write-ahead log, the default.
   await admin.query(`CREATE DATABASE ${name} ${template ? `TEMPLATE ${template} STRATEGY FILE_COPY` : ''}`);
-  // A copy does not have the rights on the database itself.
+  // A copy lacks the rights on the database itself.
   await admin.query(`REVOKE TEMPORARY ON DATABASE ${name} FROM PUBLIC`);
   return { ...addressOf(name), drop: () => dropDatabase(name) };
 }

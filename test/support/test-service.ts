@@ -29,12 +29,10 @@ export interface TestUser {
   readonly id: number;
   readonly token: string;
   readonly api: ApiClient;
-  /** Buys a proxy for 30 days, or what the order says in place of that. */
   buy(
     order?: Partial<components['schemas']['PurchaseRequest']>,
     key?: string,
   ): ReturnType<typeof postPurchase>;
-  /** Prolongs a proxy, usually by 30 days. */
   prolong(
     proxyId: string,
     order?: { period?: number; key?: string | undefined },
@@ -54,13 +52,12 @@ const postProlongation = (api: ApiClient, proxyId: string, period: number, key?:
 
 export type JobIntervalsMs = Readonly<Record<string, number>>;
 
-/** The running services, without the methods that belong to one test file. */
 interface Started {
   readonly app: NestExpressApplication;
   readonly baseUrl: string;
   readonly database: TestDatabase;
   readonly clock: TestClock;
-  /** The same database as the owner of the tables: for what the service's role may not do. */
+  /** A connection as the tables' owner. */
   readonly owner: DataSource;
   readonly sandbox: RunningSandbox;
   readonly jobIntervalsMs: JobIntervalsMs | undefined;
@@ -70,24 +67,19 @@ export interface TestService extends Started {
   readonly databaseUrl: string;
   readonly dataSource: DataSource;
   readonly control: SandboxControl;
-  /** The provider as somebody else sees it who has our key. */
   readonly wire: WireClient;
   createUser(user?: { balance?: string; scopes?: readonly Scope[] }): Promise<TestUser>;
   balanceOf(user: Pick<TestUser, 'id'>): Promise<{ available: string; held: string }>;
-  /** The provider's number of a proxy, for the sandbox's control interface. */
+  /** The provider's number, which the sandbox's control interface expects. */
   providerIdOf(proxyId: string | number | undefined): Promise<number>;
-  /** Has what one replica does for all done now. Gives null when a replica does it already. */
+  /** Null while a replica runs the job. */
   runJob(name: string, cutOff?: AbortSignal): Promise<Readonly<Record<string, number>> | null>;
-  /** Waits until reconciliation has closed every order. */
   untilSettled(): Promise<void>;
-  /** The rows that break each invariant of the books, or of the books and a provider. */
   findBroken(scope?: Parameters<IntegrityService['run']>[0]): Promise<Record<string, readonly unknown[]>>;
-  /** Fails the test when an invariant of the books is broken, or one of the books and the provider. */
   audit(scope?: { withProvider: boolean }): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A user who exists, with a token of theirs. */
 export function testUser(baseUrl: string, id: number, token: string): TestUser {
   const api = createApiClient(baseUrl, token);
   return {
@@ -99,35 +91,32 @@ export function testUser(baseUrl: string, id: number, token: string): TestUser {
   };
 }
 
-/** Makes the tests quick: no limits of rates, short settlement delays. All logic runs. */
+/** No rate limits, and short settlement delays. */
 const QUICK = {
   LOG_LEVEL: 'error',
   LOG_FORMAT: 'json',
-  // No ordinary response takes as long, on a busy machine or while a gate holds it.
+  // Longer than any response on a busy machine or behind a gate.
   PROVIDER_TIMEOUT_MS: '10000',
   PROVIDER_RATE_PER_SECOND: '0',
   TOKEN_REQUESTS_PER_MINUTE: '0',
   USER_REQUESTS_PER_MINUTE: '0',
   ADDRESS_FAILURES_PER_MINUTE: '0',
   SETTLEMENT_DELAY_SECONDS: '1',
-  // Receivers of webhooks are on this machine.
+  // Tests receive webhooks on this machine.
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
 };
 
 export const QUICK_TUNING: Tuning = {
-  // Tests of single faults follow each other quickly: an open breaker would keep them from the provider.
+  // An open breaker would keep the next test's calls from the provider.
   breakerFailures: 1_000_000,
   reconcileIntervalMs: 300,
 };
 
-/** A job that runs less often would hit some tests and miss others, by how quick the machine is. */
+/** Rarer jobs would run in some tests by chance. */
 const REGULAR_WITHIN_MS = 4000;
 const NOT_IN_THIS_TEST_MS = 3_600_000;
 
-/**
- * Starts a service with other intervals than the usual ones. A job that usually runs every few seconds, or
- * less often, runs only in tests that name it.
- */
+/** Jobs that run less often than every four seconds run only in tests that name them. */
 export async function startApplication(
   app: NestExpressApplication,
   jobs: Jobs,
@@ -141,7 +130,6 @@ export async function startApplication(
   await app.listen(0, '127.0.0.1');
 }
 
-/** The settings that lead a service to a sandbox of payments. */
 export const paymentsEnvironment = ({ baseUrl, shopId, secretKey }: PaymentsSandbox) => ({
   PAYMENTS: 'sandbox',
   YOOKASSA_BASE_URL: baseUrl,
@@ -149,7 +137,7 @@ export const paymentsEnvironment = ({ baseUrl, shopId, secretKey }: PaymentsSand
   YOOKASSA_SECRET_KEY: secretKey,
 });
 
-/** For what is described where payments are accepted. No provider of payments is called. */
+/** For tests of the API description, which call no payment provider. */
 export const DESCRIBES_DEPOSITS = {
   PAYMENTS: 'sandbox',
   YOOKASSA_BASE_URL: 'http://127.0.0.1:9/v3',
@@ -158,18 +146,13 @@ export const DESCRIBES_DEPOSITS = {
 
 interface TestServiceOptions {
   environment?: Record<string, string>;
-  /** Constants of the application, in place of the usual ones. */
   tuning?: Tuning;
   sandbox?: SandboxOptions;
-  /** Where it buys, in place of its sandbox. */
   provider?: { readonly baseUrl: string; readonly apiKey: string };
-  /** Where customers pay. */
   payments?: PaymentsSandbox;
-  /** A migrated database of the test; one is created if omitted. */
   database?: DatabaseUrls;
-  /** Runs before the service starts on the database, whose owner's URL it is given. */
+  /** Runs before the service starts, with the owner's URL. */
   prepareDatabase?: (ownerUrl: string) => Promise<void>;
-  /** Intervals of scheduled jobs in milliseconds, by the job's name, in place of the usual ones. */
   jobIntervalsMs?: JobIntervalsMs;
 }
 
@@ -253,16 +236,12 @@ function serve(started: Started, close: () => Promise<void>): TestService {
   };
 }
 
-/**
- * Starts the whole application on a database and a sandbox of its own: for tests that need other settings,
- * move the clock, stop something, or read what all users have.
- */
+/** For tests that need other settings, move the clock, stop something, or read all users' rows. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const started = await start(options);
   return serve(started, () => end(started));
 }
 
-/** Returns the worker's shared service of that kind, and starts it for the first file. */
 async function share(kind: string): Promise<TestService> {
   const services = shared.services as Map<string, Promise<Started>>;
   const started = services.get(kind) ?? start({});
@@ -275,12 +254,8 @@ async function share(kind: string): Promise<TestService> {
   return service;
 }
 
-/**
- * The service that all test files of a worker share, one file after the other, with its sandbox and database.
- * A file creates its own users, leaves the clock alone, restores what it changes in the sandbox, and expects
- * the rows of other files. It does not close the service.
- */
+/** A file creates its users, leaves the clock alone, reverts sandbox changes and tolerates other rows. */
 export const sharedTestService = (): Promise<TestService> => share('audited');
 
-/** Like {@link sharedTestService}, for files that change what orders and the ledger wrote. None audits it. */
+/** Never audited, for files that change what orders and the ledger wrote. */
 export const unauditedTestService = (): Promise<TestService> => share('unaudited');

@@ -3,21 +3,20 @@ import http from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { listen } from './listen';
 
-/** A secret as the service makes them, for webhooks that a test writes into the database itself. */
+/** For webhooks that a test writes into the database itself. */
 export const TEST_SECRET = `whsec_${Buffer.from('a secret of 24 bytes or so').toString('base64')}`;
 
 export interface ReceivedWebhook {
   readonly path: string;
-  /** The header `webhook-id`. */
   readonly id: string;
   readonly headers: http.IncomingHttpHeaders;
   readonly body: string;
   readonly atMs: number;
-  /** How many requests of the path were open when it came, with itself. */
+  /** Open requests of the path when this one came, including itself. */
   readonly atOnce: number;
 }
 
-/** Returns the status to respond with, `hang` for none, or writes the response itself and returns nothing. */
+/** Returns a status, or `hang` for no response, or writes the response and returns nothing. */
 export type Responder = (
   received: ReceivedWebhook,
   response: http.ServerResponse,
@@ -26,18 +25,16 @@ export type Responder = (
 export interface WebhookReceiver {
   readonly url: string;
   readonly received: ReceivedWebhook[];
-  /** Requests whose signature is not that of any secret of their path. */
   readonly forged: ReceivedWebhook[];
-  /** How many requests of a path were open at once, at most. */
   mostAtOnce(path: string): number;
-  /** Secrets of a path whose signatures count; a path without any has {@link TEST_SECRET}. */
+  /** A path without secrets has {@link TEST_SECRET}. */
   trust(path: string, ...secrets: string[]): void;
   responder: Responder;
   of(path: string): ReceivedWebhook[];
   close(): Promise<void>;
 }
 
-/** A receiver on loopback that verifies every signature, as a customer would with `standardwebhooks`. */
+/** Verifies every signature with `standardwebhooks`, as a customer would. */
 export async function startWebhookReceiver(responder: Responder = () => 204): Promise<WebhookReceiver> {
   const secrets = new Map<string, readonly string[]>();
   const open = new Map<string, number>();
@@ -61,7 +58,7 @@ export async function startWebhookReceiver(responder: Responder = () => 204): Pr
       if (typeof status === 'number') response.writeHead(status).end();
     });
   });
-  // A replica that is killed may leave requests that are never closed.
+  // A killed replica may leave requests that are never closed.
   server.keepAliveTimeout = 60_000;
   const receiver: WebhookReceiver = {
     url: `http://127.0.0.1:${await listen(server)}`,

@@ -1,9 +1,6 @@
 import { type RawResponse, sendRaw } from './raw-http';
 
-/**
- * A minimal client of the provider's interface, for tests. It uses one connection for each
- * call, without retries or validation.
- */
+/** Sends each call on its own connection, without retries or validation. */
 export class WireClient {
   constructor(
     private readonly baseUrl: string,

@@ -1,6 +1,6 @@
 const BUY = 'buy?count=1&period=7&country=nl&version=4';
 
-/** Calls that PROXY6 refuses, with its error numbers: the sandbox and our own wire do the same. */
+/** PROXY6's error numbers. The sandbox and our own wire must refuse the same calls. */
 export const WIRE_REFUSALS: readonly (readonly [id: number, call: string])[] = [
   [110, 'getproxies'],
   [110, 'account'],

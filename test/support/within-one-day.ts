@@ -1,13 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 const DAY_MS = 86_400_000;
-/** Longer than a test may take. */
 const TEST_MS = 25_000;
 
-/**
- * Begins no test of this block shortly before midnight (UTC): for tests of a day or a month, whose limits and
- * sums begin anew with the next one.
- */
+/** Starts no test shortly before midnight (UTC), when daily and monthly limits and sums begin anew. */
 export function withinOneDay(): void {
   beforeEach(async () => {
     for (let leftMs = leftToday(); leftMs < TEST_MS; leftMs = leftToday()) await pause(leftMs);

@@ -4,7 +4,6 @@ import { toOpenApi30 } from './to-openapi-30';
 const NULL = { type: 'null' };
 const license = { name: 'MIT', identifier: 'MIT' };
 
-/** The schema of a description with this one, in 3.0. */
 function converted(schema: object): unknown {
   const document = { openapi: '3.1.0', info: { title: 'T', version: '1', license }, paths: {} };
   const { components } = toOpenApi30({ ...document, components: { schemas: { A: schema } } });

@@ -24,7 +24,6 @@ class Order {
   readonly gift!: boolean;
 }
 
-/** Reads a query or a body, as the guard does, and gives what its handler gets. */
 function read(type: 'query' | 'body', value: JsonValue, dto: Type<object> = Order): unknown {
   const input = { path: [], header: [], query: undefined, body: undefined, refusesQuery: false };
   readInput({ ...input, [type]: dto }, { [type]: value } as unknown as Request);

@@ -15,7 +15,6 @@ const BOUGHT = { order_id: 7, count: 1, price: '28.00', list: [ROW] };
 
 /** Neither a text that can be stored, nor a number that is exactly one. */
 const NOT_TEXT = [undefined, null, 1.5, 2 ** 53, true, {}, ['text'], 'a\0', '\ud800', 'x'.repeat(256)];
-/** Values that are neither a whole number nor a text of one. */
 const NOT_WHOLE = [undefined, null, true, 1.5, 2 ** 53, '', '1.5', ' 1', '1\n', '0x1', '1e3', [], [1], {}];
 const NOT_A_TIME = [...NOT_WHOLE, 0, -1, '0', '-1466379159', 100_000_000_000, '100000000000'];
 const NOT_A_PRICE = [
@@ -35,7 +34,6 @@ const NOT_A_PRICE = [
   {},
 ];
 
-/** Each value of each field, as the cases of a test. */
 const casesOf = (valuesOf: Readonly<Record<string, readonly unknown[]>>): [string, unknown][] =>
   Object.entries(valuesOf).flatMap(([name, values]) =>
     values.map((value): [string, unknown] => [name, value]),

@@ -247,7 +247,6 @@ describe('the PROXY6 adapter', () => {
     }
   });
 
-  /** Responds by the number of the page. */
   function pagesBy(of: (page: number) => readonly unknown[]): void {
     respond = (request, response) => {
       const page = Number(new URL(request.url ?? '', 'http://provider.invalid').searchParams.get('page'));
@@ -261,7 +260,6 @@ describe('the PROXY6 adapter', () => {
     const row = (id: string, descr = REFERENCE) => ({ ...PROXY, id, descr });
     const idsOf = (proxies: readonly { id: string }[]) => proxies.map(({ id }) => id);
 
-    /** Pages beyond the last are empty. */
     const pages = (...lists: readonly (readonly object[])[]) => pagesBy((page) => lists[page - 1] ?? []);
 
     it('in one call when the first page is empty', async () => {

@@ -48,7 +48,6 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
     await close(target);
   });
 
-  /** Requests through a proxy that does something else. */
   async function requestThroughOther(scheme: string, respond: (socket: net.Socket) => void) {
     let connections = 0;
     const sockets: net.Socket[] = [];

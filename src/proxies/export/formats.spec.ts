@@ -56,7 +56,6 @@ const random = new SeededRandom(20_261_122);
 const strange = (atLeast = 0): string =>
   Array.from({ length: random.integer(atLeast, 8) }, () => random.pick(STRANGE)).join('');
 
-/** Proxies of either type, with every kind of host, and logins and passwords that need quoting somewhere. */
 const proxies: readonly PlainProxy[] = Array.from({ length: 500 }, (_, n) => ({
   ...PROXY,
   id: String(n + 1),
@@ -77,7 +76,6 @@ function write(name: FormatName, list: readonly ProxyOut[]): string {
   return list.length === 0 && empty !== undefined ? empty : start + text + format.end;
 }
 
-/** The parts that a program reads from the URL of a proxy. */
 function readUrl(text: string): Pick<ProxyOut, 'host' | 'port' | 'login' | 'password' | 'proxy_type'> {
   const { protocol, hostname, username, password, port, pathname, search, hash } = new URL(text);
   expect([pathname, search, hash]).toEqual([protocol === 'http:' ? '/' : '', '', '']);
@@ -99,7 +97,6 @@ const addressed = ({ host, port, login, password, proxy_type }: ProxyOut) => ({
   proxy_type,
 });
 
-/** A proxy in the file of a tool, with our names for its fields. */
 const namedAsOurs = ({ server, username, password, type }: Record<string, unknown>, port: unknown) => ({
   host: server,
   port: String(port),
@@ -128,7 +125,7 @@ describe('Exports are read back unchanged, with any login and password', () => {
     expect(rows.map((row) => row.map(armed))).toEqual(proxies.map(texts));
     for (const formula of ['=1+1', '＝1', '＋1', '－1', '＠A1']) {
       expect(write('csv', [{ ...PROXY, descr: formula }]).endsWith(`,true,'${formula}\r\n`)).toBe(true);
-      // Behind what may split a cell.
+      // Programs may split a cell at these characters.
       for (const start of ['a;', 'a\t', 'a;"', 'a\n']) {
         const [, row = []] = parseCsv(write('csv', [{ ...PROXY, descr: start + formula }]));
         expect(row[11]).toBe(`${start}'${formula}`);

@@ -33,7 +33,6 @@ afterAll(async () => {
   await stopListening(target);
 });
 
-/** Sends lines as they are, and gives all that comes back. */
 async function talk(lines: string[], body = ''): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`);
@@ -42,7 +41,6 @@ async function talk(lines: string[], body = ''): Promise<string> {
   return text;
 }
 
-/** A port without a listener. */
 async function freePort(): Promise<number> {
   const server = createNetServer();
   const free = await listenOnFirstFree(server, '127.0.0.1', [0]);

@@ -36,7 +36,6 @@ async function buy(type: 'http' | 'socks', from = client): Promise<BoughtProxy> 
   return proxy;
 }
 
-/** A plain request through an HTTP proxy. */
 function getThrough(proxy: BoughtProxy, url: string): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const headers = {
@@ -53,7 +52,6 @@ function getThrough(proxy: BoughtProxy, url: string): Promise<{ status: number; 
   });
 }
 
-/** The response to CONNECT, and the socket of the tunnel. */
 async function connectThrough(
   proxy: BoughtProxy,
   destination: string,
@@ -74,7 +72,6 @@ async function connectThrough(
   });
 }
 
-/** The reply code of a refused SOCKS5 connection, or the connected socket. */
 async function socksThrough(
   proxy: BoughtProxy,
   address: number[],

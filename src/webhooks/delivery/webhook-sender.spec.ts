@@ -11,7 +11,6 @@ import { STORED_RESPONSE_BYTES, WebhookSender } from './webhook-sender';
 const HEADERS = { 'content-type': 'application/json' };
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 
-/** A receiver on 127.0.0.1 and on ::1, which counts connections: what is refused never opens one. */
 interface Receiver {
   readonly port: number;
   connections: number;
@@ -246,7 +245,6 @@ describe('A webhook is sent', () => {
     const pooled = sender(LOOPBACK);
     for (let at = 0; at < 3; at += 1) await send(urlOf('127.0.0.1'), pooled);
     expect(receiver.connections).toBe(1);
-    // The receiver takes the next request on the kept connection, and closes it without a response.
     let isFirst = true;
     respond = (request, response) => {
       if (isFirst) request.socket.destroy();
