@@ -139,7 +139,7 @@ describe('the decision records', () => {
       const paths = text.matchAll(/decisions\/(?<name>(?<number>\d{4})-[a-z-]+\.md)/g);
       return [...numbers, ...paths].map(({ 0: found, groups = {} }) => ({ path, found, ...groups }));
     }) as { path: string; found: string; number: string; name?: string }[];
-    expect(citations.length).toBeGreaterThan(30);
+    expect(citations.length).toBeGreaterThan(10);
     const wrong = citations.filter(({ number, name }) => {
       const record = byNumber.get(Number(number));
       return record === undefined || (name !== undefined && name !== record);
