@@ -55,11 +55,7 @@ async function main(): Promise<void> {
       await bare.stop();
     }
     await place.audit(database);
-    await print({
-      method: methodOf(options),
-      head: ['', '', 'service ÷ bare node', ...CELLS],
-      rows,
-    });
+    await print({ method: methodOf(options), head: ['', '', 'service ÷ bare node', ...CELLS], rows });
   } finally {
     await place.close();
   }

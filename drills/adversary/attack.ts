@@ -19,7 +19,6 @@ const EXPORTS = 20;
 const HUGE_BODY = JSON.stringify(Object.fromEntries(Array.from({ length: 9000 }, (_, n) => [`f${n}`, 1])));
 const PING = JSON.stringify({ filter: { proxy_type: 'socks' } });
 const REPLAY = JSON.stringify({ since: new Date(Date.now() - 3_600_000) });
-
 const target = JSON.parse(process.argv[2] ?? '{}') as Target;
 
 interface Sent {

@@ -30,10 +30,7 @@ export async function decide(
   const unmatched = (await shop.listUnmatchedProxies()).toSorted((one, other) => one.id - other.id);
   const leaders = new Set(unmatched.map((unmatchedProxy) => unmatchedProxy.named_order_id));
   const purchases = [
-    ...completed.map(({ intent, response }) => ({
-      intent,
-      orderId: Number(response.body['order_id']),
-    })),
+    ...completed.map(({ intent, response }) => ({ intent, orderId: Number(response.body['order_id']) })),
     ...open.map((intent) => ({ intent, orderId: Infinity })),
   ].filter(({ intent }) => intent.path === '/proxies/buy');
   const take = (matches: (purchase: (typeof purchases)[number]) => boolean) => {

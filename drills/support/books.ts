@@ -42,7 +42,6 @@ export async function compareWithBook(books: Books): Promise<string[]> {
   );
   const sold = new Set(book.sales.flatMap(({ proxyIds }) => proxyIds.map(String)));
   const unsold = [...owned.keys()].filter((id) => !sold.has(id)).map((id) => `proxy ${id} was never sold`);
-
   const prolonged = new Map<string, number>();
   for (const { proxies } of book.prolongations) {
     for (const { id } of proxies) prolonged.set(String(id), (prolonged.get(String(id)) ?? 0) + 1);

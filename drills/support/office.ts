@@ -42,9 +42,7 @@ export class Office {
       'SELECT clock_timestamp() AS now',
     );
     const sweeps = 'SELECT FROM completed_sweeps WHERE began_at >= $1';
-    await until('a sweep', async () => (await this.query(sweeps, [now])).length > 0, {
-      timeoutMs: 120_000,
-    });
+    await until('a sweep', async () => (await this.query(sweeps, [now])).length > 0, { timeoutMs: 120_000 });
   }
 
   async createCustomer(balance: string, scopes: readonly Scope[] = ALL_SCOPES): Promise<Customer> {
@@ -57,10 +55,12 @@ export class Office {
   /** The broken invariants of the books, and of the books and what the providers list. */
   async findViolations(): Promise<string[]> {
     const acceptsPayments = this.context.get<unknown, AppConfig>(AppConfig).payments.provider !== 'off';
-    const { invariants } = await this.context.get(IntegrityService).run({
-      withProvider: true,
-      ...(acceptsPayments && { payments: this.context.get(PaymentProvider, { strict: false }) }),
-    });
+    const { invariants } = await this.context
+      .get(IntegrityService)
+      .run({
+        withProvider: true,
+        ...(acceptsPayments && { payments: this.context.get(PaymentProvider, { strict: false }) }),
+      });
     return invariants
       .filter(({ violations }) => violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows)}`);

@@ -38,7 +38,6 @@ const files = readdirSync(DOCKER, { recursive: true, encoding: 'utf8' })
 const named = (pattern: RegExp): string[] => files.filter((name) => pattern.test(name));
 const read = (name: string): string => readFileSync(join(DOCKER, name), 'utf8');
 const compositionOf = (name: string): Composition => parse(read(name), { merge: true });
-
 const OPERATIONS = join(__dirname, '..', '..', 'operations');
 const UNITS = readdirSync(join(OPERATIONS, 'systemd')).filter((name) => name.endsWith('.service'));
 const PRODUCTION = 'compose.production.yaml';

@@ -43,7 +43,6 @@ describe.each([
   let token: string;
   /** None of the values is a time. */
   let ajv: Ajv2020;
-
   const service = forAllTests(sharedTestService);
   const description = forAllTests(() => readDescription(service.baseUrl + path));
   beforeAll(async () => {

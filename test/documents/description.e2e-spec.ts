@@ -95,7 +95,6 @@ it('A start with every optional part, and its descriptions, log nothing above in
 
 describe('The description', () => {
   const description = forAllTests(() => readDescription(`${service.baseUrl}/openapi.json`));
-
   const operations = () => operationsOf(description);
 
   it('is served as JSON to anyone', async () => {

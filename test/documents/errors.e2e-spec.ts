@@ -10,7 +10,6 @@ const DOCUMENT = join(__dirname, '../../docs/errors.md');
 const BEGIN = '<!-- Generated from the descriptions by `npm run generate:errors`. -->\n';
 /** Errors before a route is reached. */
 const UNROUTED = ['Bad Request', 'Method Not Allowed', 'Request Timeout', 'Request Header Fields Too Large'];
-
 const service = forAllTests(sharedTestService);
 
 interface DescribedError {

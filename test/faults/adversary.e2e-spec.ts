@@ -45,7 +45,6 @@ describe('An adversary with a token of their own', () => {
   let services: BuiltService[];
   let customers: Customer[];
   let attack: ChildProcess | undefined;
-
   const silent = forAllTests(openSilentPort);
   const replicas = forAllTests(() =>
     Replicas.open({
@@ -118,7 +117,6 @@ describe('An adversary with a token of their own', () => {
     await measure();
     const quiet = await measure();
     const before = await Promise.all(services.map(residentMb));
-
     const target: Target = { ...known, baseUrls: services.map(({ baseUrl }) => baseUrl) };
     attack = spawn(process.execPath, [ATTACK, JSON.stringify(target)], {
       stdio: ['ignore', 'pipe', 'ignore'],

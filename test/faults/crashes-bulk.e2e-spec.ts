@@ -37,10 +37,7 @@ describe(`${PROXIES} prolongations under one key`, () => {
 
   const replicas = forAllTests(() =>
     Replicas.open({
-      environment: {
-        PURCHASE_WAIT_MS: '2000',
-        PROVIDER_TIMEOUT_MS: '2000',
-      },
+      environment: { PURCHASE_WAIT_MS: '2000', PROVIDER_TIMEOUT_MS: '2000' },
       tuning: { ordersPerCall: ORDERS_PER_CALL },
     }),
   );

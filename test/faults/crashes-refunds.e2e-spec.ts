@@ -13,7 +13,6 @@ jest.setTimeout(480_000);
 
 /** Calls that are held do not time out before their replica is killed. */
 const HELD_MS = 60_000;
-
 const payments = forAllTests(() => PaymentsSandbox.start());
 const echo = forAllTests(startTcpRelay);
 const replicas = forAllTests(() =>

@@ -15,7 +15,6 @@ const EVERY_MS = 50;
 const PENDING_OF_A_CUSTOMER = 20;
 /** The goal of all on a quiet machine; the test suite may share this one. A check comes after seconds. */
 const MOST_MS = { p50: 1000, p99: 10_000 };
-
 const payments = forAllTests(() => PaymentsSandbox.start());
 const replicas = forAllTests(() => Replicas.open({ environment: paymentsEnvironment(payments) }));
 

@@ -14,7 +14,6 @@ const DEPOSITS = Number(process.env['STORM_DEPOSITS'] ?? 100);
 const CUSTOMERS = 30;
 const AT_ONCE = 10;
 const KILL_EVERY = Math.max(30, Math.floor(DEPOSITS / 40));
-
 const payments = forAllTests(() => PaymentsSandbox.start());
 const replicas = forAllTests(() =>
   Replicas.open({ environment: { ...paymentsEnvironment(payments), PAYMENTS_COMPARE_SECONDS: '2' } }),

@@ -13,7 +13,6 @@ import { eventually } from '../support/built-service';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
 const run = promisify(execFile);
-
 const notes: string[] = [];
 const onNote = (line: string): void => {
   notes.push(line);

@@ -28,9 +28,7 @@ const LOGIN = `us@r#1/?%41"'\\&ü漢`;
 const PASSWORD = `p:a@s#s"q'\\%2F$HOME{x}|ü😀`;
 const PLAIN = ['login', 'password'] as const;
 const toAscii = (text: string): string => text.replaceAll(/[^ -~]/g, '');
-
 const run = promisify(execFile);
-
 let service: TestService;
 let directory: string;
 let page: Server;
@@ -40,7 +38,6 @@ const endpoints: Partial<Record<ProxyType, Endpoint>> = {};
 const seen = new Set<string>();
 /** The requests of the page that came through no endpoint. */
 let directRequests = 0;
-
 const portOf = (server: NetServer): number => (server.address() as AddressInfo).port;
 
 const download = (path: string, from = user): Promise<RawResponse> =>

@@ -10,7 +10,6 @@ jest.setTimeout(60_000);
 
 // The tests wait as long as the service does: some seconds each time.
 const service = forAllTests(() => startTestService({ environment: { METRICS_PORT: '0' } }));
-
 const scrape = () => readMetrics(service.app.get(MetricsServer).url ?? '');
 
 /** How many scrapes wait for a lock in the database. */

@@ -17,7 +17,6 @@ const PROJECT = join(__dirname, '..', '..');
 const USER = '65534';
 /** Where the image is mounted, and everything else is read-only. */
 const MOUNTED = '/mnt';
-
 const run = promisify(execFile);
 
 /** Whether a test may make a root file system of its own: only root may, and not in every container. */

@@ -53,7 +53,6 @@ describe('A new key at the provider', () => {
   }
 
   const buy = async (): Promise<number> => (await user.buy()).response.status;
-
   const soldCount = async (): Promise<number> => (await service.control.getState()).sales.length;
 
   const openBreakers = () =>
@@ -69,11 +68,7 @@ describe('A new key at the provider', () => {
     // One of its own for each test: the key comes from a file, and the provider forgets the one before.
     service = await startTestService({
       sandbox: { apiKey: KEYS.first },
-      environment: {
-        LOG_LEVEL: 'info',
-        PX6_API_KEY: '',
-        PX6_API_KEY_FILE: join(directory, 'data', 'key'),
-      },
+      environment: { LOG_LEVEL: 'info', PX6_API_KEY: '', PX6_API_KEY_FILE: join(directory, 'data', 'key') },
       tuning: { ordersPerCall: 1, breakerFailures: 2, breakerProbeMs: 600_000 },
       jobIntervalsMs: { 'provider-key': 20 },
     });

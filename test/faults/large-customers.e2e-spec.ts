@@ -22,7 +22,6 @@ describe('A customer with 20,000 rentals', () => {
   let customer: Customer;
   let other: Customer;
   let countingMs: number;
-
   const replicas = forAllTests(() => Replicas.open());
   const service = forAllTests(
     () => replicas.start(),

@@ -14,7 +14,6 @@ const PART_LENGTH = 12;
 
 describe('The secret of a link', () => {
   let services: BuiltService[];
-
   const database = forAllTests(createTestDatabase);
   const owner = forAllTests(() => new Client({ connectionString: database.ownerUrl }));
   const replicas = forAllTests(() =>

@@ -15,11 +15,7 @@ const DIALECTS = (['exact', 'prefix', 'substring', 'ignored'] as const).flatMap(
 const MANY_SEARCHES = 6;
 
 describe('The provider may list as it likes:', () => {
-  const service = forAllTests(() =>
-    startTestService({
-      environment: { PROVIDER_TIMEOUT_MS: '1000' },
-    }),
-  );
+  const service = forAllTests(() => startTestService({ environment: { PROVIDER_TIMEOUT_MS: '1000' } }));
   const provider = forAllTests(() => new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey));
   const user = forAllTests(() => service.createUser({ balance: '100000.00' }));
   afterEach(async () => {
@@ -29,7 +25,6 @@ describe('The provider may list as it likes:', () => {
   });
 
   const buy = (count: number) => user.buy({ count });
-
   const prolong = (proxyId: string) => user.prolong(proxyId);
 
   async function latestOrder(): Promise<{ state: string; searches: number; proxy: string }> {

@@ -8,13 +8,11 @@ import { createTestDirectory, removeTestDirectory } from '../support/test-direct
 import { sharedTestService } from '../support/test-service';
 
 const run = promisify(execFile);
-
 const SDK = '@modelcontextprotocol/sdk@1.32.2';
 const OTHERS = ['mcp-remote@0.15.1', '@langchain/mcp-adapters@1.1.4', '@google/genai@2.32.0'];
 /** Their dependencies are those of this day. */
 const AS_OF = '2026-11-27';
 const DRIVER = join(__dirname, '..', 'support', 'mcp-client.mjs');
-
 const INSTALL_MS = 240_000;
 
 /** They are 127 MB, which no other test should wait for. */

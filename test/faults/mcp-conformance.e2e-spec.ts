@@ -12,7 +12,6 @@ const PROGRAM = join(__dirname, '../../node_modules/@modelcontextprotocol/confor
  * this purpose has.
  */
 const SCENARIOS = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'];
-
 const service = forAllTests(sharedTestService);
 const user = forAllTests(() => service.createUser());
 

@@ -28,7 +28,6 @@ const MARK = 'Zq7';
 /** CONNECT gets no response: it requests a tunnel. */
 const SENT_METHODS = METHODS.filter((method) => method !== 'CONNECT');
 let random: SeededRandom;
-
 const replicas = forAllTests(() => Replicas.open({ environment: { METRICS_PORT: '0', LOG_LEVEL: 'info' } }));
 const customer = forAllTests(() => replicas.createCustomer());
 const service = forAllTests(
@@ -37,7 +36,6 @@ const service = forAllTests(
 );
 
 const scrape = async (of = service): Promise<Scrape> => readMetrics(await metricsUrlOf(of));
-
 const madeUp = (): string => `${MARK}${random.integer(0, 2 ** 31).toString(36)}`;
 
 /** Paths that callers make up. Their text never selects one of our series. */

@@ -19,12 +19,9 @@ const AS_OF = '2026-11-27';
 const DRIVER = join(__dirname, '..', 'support', 'oauth-client.mjs');
 const INSTALL_MS = 240_000;
 const PHONE = { width: 390, height: 844 };
-
 const relay = forAllTests(startTcpRelay);
 const service = forAllTests(() =>
-  startTestService({
-    environment: { PUBLIC_URL: `http://127.0.0.1:${relay.port}`, MCP_OAUTH: 'on' },
-  }),
+  startTestService({ environment: { PUBLIC_URL: `http://127.0.0.1:${relay.port}`, MCP_OAUTH: 'on' } }),
 );
 let user: TestUser;
 beforeEach(async () => {

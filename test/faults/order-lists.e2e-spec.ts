@@ -9,7 +9,6 @@ const ORDERS = Number(process.env['ORDERS'] ?? 50_000);
 const ROUNDS = process.env['ORDERS'] === undefined ? 1 : 10;
 /** Pages of 8 kB. A list looks up its index 14 times, and reads its 50 orders one by one. */
 const MOST_PAGES = 400;
-
 const ANY = { state: null, kind: null, from: null, to: null, key: null };
 
 interface Plan {
@@ -21,7 +20,6 @@ jest.setTimeout(900_000);
 
 describe('Lists of a customer with very many orders', () => {
   const report: string[] = [];
-
   const service = forAllTests(() => startTestService({ tuning: { reconcileIntervalMs: 60_000 } }));
   /** Every order is delivered. */
   const buyer = forAllTests(() => service.createUser());

@@ -103,7 +103,6 @@ async function paidBy(customer: TestUser, isOwn: boolean): Promise<string> {
 }
 
 const available = async (customer: TestUser) => (await service.balanceOf(customer)).available;
-
 const named = (...names: readonly string[]): Row => Object.fromEntries(names.map((name) => [name, 'a']));
 /** The fields that the service reads. */
 const PAYMENT: Row = {

@@ -315,11 +315,7 @@ describe('with many users, orders and proxies', () => {
       text.includes(HOT['a part of a list or an export'] ?? ''),
     );
     const alone = await new DataSource({
-      ...dataSourceOptions({
-        url: databaseUrl,
-        poolSize: 1,
-        applicationName: 'test',
-      }),
+      ...dataSourceOptions({ url: databaseUrl, poolSize: 1, applicationName: 'test' }),
     }).initialize();
     try {
       await alone.query('BEGIN; DROP INDEX proxies_user_id_idx, proxies_user_id_date_end_idx');

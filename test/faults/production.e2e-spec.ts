@@ -26,9 +26,7 @@ const OPERATIONS = join(__dirname, '..', '..', 'operations');
 /** A client of another machine: loopback has many addresses. */
 const OUTSIDE = '127.0.0.2';
 const STAFF = '127.0.0.3';
-
 const MCP_TYPES = 'application/json, text/event-stream';
-
 const KILLS = inLongForm(20, 2);
 
 /** A third of what these requests would take. */
@@ -626,12 +624,7 @@ describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
     const [service = 0, databasePort = 0, statePort = 0, unused = 0] = await freePorts(4);
     servicePort = service;
     replicas = await Replicas.open({
-      environment: {
-        ...WITH_OAUTH,
-        PUBLIC_URL: `http://localhost:${servicePort}`,
-        MAX_CONNECTIONS,
-        ...WIRE,
-      },
+      environment: { ...WITH_OAUTH, PUBLIC_URL: `http://localhost:${servicePort}`, MAX_CONNECTIONS, ...WIRE },
       tuning: { px6CallsPerSecond: 1000 },
     });
     running = await Promise.all([replicas.start(), replicas.start()]);

@@ -10,9 +10,7 @@ const CONFIRMING = {
 
 describe('a failing provider', () => {
   const service = forAllTests(() =>
-    startTestService({
-      environment: { PROVIDER_TIMEOUT_MS: '600', SETTLEMENT_DELAY_SECONDS: '1' },
-    }),
+    startTestService({ environment: { PROVIDER_TIMEOUT_MS: '600', SETTLEMENT_DELAY_SECONDS: '1' } }),
   );
   afterEach(async () => {
     await service.control.resetFaults();
@@ -20,7 +18,6 @@ describe('a failing provider', () => {
   });
 
   const buy = (user: TestUser, period = 30) => user.buy({ period });
-
   const proxiesOf = async (user: TestUser) => (await user.api.GET('/proxies')).data ?? [];
 
   interface Order {

@@ -22,7 +22,6 @@ describe('the rate limit of three replicas', () => {
   let providers: ProxyProvider[];
   let dataSource: DataSource;
   let orders = 0;
-
   const database = forAllTests(createTestDatabase, (opened) => opened.drop());
   // It limits nothing, because a process that stalls receives its calls later than they were written.
   const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));

@@ -7,7 +7,6 @@ import { createTestDirectory, removeTestDirectory } from '../support/test-direct
 
 const PROJECT = join(__dirname, '..', '..');
 const run = promisify(execFile);
-
 const NOTES = '### Added\n\n- Proxies in green.';
 const CHANGELOG = `# Changelog
 

@@ -38,7 +38,6 @@ const inOrder = (outcomes: Outcome[]): Outcome[] =>
 describeWith(canFakeTime ? [] : ['faketime'], 'Ninety days of renewals', () => {
   let user: TestUser;
   let now = Date.now();
-
   const time = forAllTests(() => FakedTime.start());
   const postgres = forAllTests(() => startOwnPostgres(time.environment()));
   const service = forAllTests(() => startTestService({ database: postgres }));
@@ -69,7 +68,6 @@ describeWith(canFakeTime ? [] : ['faketime'], 'Ninety days of renewals', () => {
   }
 
   const switchOn = (rule: object): Promise<unknown> => call('POST', '/renewals/rules', rule);
-
   const part = (percent: bigint, whole: Money): Money => Money.ofKopecks((whole.kopecks * percent) / 100n);
 
   async function forecastCost(): Promise<Money> {

@@ -12,10 +12,8 @@ const PROXIES = CUSTOMERS * PURCHASES_EACH * PROXIES_PER_PURCHASE;
 /** Calls in any second, over all replicas. */
 const RATE = inLongForm(3, 20);
 const TIMEOUT_MS = inLongForm(900_000, 240_000);
-
 const LOOK_EVERY_MS = 250;
 const PATIENCE_MS = inLongForm(180_000, 40_000);
-
 const HOUR_MS = 3_600_000;
 const WEEK_MS = 7 * 24 * HOUR_MS;
 

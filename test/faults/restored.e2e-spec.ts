@@ -147,10 +147,7 @@ describe('After the database was restored to an earlier moment', () => {
       const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
       const response = client.buy({ count }, key);
       await service.control.untilGateReached(gate);
-      return {
-        response,
-        open: (verdict: 'pass' | 'drop') => service.control.openGate(gate, verdict),
-      };
+      return { response, open: (verdict: 'pass' | 'drop') => service.control.openGate(gate, verdict) };
     };
     const lost = await held(user, 'lost', 2);
     const waiting = await held(other, 'waiting');

@@ -84,7 +84,6 @@ describe('A rolling change', () => {
   let later: readonly string[];
   let environment: Readonly<Record<string, string>>;
   let traffic: Traffic | undefined;
-
   const database = forAllTests(() => createTestDatabase({ migrated: false }));
   const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
   beforeAll(async () => {

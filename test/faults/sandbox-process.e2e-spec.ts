@@ -117,7 +117,6 @@ test('confirmed calls survive kill -9, and the next start has the same key', asy
 test('a taken port is an error in one line and does not lock the directory', async () => {
   const { address } = await startedSandbox();
   const other = join(parent, 'other');
-
   const { child, output } = spawnSandbox('--directory', other, '--port', new URL(address.baseUrl).port);
 
   await expect(exitOf(child)).resolves.toBe(1);

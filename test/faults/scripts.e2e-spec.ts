@@ -22,7 +22,6 @@ const readExample = (name: string) => readFileSync(join(PROJECT, 'docs', 'exampl
 const SCOPES: readonly Scope[] = ['proxies:write', 'proxies:read'];
 const python = findPython('requests');
 const curl = findProgram('curl');
-
 const service = forAllTests(startTestService);
 beforeClosing(() => service.audit({ withProvider: true }));
 let directory: string;

@@ -16,9 +16,7 @@ describe('bench:seed', () => {
   const dataSource = forAllTests(() => connect(database));
   const schemaBefore = forAllTests(() => schema());
   const seeded = forAllTests(() => seed());
-
   const seed = () => seedDatabase({ databaseUrl: database.ownerUrl, ...SEED });
-
   const rows = <Row = { name: string }>(statement: string): Promise<Row[]> => dataSource.query(statement);
 
   async function violations(): Promise<string[]> {

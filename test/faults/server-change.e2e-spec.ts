@@ -20,7 +20,6 @@ describe('After the timeline of the PostgreSQL server has changed', () => {
   );
   const user = forAllTests(() => first.createUser());
   const staff = forAllTests(() => createStaff(first));
-
   let replica: Replica | undefined;
   afterEach(async () => {
     await replica?.close();

@@ -48,10 +48,7 @@ describe('Clients that do not read', () => {
   const sockets: Socket[] = [];
 
   const replicas = forAllTests(() =>
-    Replicas.open({
-      environment: { NODE_OPTIONS: SHIPPED_NODE_OPTIONS },
-      tuning: { readerIdleMs: 4000 },
-    }),
+    Replicas.open({ environment: { NODE_OPTIONS: SHIPPED_NODE_OPTIONS }, tuning: { readerIdleMs: 4000 } }),
   );
   const service = forAllTests(
     () => replicas.start(),

@@ -12,7 +12,6 @@ describeWith(chromium === '' ? ['chromium'] : [], 'Swagger UI in a browser', () 
   let userId: unknown;
   let token: unknown;
   let orderId: unknown;
-
   const service = forAllTests(startTestService);
   const docs = forAllTests(() => DocsBrowser.open(chromium, service.baseUrl));
   afterEach(() => {
@@ -102,9 +101,7 @@ describeWith(chromium === '' ? ['chromium'] : [], 'Swagger UI in a browser', () 
     const { status, body } = await docs.execute('GET', '/staff/orders', { parameters: ofUser() });
     expect([status, body]).toEqual([
       '200',
-      expect.objectContaining({
-        items: [expect.objectContaining({ user_id: userId, state: 'completed' })],
-      }),
+      expect.objectContaining({ items: [expect.objectContaining({ user_id: userId, state: 'completed' })] }),
     ]);
     [{ id: orderId }] = body['items'] as [{ id: unknown }];
     const found = await docs.execute('GET', '/staff/orders/{order_id}', {

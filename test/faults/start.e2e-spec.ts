@@ -30,7 +30,6 @@ import { createTestDatabase } from '../support/test-database';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
 const runProgram = promisify(execFile);
-
 const PROJECT = join(__dirname, '..', '..');
 const SECRET = 'sesame';
 const NOTHING_BOUGHT = /order \d+: nothing was bought/;
@@ -205,7 +204,6 @@ describe('a start without configuration', () => {
         body: '{"amount":"500.00"}',
       });
       const { id, payment_url: url } = (await response.json()) as { id: number; payment_url: string };
-
       const browser = await chromium.launch({ executablePath });
       try {
         const page = await browser.newPage();
@@ -284,7 +282,6 @@ describe('a start without configuration', () => {
     service = await start({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' });
     expect(await readPossessions(service)).toEqual(before);
     const bought = await buy(service);
-
     const { token } = readTour(service);
     const address = await readSandboxAddress(dataDir);
     const { baseUrl, controlSecret, apiKey } = address;

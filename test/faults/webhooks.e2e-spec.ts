@@ -25,7 +25,6 @@ describe('Webhooks of several replicas', () => {
   let running: BuiltService[];
   let paths = 0;
   const report: string[] = [];
-
   const database = forAllTests(createTestDatabase);
   const owner = forAllTests(() => new Client({ connectionString: database.ownerUrl }));
   const receiver = forAllTests(startWebhookReceiver);
