@@ -7,12 +7,9 @@ import { multiplyDecimal, unitPriceWithMarkup } from '../src/common/money';
 import { readEnvironment } from '../src/config/environment';
 import { ORDER_DELIVERED, ORDER_PAID, ordinaryUrl } from './ordinary-shop';
 
-/**
- * The baseline "bare node": what one would write on plain `node:http` and `pg`. Reads have the same responses
- * as the service's and come from the same rows; it looks the token up for each request, reads rows, maps them
- * and writes JSON. A purchase takes the money in one transaction, calls the provider, and stores what it
- * brought in another, on ordinary tables. It validates, logs, limits, queues and recovers nothing.
- */
+// The baseline "bare node": a server on plain `node:http` and `pg`. Reads return the service's responses. A
+// purchase takes the money in one transaction, calls the provider, and stores the proxies in another. It does
+// not validate, log, limit, queue or recover.
 
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const LAST_USED_STEP_MS = 60_000;
@@ -122,7 +119,6 @@ async function exportProxies(caller: Caller): Promise<string> {
   return rows.map(({ host, port, login, password }) => `${host}:${port}:${login}:${password}\n`).join('');
 }
 
-/** The fields that are read of the provider's response to a purchase. */
 interface Bought {
   readonly order_id: string | number;
   readonly list: Readonly<Record<string, Readonly<Record<string, string | number>>>>;
@@ -166,7 +162,6 @@ async function buy({ userId }: Caller, request: IncomingMessage): Promise<object
   return { order_id: Number(order.id), price_charged: price, currency: 'RUB', proxies: delivered };
 }
 
-/** The service's stored catalog, cached in memory for as long as the service does. */
 let catalog: { readonly readAtMs: number; readonly values: ReadonlyMap<string, unknown> } | undefined;
 
 async function readCatalog(key: string): Promise<unknown> {

@@ -8,11 +8,8 @@ import { type BenchRequest, CELLS, cellsOf, measureInRounds, methodOf, ratio } f
 import { createCustomers, Place } from './support/place';
 import { WORKLOAD_NAMES, WORKLOADS } from './support/workloads';
 
-/**
- * `npm run bench`: measures the service and bare node (`bare-node.ts`) in turns, and prints a table. Takes
- * about seven minutes; `-- --seconds 1 --rounds 3 --only me,buy-1` takes less. A wrong response or broken
- * books fail the run.
- */
+// `npm run bench` measures the service and bare node in turns, in seven minutes; `-- --seconds 1 --rounds 3
+// --only me,buy-1` takes less. A wrong response or broken books fail the run.
 
 const CONNECTIONS = 32;
 const BARE_NODE = join(__dirname, 'bare-node.js');
@@ -61,7 +58,6 @@ async function main(): Promise<void> {
   }
 }
 
-/** @throws Error when the two do not do the same work */
 async function assertSameResponse(
   service: string,
   bare: string,

@@ -8,16 +8,13 @@ import { CELLS, cellsOf, measureInRounds, methodOf, ratio, type Subject } from '
 import { createCustomers, type OwnedDatabase, Place } from './support/place';
 import { WORKLOAD_NAMES, WORKLOADS } from './support/workloads';
 
-/**
- * `npm run bench:growth`: how the cost of a request depends on the size of the database. Each size is
- * users:proxies and has its own database and service; the customers who send requests are the same in all.
- * Filling the largest takes long: `--directory` keeps the databases for the next run, which migrates them.
- * `-- --sizes 1000:1000,1000:100000` takes some minutes.
- */
+// `npm run bench:growth` measures how the cost of a request depends on the size of the database
+// (users:proxies). `--directory` keeps the databases for the next run. `-- --sizes 1000:1000,1000:100000`
+// takes minutes.
 
 const SIZES = '1000:1000,1000:100000,1000000:10000000';
 const ENTRIES_PER_USER = 10;
-/** So few that a response time is work and not queueing. */
+/** Few connections, so that a response time contains no queueing. */
 const CONNECTIONS = 4;
 const SUMMED_UP_TIMEOUT_MS = 1_800_000;
 
@@ -36,7 +33,6 @@ function readSizes(text: string): Size[] {
   });
 }
 
-/** Opens the database of a size, and fills it when it is empty. */
 async function openSize(place: Place, { users, proxies }: Size): Promise<OwnedDatabase> {
   const database = await place.openDatabase(`growth_${users}_${proxies}`);
   if ((await queryAt(database.ownerUrl, 'SELECT FROM users LIMIT 1')).length === 0) {

@@ -2,11 +2,8 @@ import type { Customer } from '../drills/support/clients';
 import { queryAt } from '../drills/support/database';
 import { inDatabase } from './support/place';
 
-/**
- * The tables that one would write for purchases instead of the service's: keys, foreign keys and the indexes
- * that lists need; no triggers, queue or history. Balances have a table of their own: each foreign key to a
- * user locks the user's row, which many orders of one user would wait for.
- */
+// An ordinary shop has no triggers, queue or history. Balances have their own table, because each foreign key
+// to a user locks the user's row, for which the user's other orders would wait.
 const SCHEMA = `
   CREATE TABLE users (id bigint PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now());
   CREATE TABLE accounts (
@@ -47,7 +44,7 @@ const SCHEMA = `
   );
   CREATE INDEX ON proxies (user_id, id);`;
 
-/** Takes the money and places the order: user $1, price $2, tag $3. No row: the balance does not suffice. */
+/** Parameters: user, price, tag. Returns no row if the balance is too low. */
 export const ORDER_PAID = `
   WITH paid AS (
     UPDATE accounts SET balance = balance - $2::numeric WHERE user_id = $1 AND balance >= $2::numeric
@@ -61,7 +58,7 @@ export const ORDER_PAID = `
   )
   SELECT id FROM placed`;
 
-/** Stores what the provider sold: order $1, its number there $2, arrays of columns, the country $10. */
+/** Parameters: order, its number at the provider, arrays of columns, country ($10). */
 export const ORDER_DELIVERED = `
   WITH completed AS (
     UPDATE orders SET status = 'completed', provider_order_id = $2 WHERE id = $1 RETURNING id, user_id
@@ -77,13 +74,11 @@ export const ORDER_DELIVERED = `
 
 export const ordinaryUrl = (serverUrl: string): string => inDatabase(serverUrl, 'bench_ordinary');
 
-/** Creates the database next to those of the benchmark. */
 export async function createOrdinaryShop(serverUrl: string): Promise<void> {
   await queryAt(serverUrl, 'CREATE DATABASE bench_ordinary');
   await queryAt(ordinaryUrl(serverUrl), SCHEMA);
 }
 
-/** Gives customers of the service an account there, too. */
 export function addToOrdinaryShop(serverUrl: string, customers: readonly Customer[]): Promise<unknown> {
   return queryAt(
     ordinaryUrl(serverUrl),

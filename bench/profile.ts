@@ -7,10 +7,8 @@ import { measure } from './support/load';
 import { createCustomers, Place } from './support/place';
 import { WORKLOAD_NAMES, WORKLOADS } from './support/workloads';
 
-/**
- * `npm run bench:profile -- --only me`: puts the service under one kind of load and has Node.js write a CPU
- * profile of it, which the performance panel of Chrome's developer tools opens. A directory for each kind.
- */
+// `npm run bench:profile -- --only me` writes CPU profiles of the service under load, one directory for each
+// kind. The performance panel of Chrome's developer tools opens them.
 
 const CONNECTIONS = 32;
 

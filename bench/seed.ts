@@ -4,12 +4,9 @@ import { migrate } from '../src/database';
 import { seedDatabase } from './seeding/seed-database';
 import { progress, readCount, run } from './support/command';
 
-/**
- * `npm run bench:seed -- --database-url "$URL" --users 1000000 --proxies-per-user 10`: migrates an empty
- * database and fills it with users, orders, proxies and ledger entries as of two years. The provider does not
- * know these proxies, and a sweep would mark them as withdrawn: a service on it needs a long
- * SWEEP_INTERVAL_SECONDS.
- */
+// `npm run bench:seed -- --database-url "$URL" --users 1000000 --proxies-per-user 10` migrates an empty
+// database and fills it with a history of two years. The provider does not know these proxies: without a long
+// SWEEP_INTERVAL_SECONDS, a sweep would mark them as withdrawn.
 
 const MEGABYTE = 2 ** 20;
 

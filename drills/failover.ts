@@ -8,18 +8,15 @@ import { runFailover } from './failover/run';
 import { finish, progress, run } from './support/command';
 import { requirePrograms } from './support/debian';
 
-/**
- * `npm run drill:failover`: three replicas of the service behind HAProxy, PostgreSQL under Patroni with etcd,
- * and one fault after the other under purchases and prolongations. 30 rounds take 20 minutes; `-- --rounds 5`
- * fewer.
- */
+// `npm run drill:failover` causes one fault after the other under orders: three replicas behind HAProxy,
+// PostgreSQL under Patroni with etcd. 30 rounds take 20 minutes; `-- --rounds 5` takes less.
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       rounds: { type: 'string', default: '30' },
-      /** Faults whose names contain this. */
+      /** Part of the names of the faults to cause. */
       only: { type: 'string', default: '' },
-      /** A file for the last part of what the daemons write. */
+      /** File for the last part of the daemons' output. */
       outputs: { type: 'string' },
     },
   });

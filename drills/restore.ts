@@ -5,11 +5,8 @@ import { runRestore } from './restore/run';
 import { finish, progress, run } from './support/command';
 import { requirePrograms } from './support/debian';
 
-/**
- * `npm run drill:restore`: sells, backs up meanwhile, destroys the database, restores it to five minutes
- * before, and opens orders once the service has found what was sold since. Takes 10 minutes;
- * `-- --minutes 0.5` takes two. `--patroni`: three nodes under Patroni instead of one server.
- */
+// `npm run drill:restore` sells and backs up, destroys the database, restores it to five minutes earlier, and
+// reopens. It takes 10 minutes; `-- --minutes 0.5` takes two. `--patroni` uses three nodes under Patroni.
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {

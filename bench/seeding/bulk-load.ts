@@ -1,10 +1,6 @@
 import type { Client } from 'pg';
 
-/**
- * Drops the indexes and unique constraints of the tables for the duration of the work and recreates them:
- * much faster than updating them row by row. Runs in the transaction of the caller, who has locked the
- * tables.
- */
+/** Recreating indexes is much faster than updating them row by row. The caller has locked the tables. */
 export async function withoutIndexes(
   client: Client,
   tables: readonly string[],

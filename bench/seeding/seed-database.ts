@@ -13,19 +13,17 @@ import {
 export interface SeedOptions {
   readonly databaseUrl: string;
   readonly users: number;
-  /** Average. A user with many proxies has more: a purchase has at most 801 proxies. */
+  /** Average. Users with many proxies have more entries, because a purchase delivers at most 801 proxies. */
   readonly entriesPerUser: number;
   readonly proxiesPerUser: number;
   /** The same seed gives the same data, except for times, order references and the sample user's token. */
   readonly seed: number;
-  /** Receives a line for each phase. */
   readonly onProgress?: (line: string) => void;
 }
 
 export interface Seeded {
   readonly rows: Readonly<Record<(typeof TABLES)[number], number>>;
   readonly databaseBytes: number;
-  /** A user with a token and a balance. */
   readonly sample: { readonly userId: number; readonly proxies: number; readonly token: string };
 }
 
@@ -52,11 +50,7 @@ const SESSION = `
       SET temp_buffers = '256MB';
   SET session_replication_role = replica`;
 
-/**
- * Fills an empty database with users and their histories in one transaction: an aborted run leaves nothing.
- *
- * @throws Error when there are users already
- */
+/** One transaction: an aborted run leaves nothing. @throws Error if the database contains users */
 export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
   const client = new Client({ connectionString: options.databaseUrl, application_name: 'proxy-rental seed' });
   await client.connect();
@@ -76,7 +70,6 @@ export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
   }
 }
 
-/** Begins a transaction that locks the tables: other sessions that use them wait. */
 async function beginAlone(client: Client): Promise<void> {
   const { rowCount } = await client.query('SELECT FROM users LIMIT 1');
   if (rowCount) throw new Error('The database has users already');
@@ -103,7 +96,6 @@ async function fill(client: Client, options: SeedOptions): Promise<void> {
   }
 }
 
-/** Gives the sample user a token, and a top-up through the ledger's trigger. */
 async function createSampleUser(client: Client): Promise<Seeded> {
   const { rows: found } = await client.query<{ id: string; proxies: number }>(findSampleUser, [
     SAMPLE_PROXIES,

@@ -1,16 +1,10 @@
 import { REFERENCE_PREFIX_SQL } from '../../src/orders';
 
-/**
- * The SQL statements that generate a realistic history. Every value is derived from the user's id and the
- * seed by `chance`, so two runs with the same seed differ only in the time from which they count back.
- *
- * A user's orders are spread evenly over the time since the user joined. The first order is always a
- * delivered purchase. The others are further delivered purchases, prolongations of earlier ones, or canceled
- * orders; the last may be in review. A top-up before every third order covers the next three, so no balance
- * is negative.
- */
+// Every value is derived from the user's id and the seed by `chance`, so two runs with the same seed differ
+// only in the time from which they count back. A user's orders are spread evenly over the time since the user
+// joined. The first is a delivered purchase; the last may be in review. A top-up before every third order
+// covers the next three, so no balance is negative.
 
-/** How many orders a top-up covers. */
 const ORDERS_PER_TOPUP = 3;
 const DAYS = 2 * 365;
 /** Average per order: a hold, a capture, a share of a top-up, and sometimes a release or an adjustment. */
@@ -24,11 +18,11 @@ export interface SeedPlan {
   readonly ordersPerUser: number;
   readonly proxiesPerUser: number;
   readonly seed: number;
-  /** End of the history, in seconds since 1970. */
+  /** In seconds since 1970. */
   readonly until: number;
 }
 
-/** Temporary functions, all simple enough for the planner to inline. */
+/** All simple enough for the planner to inline. */
 const functions = (seed: number): string => `
   CREATE FUNCTION pg_temp.chance(subject bigint, place integer, topic integer) RETURNS float8
       LANGUAGE sql IMMUTABLE AS
@@ -62,7 +56,6 @@ const functions = (seed: number): string => `
       LANGUAGE sql IMMUTABLE AS
     $$ SELECT md5(subject || '/' || place || '/' || topic || '/${seed}') $$;`;
 
-/** The users with their numbers of orders and proxies. Few users have many. */
 const planUsers = ({ users, ordersPerUser, proxiesPerUser, until }: SeedPlan): string => `
   CREATE TEMPORARY TABLE planned_users ON COMMIT DROP AS
   SELECT id, joined, to_timestamp(${until}) - joined AS life, greatest(planned_orders, purchases) AS orders,
@@ -101,7 +94,7 @@ const writeUsers = `
                          || CASE WHEN pg_temp.chance(id, 0, 12) < 0.3 THEN ''
                              ELSE ' ' || floor(1000 * pg_temp.chance(id, 0, 13)) END AS last) AS name`;
 
-/** One or two tokens for each user; their plain text is unknown. $1: the scopes. */
+/** $1: the scopes. */
 const writeTokens = (until: number): string => `
   INSERT INTO api_tokens (user_id, token_hash, name, scopes, created_at, expires_at, revoked_at, last_used_at)
   SELECT id, sha256(convert_to(pg_temp.word(id, number, 14), 'utf8')),
@@ -113,7 +106,7 @@ const writeTokens = (until: number): string => `
     FROM planned_users, generate_series(1, CASE WHEN pg_temp.chance(id, 0, 18) < 0.2 THEN 2 ELSE 1 END)
         AS number`;
 
-/** The orders. Their ids, and those of their proxies, follow their times. */
+/** The ids of orders and proxies follow their times. */
 const planOrders = (until: number): string => `
   CREATE TEMPORARY TABLE planned_orders ON COMMIT DROP AS
   SELECT row_number() OVER line AS id,
@@ -179,7 +172,7 @@ const planOrders = (until: number): string => `
                                         END) AS at) AS terms
   WINDOW line AS (ORDER BY at, u.id)`;
 
-/** In the order of their times, as a live service would have inserted them. */
+/** Ordered by time, as a live service would have inserted them. */
 const writeEntries = `
   WITH money AS (
     SELECT user_id, id, place, at, closed_at, unit_price * count AS held,
@@ -220,7 +213,6 @@ const writeEntries = `
   WINDOW line AS (PARTITION BY user_id ORDER BY created_at, step)
    ORDER BY created_at, user_id, step`;
 
-/** The latest end date to which each proxy was prolonged. */
 const planEnds = `
   CREATE INDEX ON planned_orders (user_id, place);
   CREATE TEMPORARY TABLE prolonged ON COMMIT DROP AS
@@ -324,7 +316,6 @@ const writeOrdersAndProxies = `
                         ELSE 0 END AS captured) AS paid
    ORDER BY id`;
 
-/** Provider calls of 30 % of the orders, and of all in review. */
 const writeCalls = `
   INSERT INTO provider_calls (order_id, method, request, outcome, http_status, response, duration_ms,
                               created_at)
@@ -342,7 +333,6 @@ const writeCalls = `
    WHERE is_sent AND (state = 'review' OR pg_temp.chance(id, 0, 70) < 0.3)
    ORDER BY id`;
 
-/** Statements with their parameters that plan and write the histories, in this order. */
 export const historyOf = (plan: SeedPlan, scopes: readonly string[]): (readonly [string, unknown[]])[] => [
   [functions(plan.seed), []],
   [planUsers(plan), []],
@@ -356,7 +346,7 @@ export const historyOf = (plan: SeedPlan, scopes: readonly string[]): (readonly 
   [writeAccounts, []],
 ];
 
-/** At most $1 unmatched proxies, of purchases that were canceled because nothing was found. */
+/** $1: the maximum. */
 export const writeUnmatchedProxies = `
   INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login, password,
                        proxy_type, country, version, date_start, date_end, found_at)
@@ -367,7 +357,7 @@ export const writeUnmatchedProxies = `
     FROM orders WHERE failure = 'nothing-found' AND kind = 'purchase' ORDER BY id DESC LIMIT $1
   ON CONFLICT DO NOTHING`;
 
-/** The user whose number of proxies is closest to $1. */
+/** $1: the wanted number of proxies. */
 export const findSampleUser = `
   SELECT user_id AS id, count(*)::integer AS proxies FROM proxies
    GROUP BY user_id ORDER BY abs(count(*) - $1), user_id LIMIT 1`;

@@ -5,14 +5,12 @@ import { PROJECT } from '../../drills/support/project';
 
 export { progress, run } from '../../drills/support/command';
 
-/** @throws Error that names the option when it is not a whole number, or too small */
 export function readCount(option: string, text: string, least = 1): number {
   const value = Number(text);
   if (Number.isInteger(value) && value >= least) return value;
   throw new Error(`--${option} must be a whole number, ${least} at least`);
 }
 
-/** @throws Error that names the names that do not exist, and those that do */
 export function readNames<Name extends string>(text: string | undefined, known: readonly Name[]): Name[] {
   if (text === undefined) return [...known];
   const names = text.split(',');
@@ -24,14 +22,12 @@ export function readNames<Name extends string>(text: string | undefined, known: 
 }
 
 export interface Report {
-  /** How it was measured, in one sentence. */
   readonly method: string;
-  /** The columns; all but the first two hold numbers. */
+  /** All columns but the first two hold numbers. */
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
 }
 
-/** Prints a report as Markdown. */
 export async function print({ method, head, rows }: Report): Promise<void> {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const rule = head.map((_, at) => (at < 2 ? '---' : '---:'));
@@ -39,7 +35,6 @@ export async function print({ method, head, rows }: Report): Promise<void> {
   process.stdout.write(lines.join('\n'));
 }
 
-/** The subject of a report: the day, the commit, the version of Node.js and the machine, in one line. */
 async function describeRun(): Promise<string> {
   const git = async (...parameters: string[]): Promise<string> =>
     (await promisify(execFile)('git', parameters, { cwd: PROJECT })).stdout.trim();

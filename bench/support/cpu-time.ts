@@ -6,11 +6,10 @@ const TICKS_PER_SECOND = 100;
 interface Times {
   readonly parent: number;
   readonly own: number;
-  /** Of children that have exited and were waited for. */
   readonly endedChildren: number;
 }
 
-/** From Linux's /proc; null for a process that has ended, and on other systems. */
+/** Returns null if the process has ended, or without /proc. */
 async function readTimes(pid: number | string): Promise<Times | null> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
   if (stat === null) return null;
@@ -25,7 +24,7 @@ async function readTimes(pid: number | string): Promise<Times | null> {
   return { parent, own: user + system, endedChildren: childrenUser + childrenSystem };
 }
 
-/** CPU seconds of a process and its children, also those that have exited. NaN on systems but Linux. */
+/** Includes children that have exited. Returns NaN without /proc. */
 export async function cpuSeconds(pid: number): Promise<number> {
   const parent = await readTimes(pid);
   if (!parent) return Number.NaN;

@@ -4,7 +4,6 @@ import { cpuSeconds } from './cpu-time';
 
 export type BenchRequest = autocannon.Request;
 
-/** A server under load, and what it is sent. */
 export interface Subject {
   readonly name: string;
   readonly baseUrl: string;
@@ -12,7 +11,7 @@ export interface Subject {
   readonly requests: readonly BenchRequest[];
 }
 
-/** One round of a subject. CPU time is for each request, of the server and of PostgreSQL. */
+/** CPU times are per request. */
 export interface Sample {
   readonly perSecond: number;
   readonly p50Ms: number;
@@ -26,20 +25,13 @@ export interface LoadOptions {
   readonly connections: number;
   readonly rounds: number;
   readonly seconds: number;
-  /** PostgreSQL's main process. */
   readonly postmasterPid: number;
 }
 
-/** How long compilation, planning and cold caches are waited for, at most. */
+/** For compilation, planning and cold caches. */
 const WARMUP_SECONDS = 2;
 
-/**
- * Measures the subjects side by side: each in every round, forwards and backwards in turn, so that drift of
- * the machine affects all of them equally.
- *
- * @returns the samples of each subject, in the order of the rounds
- * @throws Error when a response is not 2xx or a connection breaks
- */
+/** Each round measures all subjects, forwards and backwards in turn, so that drift affects them equally. */
 export async function measureInRounds(
   subjects: readonly Subject[],
   options: LoadOptions,
@@ -57,7 +49,6 @@ export async function measureInRounds(
   return samples;
 }
 
-/** Puts the subject under load: each connection sends one request after the other. */
 export async function measure(
   { name, baseUrl, pid, requests }: Subject,
   { connections, seconds, postmasterPid }: Omit<LoadOptions, 'rounds'>,
@@ -70,7 +61,7 @@ export async function measure(
     duration: seconds,
     timeout: 60,
     setupClient: (client) => {
-      // Each begins at another request, or all would request the same user at the same moment.
+      // Otherwise all connections would request the same user at the same moment.
       const from = Math.floor((connection * requests.length) / connections);
       connection += 1;
       client.setRequests([...requests.slice(from), ...requests.slice(0, from)]);
@@ -97,10 +88,8 @@ export async function measure(
 export const methodOf = ({ rounds, seconds, connections }: LoadOptions): string =>
   `${rounds} rounds of ${seconds} s, ${connections} connections. CPU is that of one request.`;
 
-/** The columns of {@link cellsOf}. */
 export const CELLS = ['a second', 'median', 'p99', 'CPU', 'CPU of PostgreSQL'];
 
-/** The medians of all rounds. */
 export function cellsOf(samples: readonly Sample[]): string[] {
   const of = (value: keyof Sample, digits: number): string =>
     median(samples.map((sample) => sample[value])).toFixed(digits);
@@ -113,7 +102,7 @@ export function cellsOf(samples: readonly Sample[]): string[] {
   ];
 }
 
-/** Of one subject over another: the median of the ratios within each round, with the least and the most. */
+/** The median, least and greatest of the ratios within each round. */
 export function ratio(
   samples: readonly Sample[],
   others: readonly Sample[],

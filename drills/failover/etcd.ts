@@ -10,13 +10,11 @@ interface Member {
   readonly peerPort: number;
 }
 
-/** Members of etcd on loopback. */
 export class Etcd {
   private readonly running = new Map<Member, Daemon>();
 
   private constructor(private readonly members: readonly Member[]) {}
 
-  /** @param directories one for each member */
   static async start(directories: readonly string[], ports: readonly number[]): Promise<Etcd> {
     const members = directories.map((directory, at) => ({
       name: `etcd-${at + 1}`,
@@ -25,17 +23,16 @@ export class Etcd {
       peerPort: ports[2 * at + 1] ?? 0,
     }));
     const etcd = new Etcd(members);
-    // None of them is ready before there is a majority.
+    // No member is ready before there is a majority.
     await Promise.all(members.map((member) => etcd.startMember(member)));
     return etcd;
   }
 
-  /** As Patroni gets them. */
   get hosts(): string {
     return this.members.map(({ clientPort }) => `${LOOPBACK}:${clientPort}`).join(',');
   }
 
-  /** Kills the member that leads and waits until another one does. Gives what starts it again. */
+  /** Waits for another leader. Returns the function that restarts the killed member. */
   async killLeader(): Promise<() => Promise<void>> {
     const leader = await this.findLeader();
     await this.running.get(leader)?.stop({ signal: 'SIGKILL' });
@@ -88,7 +85,7 @@ export class Etcd {
         ETCD_HEARTBEAT_INTERVAL: '200',
         ETCD_ELECTION_TIMEOUT: '2000',
         ETCD_LOGGER: 'zap',
-        // docker/cluster/patroni.yml says why.
+        // docker/cluster/patroni.yml gives the reason.
         ETCD_ENABLE_V2: 'true',
       },
       isReady: () => isHealthy(clientPort),

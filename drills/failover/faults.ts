@@ -3,14 +3,13 @@ import { until } from '../support/until';
 import type { Cluster, ServiceReplica } from './cluster';
 import type { DatabaseNode } from './patroni';
 
-/** The fault of a round. Returns the function that repairs it once writes are back. */
+/** Returns the repair, which is called once writes are accepted again. */
 type Fault = (cluster: Cluster) => Promise<() => Promise<void>>;
 
 const SWITCHOVER_TIMEOUT_MS = 60_000;
-/** Longer than HAProxy takes to give a silent replica up. */
+/** Longer than HAProxy waits for a silent replica. */
 const REPLICA_FROZEN_MS = 8000;
 
-/** Waits until another node than this one is the primary. */
 const untilReplaced = (cluster: Cluster, former: DatabaseNode): Promise<unknown> =>
   until(
     'another primary',
@@ -23,7 +22,6 @@ const untilReplaced = (cluster: Cluster, former: DatabaseNode): Promise<unknown>
 
 let turn = 0;
 
-/** Each in its turn. */
 function nextReplica({ replicas }: Cluster): ServiceReplica {
   const replica = replicas[turn % replicas.length];
   turn += 1;
@@ -84,7 +82,7 @@ export const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS;
 
-/** The faults of so many rounds: half of them concern the primary. */
+/** Half of the faults concern the primary. */
 export function chooseFaults(rounds: number, only = ''): FaultName[] {
   const all: FaultName[] = [
     'kill -9 of the primary, with its machine',

@@ -9,11 +9,9 @@ export interface BalancerOptions {
   readonly statePort: number;
   readonly replicaPorts: readonly number[];
   readonly nodes: readonly { readonly databasePort: number; readonly restPort: number }[];
-  /** The folder with haproxy.cfg. */
   readonly files: string;
 }
 
-/** Starts HAProxy with the configuration of `docker/cluster/`. */
 export function startBalancer(options: BalancerOptions): Promise<Daemon> {
   const { servicePort, databasePort, statePort, replicaPorts, nodes, files } = options;
   const environment: Record<string, string> = {

@@ -6,7 +6,7 @@ import { DEBIAN, POSTGRES_BIN } from '../support/debian';
 import { LOOPBACK } from '../support/ports';
 import { processesIn, signalProcess } from '../support/processes';
 
-/** A member as Patroni's REST interface shows it in `/cluster`. */
+/** A member in `/cluster` of Patroni's REST interface. */
 export interface Member {
   readonly name: string;
   /** leader, sync_standby, replica … */
@@ -29,12 +29,10 @@ export interface NodeOptions {
   readonly restPort: number;
   readonly etcdHosts: string;
   readonly passwords: Passwords;
-  /** The folder with patroni.yml. */
   readonly files: string;
   readonly account: ServerAccount;
 }
 
-/** One node of the database: Patroni, and the PostgreSQL that it starts, as one machine would have them. */
 export class DatabaseNode {
   private patroni: Daemon | undefined;
 
@@ -63,7 +61,6 @@ export class DatabaseNode {
     return join(this.options.directory, 'data');
   }
 
-  /** The last part of what Patroni and PostgreSQL wrote. */
   output(): string {
     return this.patroni?.output() ?? '';
   }
@@ -101,21 +98,18 @@ export class DatabaseNode {
     });
   }
 
-  /** Everything that this node runs ends at once, as when a machine loses its power. */
   async kill(): Promise<void> {
     this.killProcesses();
     await this.patroni?.ended;
   }
 
-  /** PostgreSQL's main process alone is killed, and with it its sessions. Patroni goes on. */
   killPostgres(): void {
     const pid = Number.parseInt(readFileSync(join(this.dataDirectory, 'postmaster.pid'), 'utf8'), 10);
     signalProcess(pid, 'SIGKILL');
   }
 
-  /** Nothing of this node runs on until {@link thaw}, as on a machine that hangs. */
   freeze(): void {
-    // First Patroni: it would notice that PostgreSQL hangs. Again, for a process may have been starting.
+    // Patroni first, because it would notice that PostgreSQL hangs. Twice, for a process may be starting.
     this.patroni?.signal('SIGSTOP');
     for (let round = 0; round < 2; round += 1) this.signalAll('SIGSTOP');
   }
@@ -130,13 +124,12 @@ export class DatabaseNode {
     this.killProcesses();
   }
 
-  /** The cluster as Patroni shows it; null when it does not respond. */
   async readCluster(): Promise<readonly Member[] | null> {
     const cluster = (await this.request('/cluster')) as { members: readonly Member[] } | null;
     return cluster?.members ?? null;
   }
 
-  /** How the standbys follow this node, when it is the primary: `sync`, `async` … for each that streams. */
+  /** `sync`, `async` … for each standby that streams. */
   async readStandbys(): Promise<string[]> {
     const state = (await this.request('/patroni')) as {
       replication?: { state: string; sync_state: string }[];
@@ -144,7 +137,6 @@ export class DatabaseNode {
     return (state?.replication ?? []).filter((one) => one.state === 'streaming').map((one) => one.sync_state);
   }
 
-  /** Whether it is the primary and accepts writes. */
   async isPrimary(): Promise<boolean> {
     try {
       return (await fetch(`${this.restUrl}/primary`, { signal: AbortSignal.timeout(2000) })).ok;
@@ -165,7 +157,7 @@ export class DatabaseNode {
     for (const pid of processesIn(this.options.directory)) signalProcess(pid, name);
   }
 
-  /** Until none is left, for a process may just be starting another. */
+  /** Repeats, because a process may just be starting another. */
   private killProcesses(): void {
     this.patroni?.signal('SIGKILL');
     for (let pids = processesIn(this.options.directory); pids.length > 0;) {

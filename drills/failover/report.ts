@@ -7,7 +7,6 @@ function faultRow(fault: string, rounds: readonly Round[]): string {
   return `| ${fault} | ${seconds.length} | ${middle} | ${most} |`;
 }
 
-/** The report as Markdown. */
 export function failoverMarkdown(report: FailoverReport): string {
   const {
     rounds,

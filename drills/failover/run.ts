@@ -5,13 +5,12 @@ import type { Cluster } from './cluster';
 import { type FaultName, FAULTS } from './faults';
 
 const CUSTOMERS = 6;
-/** So many orders are acknowledged before the next round begins. */
+/** Orders to be acknowledged between two rounds. */
 const ORDERS_BETWEEN = 20;
 const BACK_TIMEOUT_MS = 120_000;
 
 export interface Round {
   readonly fault: FaultName;
-  /** The longest time without an acknowledged order. */
   readonly secondsWithoutWrites: number;
   readonly seconds: number;
 }
@@ -28,14 +27,10 @@ export interface FailoverReport {
   readonly violations: readonly string[];
 }
 
-/** Responses that a client may get while it is not served. */
+/** Responses that clients may get during a fault. */
 const ALLOWED = /^(200|200, replayed|(503|409) with Retry-After: .*)$/;
 
-/**
- * Causes one fault after the other under purchases and prolongations. A round ends when orders are
- * acknowledged again and the cluster is whole. At the end the books are compared with the clients' and the
- * provider's.
- */
+/** A round ends when orders are acknowledged again and the cluster is whole. */
 export async function runFailover(
   cluster: Cluster,
   faults: readonly FaultName[],

@@ -13,7 +13,7 @@ import { type BackedUpServer, type MadeBackup, type Measured, PgBackRest } from 
 
 const SCOPE = 'proxy-rental';
 
-/** Three nodes under Patroni, of which the leader archives, as `operations/backup.md` has them. */
+/** Three nodes under Patroni, set up as `operations/backup.md` says. The leader archives. */
 export class ArchivedCluster implements RestorableDatabase {
   private constructor(
     private readonly cluster: DatabaseCluster,
@@ -46,7 +46,7 @@ export class ArchivedCluster implements RestorableDatabase {
               /^( +)max_connections:/m,
               (line, indent) => `${archive.map((one) => `${indent}${one}\n`).join('')}${line}`,
             )
-            // pgBackRest comes by a socket in the data directory, which only this user can enter.
+            // pgBackRest uses a socket in the data directory, which only this user can enter.
             .replace("unix_socket_directories: ''", 'unix_socket_directories: .')
             .replace('- local all all scram-sha-256', '- local all all trust');
           await writeFile(path, text);
@@ -71,13 +71,13 @@ export class ArchivedCluster implements RestorableDatabase {
     return this.pgbackrest.backUp(serverOf(await this.cluster.findPrimary()), type);
   }
 
-  /** All machines with their disks. etcd stays, and with it what it has of the cluster. */
+  /** Removes all machines with their disks. etcd keeps its state of the cluster. */
   async destroy(): Promise<void> {
     await Promise.all(this.cluster.nodes.map((node) => node.kill()));
     await Promise.all(this.cluster.nodes.map((node) => rm(node.dataDirectory, { recursive: true })));
   }
 
-  /** On one member, which PostgreSQL alone brings to the moment. */
+  /** Restores one member, which PostgreSQL brings to the moment without Patroni. */
   async restore(target: Date): Promise<Measured> {
     await this.forgetCluster();
     const place = serverOf(this.first);
@@ -85,7 +85,7 @@ export class ArchivedCluster implements RestorableDatabase {
     const restored = await this.pgbackrest.restore(place, target);
     const server = await startDaemon({
       program: DEBIAN.postgres.path,
-      // The backup has the settings of the leader of that time.
+      // The backup contains the settings of that time's leader.
       parameters: [
         '-D',
         data,
@@ -101,7 +101,7 @@ export class ArchivedCluster implements RestorableDatabase {
     return restored;
   }
 
-  /** Patroni takes the restored member for the leader, and the others copy it. */
+  /** Patroni makes the restored member the leader, and the others copy it. */
   async startServer(): Promise<Measured> {
     const startedAtMs = performance.now();
     await this.first.start();
@@ -112,7 +112,7 @@ export class ArchivedCluster implements RestorableDatabase {
     return { seconds: (performance.now() - startedAtMs) / 1000 };
   }
 
-  /** `patronictl remove` wants the name of a leader, too, until its lease has ended. */
+  /** `patronictl remove` wants the leader's name until its lease has ended. */
   private async forgetCluster(): Promise<void> {
     const responses = String.raw`printf '${SCOPE}\nYes I am aware\n'`;
     const remove = `${DEBIAN.patronictl.path} -c ${join(this.cluster.files, 'patroni.yml')} remove ${SCOPE}`;

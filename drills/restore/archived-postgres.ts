@@ -14,21 +14,18 @@ import { type BackedUpServer, type MadeBackup, type Measured, PgBackRest } from 
 const SUPERUSER = 'postgres';
 const DATA = 'data';
 
-/** A database that can be lost and restored, set up as `operations/backup.md` says. */
+/** Set up as `operations/backup.md` says. */
 export interface RestorableDatabase {
   /** @param credentials those of the superuser if omitted */
   url(database: string, credentials?: { user: string; password: string }): string;
   backUp(type: 'full' | 'diff'): Promise<MadeBackup>;
-  /** Kills what runs as a power cut does, and removes all data. */
   destroy(): Promise<void>;
-  /** Restores the data as of a moment. */
   restore(target: Date): Promise<Measured>;
-  /** Starts what serves, and waits until it takes writes: after a restore it has replayed its log then. */
+  /** Returns when the server accepts writes; after a restore, it has then replayed its log. */
   startServer(): Promise<Measured>;
   close(): Promise<void>;
 }
 
-/** Debian's PostgreSQL 15, whose log pgBackRest archives, in directories of its own. */
 export class ArchivedPostgres implements RestorableDatabase {
   private server: Daemon | undefined;
 
@@ -40,7 +37,6 @@ export class ArchivedPostgres implements RestorableDatabase {
     private readonly pgbackrest: PgBackRest,
   ) {}
 
-  /** @param archiveTimeoutSeconds after so long, a part of the log is archived that is not full */
   static async start(archiveTimeoutSeconds: number): Promise<ArchivedPostgres> {
     const directory = await createDrillDirectory('restore');
     const account = await databaseAccount();
@@ -65,7 +61,7 @@ export class ArchivedPostgres implements RestorableDatabase {
           '--encoding=UTF8',
           '--locale=C.UTF-8',
           '--auth-host=scram-sha-256',
-          // pgBackRest comes by the socket, in a directory that only this user can enter.
+          // pgBackRest uses the socket, in a directory that only this user can enter.
           '--auth-local=trust',
           '--data-checksums',
           '--no-sync',
@@ -133,7 +129,6 @@ export class ArchivedPostgres implements RestorableDatabase {
   }
 }
 
-/** Whether the server at the address is there, and is no standby. */
 export async function isWritable(url: string): Promise<boolean> {
   try {
     const [row] = await queryAt<{ standby: boolean }>(url, 'SELECT pg_is_in_recovery() AS standby');

@@ -15,13 +15,11 @@ export interface Measured {
 }
 
 export interface MadeBackup extends Measured {
-  /** The size of the database, what was copied of it, and what that takes in the repository. */
   readonly databaseBytes: number;
   readonly copiedBytes: number;
   readonly repositoryBytes: number;
 }
 
-/** The fields of `pgbackrest info --output=json` that are read here. */
 type Info = readonly {
   readonly backup: readonly {
     readonly info: {
@@ -32,14 +30,12 @@ type Info = readonly {
   }[];
 }[];
 
-/** A server on this machine: its data, its port, and the directory of its socket. */
 export interface BackedUpServer {
   readonly data: string;
   readonly port: number;
   readonly sockets: string;
 }
 
-/** pgBackRest with `operations/pgbackrest.conf`, and a repository in a directory of its own. */
 export class PgBackRest {
   private constructor(
     private readonly account: ServerAccount,
@@ -63,7 +59,6 @@ export class PgBackRest {
     return new PgBackRest(account, configFile);
   }
 
-  /** As a server has it in its settings, which runs it in its data directory. */
   get archiveCommand(): string {
     return `${this.command.join(' ')} --pg1-path="$PWD" archive-push %p`;
   }
@@ -73,13 +68,11 @@ export class PgBackRest {
     return runProgram({ program, parameters: [...options, ...parameters], account: this.account });
   }
 
-  /** Begins to archive what the server writes. */
   async createStanza(server: BackedUpServer): Promise<void> {
     await this.run(...placeOf(server), 'stanza-create');
     await this.run(...placeOf(server), 'check');
   }
 
-  /** Backs up while others use the database. */
   async backUp(server: BackedUpServer, type: 'full' | 'diff'): Promise<MadeBackup> {
     const startedAtMs = performance.now();
     await this.run(...placeOf(server), `--type=${type}`, 'backup');
@@ -91,7 +84,7 @@ export class PgBackRest {
     return { seconds, databaseBytes, copiedBytes, repositoryBytes: repository.delta };
   }
 
-  /** Restores the data as of a moment, from the backups and the archive. The server does not run then. */
+  /** The server must not run. */
   async restore({ data }: BackedUpServer, target: Date): Promise<Measured> {
     const startedAtMs = performance.now();
     const moment = target.toISOString().replace('T', ' ').replace('Z', '+00');
@@ -105,7 +98,6 @@ export class PgBackRest {
   }
 }
 
-/** How pgBackRest reaches a server that runs. */
 const placeOf = ({ data, port, sockets }: BackedUpServer): string[] => [
   `--pg1-path=${data}`,
   `--pg1-port=${port}`,

@@ -3,7 +3,6 @@ import type { RestoreReport } from './run';
 const seconds = (value: number): string => value.toFixed(1);
 const megabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1);
 
-/** The report as Markdown. */
 export function restoreMarkdown(report: RestoreReport): string {
   const { backups, decided, secondsUntil, orders, soldSince, responses, violations } = report;
   return [

@@ -12,20 +12,18 @@ import { decide, type Decided } from './staff';
 
 const REASON = 'drill: the disk is lost';
 
-/** The responses that a client may get. A proxy that the database has forgotten is a 404. */
+/** A proxy that the database has forgotten is a 404. */
 const ALLOWED = /^(200|200, replayed|404|connection lost|(503|409) with Retry-After: .*)$/;
 
 export interface RestoreOptions {
-  /** A cluster of Patroni instead of one server. */
   readonly patroni?: boolean;
   readonly customers: number;
-  /** Each client waits so long between two orders, about. */
   readonly pauseMs: number;
   /** How long customers buy before the full backup, and between it and the differential one. */
   readonly secondsBetween: number;
-  /** From the moment that is restored to the destruction. */
+  /** From the restored moment to the destruction. */
   readonly secondsLost: number;
-  /** After so long, a part of the log is archived that is not full. */
+  /** After this time, a part of the log is archived even if it is not full. */
   readonly archiveTimeoutSeconds: number;
   readonly onProgress?: (line: string) => void;
 }
@@ -34,23 +32,19 @@ export interface RestoreReport {
   readonly backups: Readonly<Record<string, MadeBackup>>;
   readonly restoreSeconds: number;
   readonly replaySeconds: number;
-  /** From the destruction on. */
+  /** Since the destruction. */
   readonly secondsUntil: Readonly<Record<'read' | 'ordered', number>>;
   readonly secondsLost: number;
-  /** How long before the destruction the newest archived part of the log ended. */
+  /** From the end of the newest archived part of the log to the destruction. */
   readonly secondsNotArchived: number;
   readonly orders: Readonly<Record<'confirmed' | 'lost' | 'afterwards', number>>;
-  /** Sales after the restored moment, in proxies and prolongations. */
   readonly soldSince: { readonly proxies: number; readonly prolongations: number };
   readonly decided: Decided;
   readonly responses: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
 }
 
-/**
- * Sells, backs up meanwhile, loses the database, restores it to a moment before, and opens again: the steps
- * of `operations/backup.md`, in their order.
- */
+/** Follows the steps of `operations/backup.md` in their order. */
 export async function runRestore(options: RestoreOptions): Promise<RestoreReport> {
   const { onProgress = () => undefined } = options;
   const closers: (() => Promise<unknown>)[] = [];
@@ -119,7 +113,7 @@ async function sellAndRestore(
   const problems = await findOpenings(shop, clients, customers);
   const readAtMs = Date.now();
 
-  // Clients that got a response after the restored moment never learn of it, and retry all the same.
+  // Clients do not learn that the database forgot their orders, and retry them too.
   const forgotten = clients.completed.filter(
     ({ intent, response }) =>
       response.status === 200 && !remembered.has(`${intent.customer.id} ${intent.key}`),
@@ -176,7 +170,6 @@ async function sellAndRestore(
   };
 }
 
-/** Each customer repeats one key after the other. */
 async function retryAll(clients: Clients, orders: readonly CompletedRequest[]): Promise<CompletedRequest[]> {
   const customers = new Set(orders.map(({ intent }) => intent.customer));
   const retries = [...customers].map(async (customer) => {
@@ -189,7 +182,7 @@ async function retryAll(clients: Clients, orders: readonly CompletedRequest[]): 
   return (await Promise.all(retries)).flat();
 }
 
-/** The service reads and does not sell before maintenance has ended. */
+/** The service reads, but does not sell before maintenance has ended. */
 async function findOpenings(shop: Shop, clients: Clients, customers: readonly Customer[]): Promise<string[]> {
   const problems: string[] = [];
   for (const [at, customer] of customers.entries()) {
@@ -210,12 +203,12 @@ async function findOpenings(shop: Shop, clients: Clients, customers: readonly Cu
 }
 
 /**
- * Compares what the provider sold with the responses of clients, also of those who sent a request several
- * times or whose order the database forgot. No id names things of two customers.
+ * Includes responses to retries and to orders that the database forgot. No id may name things of two
+ * customers.
  */
 function findDoubles(clients: Clients, replayed: readonly CompletedRequest[], book: StateView): string[] {
   let wanted = 0;
-  // Prolongations of proxies that were forgotten with their ids: they may have been executed before.
+  // These proxies lost their ids: earlier prolongations may have been executed.
   let unknown = 0;
   for (const { intent, response } of clients.completed) {
     if (intent.path === '/proxies/buy') continue;
@@ -252,11 +245,10 @@ function findDoubles(clients: Clients, replayed: readonly CompletedRequest[], bo
 }
 
 /**
- * A sold proxy that no response names was bought for no customer. A retry whose response names other proxies
- * than the first one bought again, unless another request got those as its own: to the service, a request for
- * the same is a retry.
+ * Finds sold proxies that no response names, and retries that bought again. Another request for the same may
+ * get the proxies of the first one.
  *
- * @param logins by the ids of today: they identify proxies, because unlike ids they survive a restore
+ * @param logins by current ids; unlike ids, they survive a restore
  */
 function findUnnamed(
   clients: Clients,
@@ -287,7 +279,7 @@ function boughtOf({ intent, response }: CompletedRequest): readonly { id: string
   return response.body['proxies'] as { id: string; login: string }[];
 }
 
-/** The price that customers paid for a proxy: it is the same for all in this drill. */
+/** All customers of this drill pay the same price. */
 function unitPriceOf({ completed }: Clients): string {
   for (const { intent, response } of completed) {
     const { price_charged: charged } = response.body as { price_charged?: string };

@@ -19,7 +19,7 @@ const REPLICAS = 2;
 const BALANCE = '10000000.00';
 const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
 
-/** Shortens times that only make a drill longer. All logic runs. */
+/** Shortens times that only prolong a drill. */
 const QUICK = {
   LOG_LEVEL: 'error',
   PROVIDER_TIMEOUT_MS: '5000',
@@ -33,7 +33,6 @@ const QUICK = {
   MIGRATE_ON_START: 'false',
 };
 
-/** A proxy that was bought after the restored moment, as staff see it. */
 export interface UnmatchedProxy {
   readonly id: number;
   readonly order_reference: string;
@@ -42,7 +41,6 @@ export interface UnmatchedProxy {
   readonly country: string;
 }
 
-/** Two replicas of the built service, with what an operator and staff do about them. */
 export class Shop {
   readonly baseUrls: readonly string[];
   readonly control: SandboxControl;
@@ -79,12 +77,10 @@ export class Shop {
     return shop;
   }
 
-  /** As `cli migrate` does. */
   async migrate(): Promise<void> {
     await migrate(this.urls);
   }
 
-  /** Customers with money and a token each, and a token of staff. */
   async createCustomers(count: number): Promise<Customer[]> {
     const office = await Office.open(this.environment);
     try {
@@ -107,7 +103,6 @@ export class Shop {
     await Promise.all(this.replicas.map((replica) => replica.stop()));
   }
 
-  /** Runs a command of the command line, and reads its output. */
   async cli<Result>(...words: readonly string[]): Promise<Result> {
     const said = await runProgram({
       program: process.execPath,
@@ -139,19 +134,16 @@ export class Shop {
     return now;
   }
 
-  /** The part of the log that is written now. */
   async currentLog(): Promise<string> {
     const [row] = await this.query<{ part: string }>('SELECT pg_walfile_name(pg_current_wal_lsn()) AS part');
     return row?.part ?? '';
   }
 
-  /** Whether that part of the log is in the archive. */
   async hasArchived(part: string): Promise<boolean> {
     const rows = await this.query('SELECT FROM pg_stat_archiver WHERE last_archived_wal >= $1', [part]);
     return rows.length > 0;
   }
 
-  /** When the archive was given the newest part of the log. */
   async lastArchivedAt(): Promise<Date> {
     const [row] = await this.query<{ at: Date | null }>(
       'SELECT last_archived_time AS at FROM pg_stat_archiver',
@@ -159,7 +151,7 @@ export class Shop {
     return row?.at ?? new Date(0);
   }
 
-  /** The users and keys of all orders, each as `user key`. */
+  /** Each key as `user key`. */
   async readOrderKeys(): Promise<Set<string>> {
     const rows = await this.query<{ key: string }>(
       `SELECT format('%s %s', user_id, idempotency_key) AS key FROM orders`,
@@ -168,11 +160,8 @@ export class Shop {
   }
 
   /**
-   * Waits until only decisions about finds keep the service closed for maintenance. Orders of which the
-   * provider lists nothing are canceled: they were bought as members of a batch that the database has
-   * forgotten, or not at all.
-   *
-   * @returns the ids of the canceled orders
+   * Waits until only decisions about finds keep the service closed. Cancels orders that the provider does not
+   * list: they were bought in a batch that the database has forgotten, or not at all. Returns their ids.
    */
   async untilEverythingIsFound(reason: string): Promise<number[]> {
     const canceled: number[] = [];
@@ -217,7 +206,6 @@ export class Shop {
     }
   }
 
-  /** The logins of all proxies by their ids. */
   async readLogins(): Promise<Map<string, string>> {
     const rows = await this.query<{ id: number; login: string }>('SELECT id, login FROM proxies');
     return new Map(rows.map(({ id, login }) => [String(id), login]));
@@ -227,7 +215,6 @@ export class Shop {
     await until('the end of all orders', async () => (await this.query(OPEN_ORDERS)).length === 0);
   }
 
-  /** Errors in the books, and differences from the provider's listing. */
   async findViolations(): Promise<string[]> {
     const office = await Office.open(this.environment);
     try {

@@ -8,17 +8,15 @@ export interface Decided {
 
 /** The evidence that customers have of their orders. */
 interface Shown {
-  /** Those whose response the database has forgotten, or whose order was canceled since. */
+  /** The database has forgotten these responses, or the orders were canceled since. */
   readonly completed: readonly CompletedRequest[];
-  /** Those that were sent, and got no response. */
+  /** Sent without a response. */
   readonly open: readonly Intent[];
 }
 
 /**
- * Decides what staff have to decide before orders can be opened: everything that was found becomes an order
- * of the customer again. Its order reference names a purchase and its customer; of a batch it names the
- * leader alone, and the other members are those customers who have a response to such a purchase, or sent
- * one.
+ * Makes everything that was found an order of its customer again. An order reference names a purchase and its
+ * customer. In a batch it names the leader alone; the other members are customers who sent such a purchase.
  */
 export async function decide(
   shop: Shop,
@@ -26,7 +24,7 @@ export async function decide(
   unitPrice: string,
   reason: string,
 ): Promise<Decided> {
-  // Of an order reference, the service delivers the one that is named and then those of the lowest ids.
+  // For an order reference, the service delivers the named proxy, then those of the lowest ids.
   const unmatched = (await shop.listUnmatchedProxies()).toSorted((one, other) => one.id - other.id);
   const leaders = new Set(unmatched.map((unmatchedProxy) => unmatchedProxy.named_order_id));
   const purchases = [

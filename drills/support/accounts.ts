@@ -3,24 +3,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getServerAccount, type ServerAccount } from '../../src/local/postgres/embedded-account';
 
-/** The user as whom PostgreSQL runs: this one, or `postgres` under root, which PostgreSQL refuses. */
+/** PostgreSQL refuses root, who runs it as `postgres`. */
 export function databaseAccount(): Promise<ServerAccount> {
   return getServerAccount(null, () => undefined);
 }
 
 export interface DrillDirectory {
   readonly path: string;
-  /** Creates a directory that belongs to that user alone. Gives its path. */
   create(name: string, owner?: ServerAccount): Promise<string>;
   remove(): Promise<void>;
 }
 
-/** Closes what was opened, the last one first. */
 export async function closeAll(closers: (() => Promise<unknown>)[]): Promise<void> {
   for (const close of closers.splice(0).toReversed()) await close();
 }
 
-/** A temporary directory that every user may enter. */
+/** Every user may enter it. */
 export async function createDrillDirectory(name: string): Promise<DrillDirectory> {
   const path = await mkdtemp(join(tmpdir(), `proxy-rental-drill-${name}-`));
   await chmod(path, 0o755);

@@ -1,12 +1,10 @@
 import type { SandboxControl } from '../../src/sandbox';
 
-/** The states that are compared at the end of a soak or a drill. */
 export interface Books {
   readonly control: Pick<SandboxControl, 'getState'>;
   query<Row>(statement: string, parameters?: unknown[]): Promise<Row[]>;
 }
 
-/** The last response to an order with a key. */
 export interface CompletedOrder {
   readonly order: { readonly customer: { readonly id: number }; readonly key?: string };
   readonly response: { readonly status: number; readonly body: Record<string, unknown> };
@@ -116,7 +114,7 @@ interface ReturnedProxy {
   readonly date_end: string;
 }
 
-/** Every proxy in a customer's response is theirs, is the same one, and ends no earlier than stated there. */
+/** Every proxy in a response belongs to the customer, is the same one, and ends no earlier than stated. */
 export async function compareProxies(books: Books, responses: readonly CompletedOrder[]): Promise<string[]> {
   const stored = new Map(
     (

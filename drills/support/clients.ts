@@ -5,7 +5,7 @@ const COUNTRIES = ['ru', 'us', 'de', 'nl'] as const;
 const PROLONGED_SHARE = 0.35;
 /** Longer than any response may take. */
 const REQUEST_TIMEOUT_MS = 160_000;
-/** A client that is to wait longer comes back sooner in a drill. */
+/** A response may want longer pauses. */
 const MAX_PAUSE_MS = 2000;
 
 export interface Customer {
@@ -13,7 +13,7 @@ export interface Customer {
   readonly token: string;
 }
 
-/** A request that a client wants done once, under a key of its own, however often it has to send it. */
+/** A request that is executed once under its key, however often the client sends it. */
 export interface Intent {
   readonly customer: Customer;
   readonly key: string;
@@ -24,35 +24,26 @@ export interface Intent {
 export interface ClientResponse {
   readonly status: number;
   readonly body: Record<string, unknown>;
-  /** As `Date.now()` returns it. */
   readonly atMs: number;
 }
 
-/** An order with its final response. */
 export interface CompletedRequest {
   readonly intent: Intent;
   readonly response: ClientResponse;
 }
 
 export interface ClientsOptions {
-  /** Each client waits so long between two orders, about. */
   readonly pauseMs: number;
-  /** How many scripts a customer runs at the same time. */
   readonly scriptsEach?: number;
-  /** Whether a proxy that has been prolonged may be prolonged again. */
   readonly prolongAgain?: boolean;
 }
 
-/**
- * Scripts that buy and prolong, one order after the other, and retry each until its response is final, as the
- * documentation advises.
- */
+/** Scripts that buy and prolong, and retry until the response is final, as the documentation advises. */
 export class Clients {
-  /** In the order of the responses. */
+  /** Ordered by response. */
   readonly completed: CompletedRequest[] = [];
-  /** Without a final response yet. */
   readonly open = new Set<Intent>();
-  /** How often clients got which response: its status and, where they are to repeat, what it says. */
+  /** By status and, if the client is to retry, by text. */
   readonly counts: Record<string, number> = {};
   longestResponseMs = 0;
   private readonly ended = new AbortController();
@@ -77,7 +68,7 @@ export class Clients {
     this.running.catch(() => undefined);
   }
 
-  /** Lets each script bring its present order to its end. */
+  /** Lets each script finish its current order. */
   async stop(): Promise<void> {
     this.ended.abort();
     await this.running;
@@ -87,7 +78,6 @@ export class Clients {
     return this.completed.filter(({ response }) => response.atMs > since.getTime()).length;
   }
 
-  /** The longest time without a final response between the two moments. */
   longestGapMs(fromMs: number, toMs: number): number {
     const moments = this.completed
       .map(({ response: { atMs } }) => atMs)
@@ -96,13 +86,11 @@ export class Clients {
     return Math.max(...borders.slice(1).map((moment, at) => moment - (borders[at] ?? moment)));
   }
 
-  /** Ends everything: no order is sent any more. */
   abandon(): void {
     this.ended.abort();
     this.isAbandoned = true;
   }
 
-  /** Retries an order until its response is final. */
   async retry(intent: Intent): Promise<ClientResponse> {
     for (;;) {
       const { response, retryAfterMs } = await this.send(intent);
@@ -112,7 +100,6 @@ export class Clients {
     }
   }
 
-  /** Sends an order once. A response that is not final is only counted. */
   async send({
     customer,
     key,

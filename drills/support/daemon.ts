@@ -9,22 +9,19 @@ const STORED_CHARACTERS = 100_000;
 const SHOWN_CHARACTERS = 3000;
 const POLL_MS = 50;
 
-/** A program that runs until it is ended, in the foreground. */
 export interface Daemon {
   readonly name: string;
   readonly pid: number;
   isRunning(): boolean;
-  /** The last part of what it wrote to both outputs. */
+  /** The last part of both outputs. */
   output(): string;
   signal(name: NodeJS.Signals): void;
-  /** Resolves when the process has ended, without asking it to. */
   readonly ended: Promise<void>;
-  /** Asks it to end, and kills it when it takes longer than the patience. Returns when it has ended. */
+  /** Kills the process after the patience. */
   stop(options?: { signal?: NodeJS.Signals; patienceMs?: number }): Promise<void>;
 }
 
 interface ProgramOptions {
-  /** The path of the program. */
   readonly program: string;
   readonly parameters?: readonly string[];
   /** The user of this process if omitted. */
@@ -35,9 +32,8 @@ interface ProgramOptions {
 }
 
 export interface DaemonOptions extends ProgramOptions {
-  /** Shown in errors; the program's name if omitted. */
   readonly name?: string;
-  /** Whether it serves by now; it is ready immediately if omitted. */
+  /** Ready immediately if omitted. */
   readonly isReady?: (output: string) => boolean | Promise<boolean>;
   readonly timeoutMs?: number;
 }
@@ -55,11 +51,7 @@ const spawnProgram = ({ program, parameters = [], account, directory, environmen
     ...(account && runAs(account)),
   });
 
-/**
- * Starts a program and returns when it is ready. It is killed when this process exits.
- *
- * @throws Error with the end of its output when it ends first, or is not ready in time
- */
+/** Returns when the program is ready. The program is killed when this process exits. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { name = basename(options.program), isReady = () => true, timeoutMs = 30_000 } = options;
   const child = spawnProgram(options);
@@ -107,7 +99,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     async stop({ signal = 'SIGTERM', patienceMs = 10_000 } = {}) {
       if (!isRunning()) return ended;
       const timer = setTimeout(kill, patienceMs);
-      // A stopped process takes no other signal.
+      // A stopped process receives no other signal.
       child.kill('SIGCONT');
       child.kill(signal);
       await ended;
@@ -116,7 +108,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   };
 }
 
-/** Runs a program to its end. Gives its standard output. @throws Error with what it wrote when it fails */
+/** Returns the standard output. */
 export async function runProgram(options: ProgramOptions): Promise<string> {
   const child = spawnProgram(options);
   const said = { stdout: '', stderr: '' };

@@ -1,6 +1,5 @@
 import { Client } from 'pg';
 
-/** Does work on a connection of its own. */
 export async function withClient<Result>(
   url: string,
   work: (client: Client) => Promise<Result>,
@@ -15,6 +14,5 @@ export async function withClient<Result>(
   }
 }
 
-/** Runs a statement on a connection of its own. */
 export const queryAt = <Row>(url: string, statement: string, parameters: unknown[] = []): Promise<Row[]> =>
   withClient(url, async (client) => (await client.query(statement, parameters)).rows as Row[]);

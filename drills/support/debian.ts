@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 
-/** Where Debian 12 has the programs of the drills, with the packages that they come from. */
+/** Paths and packages in Debian 12. */
 export const DEBIAN = {
   caddy: { path: '/usr/bin/caddy', package: 'caddy' },
   etcd: { path: '/usr/bin/etcd', package: 'etcd-server' },
@@ -17,16 +17,13 @@ export const DEBIAN = {
 
 export type DebianProgram = keyof typeof DEBIAN;
 
-/** The directory with PostgreSQL 15's programs. */
 export const POSTGRES_BIN = '/usr/lib/postgresql/15/bin';
 
-/** The packages that are missing for these programs, each once. */
 export function missingPackages(...programs: readonly DebianProgram[]): string[] {
   const missing = programs.filter((name) => !isExecutable(DEBIAN[name].path));
   return [...new Set(missing.map((name) => DEBIAN[name].package))];
 }
 
-/** @throws Error that says what to install */
 export function requirePrograms(...programs: readonly DebianProgram[]): void {
   const missing = missingPackages(...programs);
   if (missing.length > 0) {

@@ -12,11 +12,10 @@ import { UsersService } from '../../src/users';
 import type { Customer } from './clients';
 import { until } from './until';
 
-/** The actions of an operator on the replicas of a drill or a test, by the use cases of the command line. */
+/** An operator's actions, by the use cases of the command line. */
 export class Office {
   private constructor(readonly context: INestApplicationContext) {}
 
-  /** @param environment of the replicas, with `DATABASE_URL` and the provider */
   static async open(environment: Readonly<Record<string, string>>): Promise<Office> {
     const { DATABASE_URL: url = '', PX6_BASE_URL: baseUrl = '', PX6_API_KEY: apiKey = '' } = environment;
     const config = resolveConfig(readEnvironment(environment), url, { baseUrl, apiKey });
@@ -36,7 +35,6 @@ export class Office {
     return this.dataSource.query(statement, parameters);
   }
 
-  /** Waits for a complete sweep that begins from now on. */
   async untilSwept(): Promise<void> {
     const [{ now } = { now: new Date() }] = await this.query<{ now: Date }>(
       'SELECT clock_timestamp() AS now',
@@ -52,15 +50,12 @@ export class Office {
     return { id, token: text };
   }
 
-  /** The broken invariants of the books, and of the books and what the providers list. */
   async findViolations(): Promise<string[]> {
     const acceptsPayments = this.context.get<unknown, AppConfig>(AppConfig).payments.provider !== 'off';
-    const { invariants } = await this.context
-      .get(IntegrityService)
-      .run({
-        withProvider: true,
-        ...(acceptsPayments && { payments: this.context.get(PaymentProvider, { strict: false }) }),
-      });
+    const { invariants } = await this.context.get(IntegrityService).run({
+      withProvider: true,
+      ...(acceptsPayments && { payments: this.context.get(PaymentProvider, { strict: false }) }),
+    });
     return invariants
       .filter(({ violations }) => violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows)}`);

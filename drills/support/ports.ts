@@ -3,14 +3,10 @@ import { connect, createServer } from 'node:net';
 
 export const LOOPBACK = '127.0.0.1';
 
-/**
- * They are below the ports that systems give to outgoing connections: one of those would take the port of a
- * daemon that is down for a moment.
- */
+/** Ports of outgoing connections are higher: such a connection could take the port of a stopped daemon. */
 const LOWEST = 12_000;
 const HIGHEST = 32_000;
 
-/** Different ports of 127.0.0.1 without a listener. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {
@@ -25,7 +21,6 @@ export async function freePort(): Promise<number> {
   return port ?? freePort();
 }
 
-/** Whether somebody accepts connections there. */
 export function isListening(port: number, host = LOOPBACK): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ port, host });

@@ -1,9 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 
-/**
- * The ids of the processes that work in a directory or below it: those of a daemon that was started there,
- * and its descendants, also those with another parent by now.
- */
+/** Finds a daemon and its descendants by their directory, even those whose parent has changed. */
 export function processesIn(directory: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -14,16 +11,15 @@ export function processesIn(directory: string): number[] {
     .map(Number);
 }
 
-/** Does nothing when the process has ended meanwhile. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }
 
-/** Empty for a process that has ended, or that this user may not look at. */
+/** Empty if the process has ended, or belongs to another user. */
 function workingDirectoryOf(pid: string): string {
   try {
     return readlinkSync(`/proc/${pid}/cwd`);

@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 /** The root of the repository, from the sources as well as from dist/. */
 export const PROJECT = findProject(__dirname);
 
-/** The entries of the build. */
 export const BUILT_SERVICE = join(PROJECT, 'dist', 'src', 'main.js');
 export const BUILT_CLI = join(PROJECT, 'dist', 'src', 'cli', 'main.js');
 export const BUILT_SANDBOX = join(PROJECT, 'dist', 'src', 'sandbox', 'main.js');

@@ -4,23 +4,17 @@ import { type Daemon, type DaemonOptions, startDaemon } from './daemon';
 import { LOOPBACK } from './ports';
 import { BUILT_SANDBOX, BUILT_SERVICE } from './project';
 
-/** One replica of the built service, or another server. */
 export interface BuiltReplica extends Daemon {
   readonly baseUrl: string;
 }
 
 type ServerOptions = Pick<DaemonOptions, 'name' | 'timeoutMs'>;
 
-/** The options of Node.js in `npm run start:prod`. */
+/** The options of `npm run start:prod`. */
 const PRODUCTION = ['--max-old-space-size=192', '--max-semi-space-size=8'];
 const LISTENING = /^Listening on\s+(http:\S+)$/m;
 
-/**
- * Starts the built service, as `npm run start:prod` does. Returns when it has printed its address.
- *
- * @param environment with `PORT`, or it takes a free one
- * @param options.nodeOptions further options of Node.js itself
- */
+/** @param environment without `PORT`, the service takes a free one */
 export function startReplica(
   environment: Readonly<Record<string, string>>,
   { nodeOptions = [], ...options }: ServerOptions & { nodeOptions?: readonly string[] } = {},
@@ -29,7 +23,7 @@ export function startReplica(
   return startServer(BUILT_SERVICE, environment, { name, ...options }, [...PRODUCTION, ...nodeOptions]);
 }
 
-/** Starts a program for Node.js that prints `Listening on http://…`. */
+/** The program must print `Listening on http://…`. */
 export async function startServer(
   program: string,
   environment: Readonly<Record<string, string>>,
@@ -57,7 +51,7 @@ export interface SandboxAddress {
   readonly apiKey: string;
 }
 
-/** Starts the sandbox provider with its state in a directory, where it goes on after a restart. */
+/** The directory keeps the sandbox's state for a restart. */
 export async function startSandboxProcess(directory: string): Promise<Daemon & { address: SandboxAddress }> {
   const daemon = await startDaemon({
     name: 'the sandbox',

@@ -5,11 +5,7 @@ const POLL_MS = 50;
 
 type Maybe<Value> = Value | undefined | null | false;
 
-/**
- * Checks until the result is neither false nor missing, and returns it. A check that throws is run again.
- *
- * @param what completes the sentence `waited 30 s in vain for …`
- */
+/** Repeats a check that throws. @param what completes `waited 30 s in vain for …` */
 export async function until<Value>(
   what: string,
   check: () => Maybe<Value> | Promise<Maybe<Value>>,

@@ -46,14 +46,12 @@ const SERVICES = COMPOSITIONS.flatMap((file) =>
   Object.entries(compositionOf(file).services).map(([name, service]) => [file, name, service] as const),
 );
 
-/** The variables of the service, and the names of files for secrets. */
 const KNOWN = new Set(
   settingGroups().flatMap(([, settings]) =>
     settings.flatMap(([, { variable }]) => [variable, `${variable}_FILE`]),
   ),
 );
 
-/** The names of the variables that a file for `env_file` sets. */
 const variablesOf = (text: string): string[] =>
   [...text.matchAll(/^([A-Z_0-9]+)=/gm)].map(([, name = '']) => name);
 
@@ -80,7 +78,7 @@ describe.each(named(/(^|\/)Dockerfile$/))('docker/%s', (name) => {
   });
 });
 
-// The schema of compose files names its dialect and its parts otherwise than ajv expects.
+// ajv expects other names for the dialect and its parts.
 const { $schema: _dialect, ...unread } = composeSchema;
 const isComposition = new Ajv2019({ strict: false, validateFormats: false }).compile(
   JSON.parse(
@@ -90,14 +88,13 @@ const isComposition = new Ajv2019({ strict: false, validateFormats: false }).com
   ),
 );
 
-/** The objections of the schema of compose files. */
 function complaintsAbout(composition: unknown): unknown[] {
   isComposition(composition);
   return isComposition.errors ?? [];
 }
 
 it.each(COMPOSITIONS)('docker/%s is what the compose specification describes', (name) => {
-  // The one schema on npm is older than the names of projects.
+  // The schema on npm is older than the names of projects.
   const { name: _, ...composition } = parse(read(name), { merge: true });
   expect(complaintsAbout(composition)).toEqual([]);
   const service = Object.keys(composition.services)[0] ?? '';
@@ -161,7 +158,6 @@ describe('Production', () => {
   const settings = readFileSync(join(OPERATIONS, 'service.env'), 'utf8');
   const drainSeconds = Number(/^DRAIN_SECONDS=(\d+)$/m.exec(settings)?.[1]);
   const units = UNITS.map((name) => readFileSync(join(OPERATIONS, 'systemd', name), 'utf8'));
-  /** The settings of units, one line each. */
   const lines = (name: string): string[] =>
     units.flatMap((unit) =>
       [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value),

@@ -13,15 +13,15 @@ import { sendRaw } from '../support/raw-http';
 import { createStaff } from '../support/staff';
 import { sharedTestService } from '../support/test-service';
 
-/** Values by field. No request that changes anything is valid: each has an unknown field. */
+/** Each body has an unknown field, so that no request changes anything. */
 const VALUES: readonly Json[] = [null, true, 0, 25.08, 'text', '0', {}];
 
-/** Fields that differ from their description for a reason. */
+/** These fields differ from their description for a reason. */
 const KNOWN = [
   // The specified routes read numbers and words as FastAPI does.
   /^GET \/proxies(\/export)? query active(_only)? = .* taken$/,
   /^POST \/proxies\/(buy|\{proxy_id\}\/prolong) body (period|count) = true taken$/,
-  // Text of a form that no pattern describes.
+  // No pattern describes this form.
   / (query|body) template = .* refused$/,
   /webhooks(\/\{webhook_id\})? body url = ".*" refused$/,
   /^GET \/events query type = .* refused$/,
@@ -30,7 +30,6 @@ const KNOWN = [
 interface Field {
   readonly place: 'query' | 'body';
   readonly name: string;
-  /** Whether the description takes a value, or in a query a text. */
   readonly takes: (value: Json) => boolean;
 }
 
@@ -77,7 +76,6 @@ describe.each([
     ];
   }
 
-  /** The names of the fields that are refused when each has the value. */
   async function refused({ method, path: route }: Described, fields: readonly Field[], value: Json) {
     const of = (place: Field['place']) => fields.filter((field) => field.place === place);
     const query = new URLSearchParams(
@@ -127,7 +125,6 @@ describe.each([
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The values that a text of a query can mean. */
 function readings(value: Json): Json[] {
   const text = textOf(value);
   return /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(text) ? [text, JSON.parse(text) as Json] : [text];

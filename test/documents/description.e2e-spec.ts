@@ -19,7 +19,6 @@ import { captureLog } from '../support/log-capture';
 import { sendRaw } from '../support/raw-http';
 import { DESCRIBES_DEPOSITS, sharedTestService, startTestService } from '../support/test-service';
 
-/** The formats of `GET /proxies/lists/{format}`. */
 const FILES: readonly [path: string, mediaType: string][] = [
   ['/proxies/lists/json', 'application/json'],
   ['/proxies/lists/txt', 'text/plain'],
@@ -41,11 +40,10 @@ const reference = JSON.parse(
   readFileSync(join(__dirname, '../fixtures/reference-openapi.json'), 'utf8'),
 ) as Description;
 
-/** The name of a list item, if it has one. Named items are compared by name, in any position. */
+/** Named items are compared by name, in any position. */
 const nameOf = (item: Json): string | undefined =>
   isObject(item) && typeof item['name'] === 'string' ? item['name'] : undefined;
 
-/** Everything in the reference that the actual description lacks or has differently. */
 function findDifferences(expected: Json, actual: Json | undefined, place = ''): string[] {
   if (actual === undefined) return [`${place} is missing`];
   if (isObject(expected) && isObject(actual)) {
@@ -71,7 +69,7 @@ function findDifferences(expected: Json, actual: Json | undefined, place = ''): 
 }
 
 const service = forAllTests(sharedTestService);
-/** Every optional part is on: the client knows deposits, also where a service accepts none. */
+/** Every optional part is on: the client knows deposits even if a service accepts none. */
 const complete = forAllTests(async () => {
   const log = captureLog();
   const environment = {
@@ -119,7 +117,7 @@ describe('The description', () => {
       `${responseOfCount}/type is missing`,
       `${responseOfCount}/additionalProperties is missing`,
       `${responseOfCount}/title is missing`,
-      // The response of a dry run is another.
+      // A dry run returns another response.
       `/paths/~1proxies~1buy/${responseOfOrder}/$ref is missing`,
       `/paths/~1proxies~1{proxy_id}~1prolong/${responseOfOrder}/$ref is missing`,
     ]);
@@ -240,7 +238,7 @@ describe('The description', () => {
       'PurchaseRequest allow_partial',
       'PurchaseRequest dry_run',
       'PurchaseRequest max_price',
-      // The table of the specification has these three, and the reference has not.
+      // The specification's table has these three; the reference does not.
       'UserInfo has_app',
       'ValidationError ctx',
       'ValidationError input',
@@ -362,7 +360,7 @@ describe.each(['', '/staff'])('The description of OpenAPI 3.0: %s/openapi-3.0.js
   const described = forAllTests(() => readDescription(`${service.baseUrl}${prefix}/openapi.json`));
   const description = forAllTests(() => readDescription(`${service.baseUrl}${prefix}/openapi-3.0.json`));
 
-  /** Every part of a description but examples and defaults. */
+  /** Omits examples and defaults. */
   const partsOf = (value: Json | undefined): { [name: string]: Json }[] => {
     if (Array.isArray(value)) return value.flatMap(partsOf);
     if (!isObject(value)) return [];
@@ -484,7 +482,7 @@ describe('Every other response', () => {
 
 describe('The guide docs/api.md', () => {
   const document = readFileSync(join(__dirname, '../../docs/api.md'), 'utf8');
-  /** The routes named in a text: `GET /proxies`, and whole groups such as `/links`. */
+  /** Includes whole groups such as `/links`. */
   const routesIn = (text: string) =>
     [...text.matchAll(/`((?:[A-Z]+ )?\/[^`\s]*)`/g)].map(([, route = '']) => route);
 

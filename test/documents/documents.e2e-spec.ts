@@ -46,7 +46,6 @@ interface DependencyRules {
   }[];
 }
 
-/** The matches of the expression, each with its place. */
 function findAll(
   from: readonly Document[],
   expression: RegExp,
@@ -61,7 +60,6 @@ function findAll(
   );
 }
 
-/** The anchors that GitHub gives to the headings of a document. */
 function anchorsOf(path: string): Set<string> {
   const anchors = new Set<string>();
   for (const { text, isCode } of readDocument(path).lines) {
@@ -81,7 +79,6 @@ interface CommandOptions {
   readonly all: readonly string[];
 }
 
-/** Every command that does something, with its options. */
 function commandsOf(command: Command, words: readonly string[] = []): [string, CommandOptions][] {
   if (command.commands.length > 0) {
     return command.commands.flatMap((child) => commandsOf(child, [...words, child.name()]));
@@ -91,7 +88,7 @@ function commandsOf(command: Command, words: readonly string[] = []): [string, C
   return [[words.join(' '), { required, all: namesOf(command.options) }]];
 }
 
-/** The commands in the code blocks of docs/cli.md. An indented line continues the one before. */
+/** An indented line continues the previous one. */
 function documentedCommands(): [string, string[]][] {
   const code = readDocument('docs/cli.md')
     .lines.filter(({ isCode }) => isCode)
@@ -104,7 +101,6 @@ function documentedCommands(): [string, string[]][] {
   ]);
 }
 
-/** Every file that git knows and whose comments may cite a decision. */
 function citingFiles(): string[] {
   const patterns = ['*.md', '*.ts', '*.mjs', '*.cjs', '*.sql', '*.yml', '*.toml', '.ci/run'];
   // The files may belong to another user than that of the tests, as in a container.
@@ -169,7 +165,7 @@ describe('the documents', () => {
       /`((?:src|operations|test|bench|drills|docs|scripts|docker|\.ci)\/[^`\s]*)`/g,
     );
     expect(paths.length).toBeGreaterThan(30);
-    // Of a pattern, the part before the first wildcard or placeholder must exist.
+    // A pattern must exist up to its first wildcard or placeholder.
     const missing = paths.filter(({ found }) => {
       // An installation creates these.
       if (/^docker\/(?:secrets\/|service\.env$)/.test(found)) return false;
@@ -256,7 +252,7 @@ describe('the documents', () => {
         use.test(commands) && !defines.test(commands) ? [`${path}: ${definition}`] : [],
       );
     });
-    // It continues the tour of the README in the same terminal.
+    // The page continues the tour of the README in the same terminal.
     expect(missing).toEqual(['docs/start.md: call() {']);
   });
 

@@ -8,7 +8,6 @@ import { sharedTestService } from '../support/test-service';
 
 const DOCUMENT = join(__dirname, '../../docs/errors.md');
 const BEGIN = '<!-- Generated from the descriptions by `npm run generate:errors`. -->\n';
-/** Errors before a route is reached. */
 const UNROUTED = ['Bad Request', 'Method Not Allowed', 'Request Timeout', 'Request Header Fields Too Large'];
 const service = forAllTests(sharedTestService);
 
@@ -19,7 +18,7 @@ interface DescribedError {
   readonly code?: string;
 }
 
-/** The examples of errors, without those of 422, whose items have types. */
+/** Omits 422, whose items have types. */
 async function readErrors(path: string): Promise<DescribedError[]> {
   const operations = operationsOf(await readDescription(service.baseUrl + path));
   return operations.flatMap(({ name: route, operation }) =>
@@ -35,7 +34,6 @@ async function readErrors(path: string): Promise<DescribedError[]> {
   );
 }
 
-/** The codes of each status, sorted. */
 function listOf(errors: readonly DescribedError[]): string {
   const codes = new Map<string, Set<string>>();
   for (const { status, code } of errors) {

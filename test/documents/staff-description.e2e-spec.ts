@@ -17,7 +17,6 @@ import { sharedTestService } from '../support/test-service';
 const service = forAllTests(sharedTestService);
 const description = forAllTests(() => readDescription(`${service.baseUrl}/staff/openapi.json`));
 
-/** Finds every part of a schema that has no example. */
 function findUnexemplified(schema: Json | undefined, place: string): string[] {
   if (!isObject(schema)) return [place];
   const { $ref: reference, properties, items, anyOf, allOf } = schema;
@@ -45,7 +44,7 @@ describe('The description for staff', () => {
     expect(paths.length).toBeGreaterThan(1);
     expect(paths.filter((path) => !path.startsWith('/staff/'))).toEqual([]);
     const customers = JSON.stringify(await readDescription(`${service.baseUrl}/openapi.json`));
-    // Other than the state of a refund that is left to them.
+    // `staff` is the state of a refund that staff decide.
     expect(customers.replaceAll(/("|`)staff\1/g, '')).not.toContain('staff');
     expect(customers).not.toContain('ActionOut');
   });

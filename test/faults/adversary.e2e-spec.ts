@@ -21,10 +21,10 @@ import { openSilentPort } from '../support/silent-port';
 const ATTACK = join(__dirname, '..', '..', 'dist', 'drills', 'adversary', 'attack.js');
 const ROUND_MS = inLongForm(60_000, 10_000);
 const CUSTOMERS = 4;
-/** As many as an export may have that is written whole, and as many of them as one request may ping. */
+/** The largest export that is written whole, and the most proxies that one request may ping. */
 const EXPORTED = 7960;
 const PINGED = 990;
-/** The memory and the limits of a service without settings. */
+/** The defaults of a service without settings. */
 const SHIPPED = {
   NODE_OPTIONS: SHIPPED_NODE_OPTIONS,
   TOKEN_REQUESTS_PER_MINUTE: '120000',
@@ -32,10 +32,7 @@ const SHIPPED = {
   ADDRESS_FAILURES_PER_MINUTE: '600',
   PURCHASE_WAIT_MS: '10000',
 };
-/**
- * It is 1.5 s on two cores that the adversary, the customers, the database and both replicas share, and twice
- * that with other tests. A purchase that is blocked takes PURCHASE_WAIT_MS.
- */
+/** 1.5 s on two quiet cores, twice that with other tests. A blocked purchase takes PURCHASE_WAIT_MS. */
 const SLOWEST_MS = 8000;
 const MAX_GROWTH_MB = 40;
 
@@ -60,7 +57,6 @@ describe('An adversary with a token of their own', () => {
 
   const baseUrlOf = (n: number): string => services[n % services.length]?.baseUrl ?? '';
 
-  /** Milliseconds of all that customers and the load balancer do for a while. */
   async function measure(): Promise<{ purchases: number; health: number }> {
     const times = { purchases: [] as number[], health: [] as number[] };
     const refused: object[] = [];
@@ -84,17 +80,15 @@ describe('An adversary with a token of their own', () => {
       }
     };
     await Promise.all([...customers.map(buyer), prober(0), prober(1)]);
-    // With other tests running, a few of about fifty wait for longer than PURCHASE_WAIT_MS. A blocked
-    // customer is refused each time.
+    // On a busy machine a few of fifty exceed PURCHASE_WAIT_MS. A blocked customer is refused each time.
     expect(refused.slice(Math.floor(times.purchases.length / 10) + 1)).toEqual([]);
     return { purchases: quantile(times.purchases, 0.9), health: quantile(times.health, 0.9) };
   }
 
-  /** `name: count` of each invariant. The adversary's proxies, which were inserted, break some. */
+  /** The adversary's inserted proxies break some invariants. */
   const countViolations = async (): Promise<string[]> =>
     (await replicas.findViolations()).map((violation) => violation.replace(/: \[.*$/, ''));
 
-  /** A customer with many proxies, and an order that is being confirmed for as long as the test takes. */
   async function createAdversary(): Promise<Omit<Target, 'baseUrls'>> {
     const adversary = await replicas.createCustomer();
     await insertProxies(replicas, adversary.id, EXPORTED - PINGED);

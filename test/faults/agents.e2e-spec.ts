@@ -4,11 +4,11 @@ import { beforeClosing, forAllTests } from '../support/fixtures';
 import { startReplica } from '../support/replica';
 import { startTestService } from '../support/test-service';
 
-/** Where the first call of an order is cut: at the agent's end, or that of the provider. */
+/** Where the first call of an order is cut: at the agent's end, or the provider's. */
 const CUTS = ['sent', 'held', 'responding', 'lost'] as const;
 const TWO = { country: 'RU', period: 30, count: 2 };
 
-// The service is of its own: the test moves its clock.
+// This service is not shared, because the test moves its clock.
 describe('Calls of agents', () => {
   const service = forAllTests(startTestService);
   const replica = forAllTests(() => startReplica(service));
@@ -19,7 +19,6 @@ describe('Calls of agents', () => {
   );
   beforeClosing(() => service.audit({ withProvider: true }));
 
-  /** Calls until the order is known, as the errors say. */
   const untilPlaced = (agent: Agent, order_ref: unknown) =>
     eventually(async () => {
       const { result, error } = await agent.call('place_order', { order_ref });

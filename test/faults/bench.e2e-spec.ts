@@ -6,7 +6,6 @@ import { BUILD_TIMEOUT_MS, ensureBuild } from '../support/built-service';
 const BENCH = join(__dirname, '..', '..', 'dist', 'bench', 'compare.js');
 const TIMEOUT_MS = 180_000;
 
-/** Runs the benchmark with nothing of this process's environment. Gives what it printed. */
 const bench = async (...options: string[]): Promise<string> =>
   (await promisify(execFile)(process.execPath, [BENCH, ...options], { env: {} })).stdout;
 

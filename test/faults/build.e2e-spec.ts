@@ -9,7 +9,6 @@ jest.setTimeout(120_000);
 const PROJECT = join(__dirname, '..', '..');
 const run = promisify(execFile);
 
-/** A project of one file, with the scripts and settings of this one. */
 async function createProject(): Promise<string> {
   const directory = await createTestDirectory();
   for (const name of ['package.json', 'package-lock.json', 'tsconfig.json', '.swcrc', 'scripts']) {
@@ -34,7 +33,6 @@ describe('The build', () => {
 
   afterAll(() => removeTestDirectory(directory));
 
-  /** The steps of a start before the program runs. Returns the program's output, and whether it was built. */
   async function start(): Promise<{ text: string; isBuilt: boolean }> {
     const { stderr } = await run(process.execPath, ['scripts/build-if-stale.mjs'], { cwd: directory });
     const { stdout } = await run(process.execPath, ['dist/src/main.js'], { cwd: directory });

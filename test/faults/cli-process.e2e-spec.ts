@@ -2,10 +2,10 @@ import { BUILD_TIMEOUT_MS, CLI_START, ensureBuild, runCli } from '../support/bui
 import { runCliHere } from '../support/cli';
 import { createTestDatabase, type TestDatabase } from '../support/test-database';
 
-/** It takes two to three, and a shared host counts up to twice as many (2026-11-27). */
+/** Two to three are usual; a shared host counts up to twice as many (2026-11-27). */
 const MOST_CPU_SECONDS = 6;
 
-/** Tests that need the process itself. The commands are tested without one, in cli.e2e-spec.ts. */
+/** cli.e2e-spec.ts tests the commands without a process. */
 describe('the command line as a process of its own', () => {
   let database: TestDatabase;
   let environment: Record<string, string>;
@@ -20,7 +20,7 @@ describe('the command line as a process of its own', () => {
 
   it('prints the response and ends with 0, in a few seconds of a processor', async () => {
     const { stdout: anna } = await runCliHere(['users', 'create', '--username', 'anna'], environment);
-    // Seconds of the clock would show how busy the machine is.
+    // Wall time would show how busy the machine is.
     const timed = ['bash', '-c', 'TIMEFORMAT="%U %S"; time "$@"', '-', ...CLI_START];
     const { code, stdout, stderr } = await runCli(['users', 'list'], environment, timed);
     expect(code).toBe(0);

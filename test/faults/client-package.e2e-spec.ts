@@ -12,18 +12,17 @@ const MODULES = join(PROJECT, 'node_modules');
 const CLIENT = join(PROJECT, 'clients', 'typescript');
 const run = promisify(execFile);
 
-// The compiler and npm are processes that take seconds each.
+// The compiler and npm take seconds each.
 jest.setTimeout(300_000);
 
 interface Packed {
   readonly filename: string;
-  /** In bytes, as they are downloaded. */
+  /** In bytes, as downloaded. */
   readonly size: number;
   readonly unpackedSize: number;
   readonly files: readonly { readonly path: string; readonly size: number }[];
 }
 
-/** A script with strict types that buys. It is compiled as an ES module and as CommonJS. */
 const TYPED = `
 import { createClient, type components, EventsGoneError } from 'proxy-rental-client';
 
@@ -36,7 +35,7 @@ export async function buy(baseUrl: string, token: string): Promise<components['s
 // @ts-expect-error: the period is a number.
 createClient({ baseUrl: '', token: '' }).POST('/proxies/buy', { body: { country: 'ru', period: 'long' } });
 `;
-/** The declarations of the package are checked, those of TypeScript are not. */
+/** Checks the declarations of the package, but not those of TypeScript. */
 const COMPILER = [
   '--strict',
   '--noEmit',
@@ -59,7 +58,6 @@ describe('The package of the TypeScript client', () => {
     const env = { PATH: process.env['PATH'], URL: service.baseUrl, TOKEN: user.token };
     return (await run(process.execPath, [name], { cwd: directory, env })).stdout;
   }
-  /** The block of code under a heading of the README, without types. */
   function example(heading: string): string {
     const [, code = ''] = readme.split(`## ${heading}\n`)[1]?.split('```ts\n') ?? [];
     const options = { module: ModuleKind.ESNext, target: ScriptTarget.ES2022 };
@@ -71,7 +69,7 @@ describe('The package of the TypeScript client', () => {
     readme = await readFile(join(CLIENT, 'README.md'), 'utf8');
     directory = await createTestDirectory('client-');
     await run(process.execPath, [join(CLIENT, 'build.mjs')]);
-    // Its dependencies are packed as well, so that the registry is not needed.
+    // The dependencies are packed too, so that the registry is not needed.
     const others = ['openapi-fetch', 'openapi-typescript-helpers'].map((name) => join(MODULES, name));
     const { stdout } = await npm('pack', CLIENT, ...others, '--json');
     const all = JSON.parse(stdout) as readonly [Packed, ...Packed[]];
@@ -91,7 +89,6 @@ describe('The package of the TypeScript client', () => {
     expect(await execute('buy.mjs', example('Buy'))).toMatch(/^25\.08 for 127\.0\.0\.1:\d+\n$/);
     expect((await service.balanceOf(user)).available).toBe('9974.92');
     expect(await execute('list.mjs', example('Lists'))).toMatch(/^\d+ completed\n$/);
-    // The same key: the response is repeated, and nothing is bought.
     await execute('again.mjs', example('Buy'));
     expect((await service.balanceOf(user)).available).toBe('9974.92');
   });

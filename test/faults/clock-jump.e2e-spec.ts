@@ -56,7 +56,7 @@ describeWith(canFakeTime ? [] : ['faketime'], 'The database’s clock is three h
     await retry();
     receiver.responder = () => 500;
 
-    // Due now, only by the clock that is ahead, and tomorrow.
+    // Due now, due only by the fast clock, and due tomorrow.
     for (const [n, hours] of [168, 167, 144].entries()) {
       await query(
         `INSERT INTO renewal_rules (user_id, proxy_id, period, max_price, hours_before)

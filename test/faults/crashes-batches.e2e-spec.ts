@@ -11,7 +11,7 @@ import {
   sendUntilResponse,
 } from '../support/replicas';
 
-/** A part of the statement by which the relay recognises each step, from the last to the first. */
+/** From the last step to the first. */
 const STEPS = { settle: 'INSERT INTO proxies', claim: 'WITH waiting AS (' };
 const FROM_LAST = ['settle', 'claim'] as const;
 const BATCH_SIZE = 4;
@@ -24,9 +24,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
       environment: { PROVIDER_RATE_PER_SECOND: '50', PURCHASE_WAIT_MS: '5000', PROVIDER_TIMEOUT_MS: '1500' },
     }),
   );
-  /** Reconciles, and finishes what the victim has begun. */
   const survivor = forAllTests(() => replicas.start());
-  /** Takes the requests and is killed. */
   const victim = forEachTest(() => replicas.start({ throughRelay: true }));
   beforeEach(async () => {
     // The victim fetches what it checks orders against.
@@ -39,9 +37,9 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
   const order = (customer: Customer): Promise<unknown> =>
     send(victim.baseUrl, purchase(customer, 'k')).catch(() => 'lost');
 
-  /** Has all orders in the queue before the first permit is given. */
+  /** Queues all orders before the first permit is given. */
   const orderTogether = (customers: readonly Customer[]): Promise<Promise<unknown>[]> => {
-    // It would send what the victim is kept from sending.
+    // The survivor would send what the victim is kept from sending.
     survivor.kill('SIGSTOP');
     return replicas.holdPermits(async () => {
       const lost = customers.map(order);
@@ -56,7 +54,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     });
   };
 
-  /** The victim is stopped until all are written, so that it receives them together. */
+  /** Stops the victim until all are written, so that it receives them together. */
   async function orderAtOnce(customers: readonly Customer[]): Promise<Promise<unknown>[]> {
     victim.kill('SIGSTOP');
     let written = 0;
@@ -100,7 +98,6 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     await replicas.audit();
   }
 
-  /** A batch that is stopped at each step. */
   async function stopAtEachStep(moment: 'before' | 'after') {
     const stopped = [];
     for (const step of FROM_LAST) {
@@ -121,7 +118,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
       const first = replicas.relay.catchNext({ statement: 'place_orders', moment: 'before', action: 'hold' });
       const lost = [order(opener)];
       await first.reached;
-      // While the statement of the first is under way, the others gather for the next.
+      // The others gather for the next statement while the first one runs.
       const caught = replicas.relay.catchNext({ statement: 'place_orders', moment, action: 'hold' });
       lost.push(...(await orderAtOnce(customers)));
       await caught.reached;

@@ -5,16 +5,13 @@ import { inLongForm } from '../support/long-form';
 import { expectNoRefusal, type Order, Replicas, send, type ServiceResponse } from '../support/replicas';
 
 const PROXIES = inLongForm(1000, 110);
-/** The orders of one request are in several calls, and placed by several statements. */
+/** So many that one request needs several calls and statements. */
 const ORDERS_PER_CALL = 40;
 
 /** All orders wait for their deadlines before others are placed in their stead. */
 jest.setTimeout(240_000);
 
-/**
- * A part of the statement by which the relay recognises each step. A replica makes one claim at a time: what
- * comes after a claim is stopped before it.
- */
+/** A replica makes one claim at a time: what follows a claim is stopped before the claim. */
 const STEPS = {
   settle: 'closed_at = now()',
   queue: 'SET date_end_before',
@@ -32,7 +29,6 @@ const totalsOf = ({ body }: ServiceResponse): Totals => body['totals'] as Totals
 
 describe(`${PROXIES} prolongations under one key`, () => {
   let survivor: BuiltService;
-  /** Undefined after it was killed. */
   let victim: BuiltService | undefined;
 
   const replicas = forAllTests(() =>
@@ -51,7 +47,6 @@ describe(`${PROXIES} prolongations under one key`, () => {
   });
   afterEach(() => replicas.audit());
 
-  /** The request that prolongs all proxies of a customer, who has that many. */
   async function prepare(): Promise<Order> {
     const customer = await replicas.createCustomer('1000000.00');
     const body = { country: 'ru', period: 30, count: PROXIES };
@@ -61,10 +56,10 @@ describe(`${PROXIES} prolongations under one key`, () => {
     return { customer, key: 'bulk', path: '/proxies/prolong', body: requested };
   }
 
-  /** Sends requests to the victim, and has each stopped before it sends the next. */
+  /** Stops each request before the next is sent. */
   async function killAt(stops: readonly { order: Order; stop: () => Promise<unknown> }[]): Promise<void> {
     const lost: Promise<unknown>[] = [];
-    // It would send what the victim is kept from sending.
+    // The survivor would send what the victim is kept from sending.
     survivor.kill('SIGSTOP');
     for (const { order, stop } of stops) {
       const reached = stop();
@@ -121,7 +116,7 @@ describe(`${PROXIES} prolongations under one key`, () => {
           const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
           held.push(caught.letGo);
           await caught.reached;
-          // The other calls of the same request do not meet what stops the next one.
+          // The request's other calls do not reach the next stop.
           if (statement === STEPS.settle) await untilSent();
         };
         stops.push({ order: await prepare(), stop });

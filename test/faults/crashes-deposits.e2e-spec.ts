@@ -5,8 +5,8 @@ import { forAllTests } from '../support/fixtures';
 import { type Customer, type Order, Replicas, send, type ServiceResponse } from '../support/replicas';
 import { paymentsEnvironment } from '../support/test-service';
 
-// kill -9 of a replica before and after each commit of a deposit and of its refund, and during their calls:
-// one kill stops several, each at another step. Each is paid, credited and refunded once.
+// Kills a replica before and after each commit of a deposit and its refund, and during their calls. One kill
+// stops several, each at another step. Each is paid, credited and refunded once.
 
 jest.setTimeout(120_000);
 
@@ -15,7 +15,6 @@ const MOMENTS = [
   ['after', 'late'],
 ] as const;
 
-/** A part of the statement of each step. */
 const STEPS = {
   place: 'INSERT INTO deposits (user_id, provider, amount, idempotency_key',
   attach: 'UPDATE deposits SET provider_payment_id = $3',
@@ -28,7 +27,6 @@ const payments = forAllTests(() => PaymentsSandbox.start());
 const replicas = forAllTests(() => Replicas.open({ environment: paymentsEnvironment(payments) }));
 const staff = forAllTests(() => replicas.createCustomer('1.00', ALL_STAFF_SCOPES));
 let victim: BuiltService;
-/** Finishes what the victim has begun. */
 let survivor: BuiltService;
 
 beforeAll(async () => {
@@ -51,7 +49,6 @@ const depositOf = (customer: Customer): Order => ({
   body: { amount: '100.00' },
 });
 
-/** Sends a request until it succeeds. */
 const succeed = (order: Order): Promise<ServiceResponse> =>
   eventually(async () => {
     const response = await send(survivor.baseUrl, order).catch(() => null);
@@ -69,7 +66,7 @@ async function balanceOf({ id }: Customer): Promise<[available: string, held: st
   return [account?.available ?? '', account?.held ?? ''];
 }
 
-/** Has what is due at a later time looked at now, until the balance is this one. */
+/** Makes later checks due now, until the balance is this one. */
 const untilBalance = (customer: Customer, available: string) =>
   eventually(async () => {
     await replicas.query(`UPDATE deposits SET next_read_at = now() WHERE state = 'pending'`);
@@ -78,7 +75,6 @@ const untilBalance = (customer: Customer, available: string) =>
     return now === available && held === '0.00';
   });
 
-/** A deposit that was paid and credited. */
 async function paid(customer: Customer): Promise<number> {
   const { body } = await succeed(depositOf(customer));
   payments.pay(paymentsOf(customer)[0]?.id ?? '');
@@ -86,7 +82,6 @@ async function paid(customer: Customer): Promise<number> {
   return Number(body['id']);
 }
 
-/** Does something on the victim, which is stopped at a statement by it. */
 async function stopAt(statement: string, moment: 'before' | 'after', begin: () => void): Promise<() => void> {
   const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
   begin();
@@ -96,7 +91,6 @@ async function stopAt(statement: string, moment: 'before' | 'after', begin: () =
 
 const sendToVictim = (order: Order) => () => void send(victim.baseUrl, order).catch(() => undefined);
 
-/** Sends a request whose call at the provider gets no response. */
 async function leaveWithoutResponse(method: 'create' | 'refund', fault: 'unread' | 'late', order: Order) {
   payments.fail(method, fault);
   const before = payments.calls[method];
@@ -111,7 +105,6 @@ async function killVictim(letGo: readonly (() => void)[]): Promise<void> {
   survivor.kill('SIGCONT');
 }
 
-/** The request of staff to refund a deposit of the customer, which was paid and credited. */
 async function refundOf(customer: Customer): Promise<Order> {
   const path = `/staff/deposits/${await paid(customer)}/refund`;
   return { customer: staff, key: `refund-${customer.id}`, path, body: { reason: 'test' } };

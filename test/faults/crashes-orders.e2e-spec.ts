@@ -11,14 +11,12 @@ import {
   sendUntilResponse,
 } from '../support/replicas';
 
-// A process is killed at every step of an order and at every stage of its call: one kill stops several of
-// them, each at another step. Each must be executed and paid exactly once.
+// Kills a process at every step of an order and every stage of its call. One kill stops several orders.
 
 const METHODS = ['buy', 'prolong'] as const;
 type Method = (typeof METHODS)[number];
 type Stop = readonly [step: keyof typeof STEPS, method: Method];
 
-/** A request that its replica cannot go on with. */
 interface Stopped {
   readonly order: Order;
   readonly outcome: Promise<unknown>;
@@ -28,31 +26,27 @@ interface Stopped {
 jest.setTimeout(120_000);
 
 describe('kill -9 of a replica during purchases and prolongations', () => {
-  /** Reconciles, and finishes what the victim has begun. */
   let survivor: BuiltService;
-  /** Takes the requests and is killed. */
   let victim: BuiltService;
 
   const replicas = forAllTests(() =>
-    // Long enough for several orders to be caught before the victim looks for the first of them.
+    // Long enough to catch several orders before the victim looks for the first of them.
     Replicas.open({ environment: { PROVIDER_TIMEOUT_MS: '2500' } }),
   );
   beforeAll(async () => {
     survivor = await replicas.start();
     await startVictim();
   }, BUILD_TIMEOUT_MS);
-  /** The one of the last test, unless it was killed. */
   beforeEach(async () => {
     if (!isRunning(victim.pid)) await startVictim();
   });
 
   async function startVictim(): Promise<void> {
     victim = await replicas.start({ throughRelay: true });
-    // It fetches what it checks orders against.
+    // The victim fetches what it checks orders against.
     await send(victim.baseUrl, purchase(await replicas.createCustomer()));
   }
 
-  /** A purchase, or a prolongation of a proxy bought before, by a customer of its own. */
   async function prepare(method: Method): Promise<Order> {
     const customer = await replicas.createCustomer();
     if (method === 'buy') return purchase(customer, 'k');
@@ -64,7 +58,7 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
   const sendToVictim = (order: Order): Promise<unknown> => send(victim.baseUrl, order).catch(() => 'lost');
 
   async function stopAt(statement: string, moment: 'before' | 'after', order: Order): Promise<Stopped> {
-    // It would send what the victim is kept from sending.
+    // The survivor would send what the victim is kept from sending.
     survivor.kill('SIGSTOP');
     const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
     const outcome = sendToVictim(order);
@@ -72,7 +66,6 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
     return { order, outcome, letGo: caught.letGo };
   }
 
-  /** Stops an order at each step. */
   async function stopAtEach(stops: readonly Stop[], moment: 'before' | 'after'): Promise<Stopped[]> {
     const orders: Order[] = [];
     for (const [, method] of stops) orders.push(await prepare(method));
@@ -117,7 +110,7 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
     await replicas.audit();
   }
 
-  // A replica makes one claim at a time: what comes after a claim is stopped before it.
+  // A replica makes one claim at a time: what follows a claim is stopped before the claim.
   it.each<['before' | 'after', Method]>([
     ['before', 'buy'],
     ['after', 'prolong'],
@@ -245,7 +238,7 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
       // Nothing was placed before the commit; after it the order returns, or was canceled unsent.
       expect([200, 409]).toContain(tooLow.status);
     }
-    // Nothing is placed by a dry run, and its key is free.
+    // A dry run places nothing, and leaves its key free.
     for (const dryRun of dryRuns) {
       expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
     }

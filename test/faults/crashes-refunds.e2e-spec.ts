@@ -5,9 +5,8 @@ import { type Customer, prolongation, Replicas, send, sendUntilResponse } from '
 import { startTcpRelay } from '../support/tcp-relay';
 import { paymentsEnvironment } from '../support/test-service';
 
-// kill -9 of the replica that begins, checks, refuses or makes refunds of dead proxies, or deletes them, at
-// each step, after a time without the echo endpoint. The run's lease of a dead replica keeps the other one
-// from it until the next stop is set.
+// Kills the replica that begins, checks, refuses or makes refunds of dead proxies, or deletes them, at each
+// step. The dead replica's lease keeps the other one away until the next stop is set.
 
 jest.setTimeout(480_000);
 
@@ -36,7 +35,7 @@ beforeAll(async () => {
   await replicas.query(`UPDATE refund_rule SET ${rule}`);
 }, BUILD_TIMEOUT_MS);
 
-/** Three customers with six proxies each, by id. Those of the last are at another host, to compare with. */
+/** The last customer's proxies are at another host, to compare with. */
 async function rent() {
   const customers = await Promise.all([1, 2, 3].map(() => replicas.createCustomer()));
   const body = { country: 'ru', period: 30, version: '4', count: 6 };
@@ -53,7 +52,7 @@ async function rent() {
   return rentals.map((rental, n) => ({ ...rental, customer: customers[Math.floor(n / 6)] }));
 }
 
-/** An hour passes for refunds that no statement locks, and a minute since the last runs. */
+/** Makes refunds that no statement locks an hour older, and the last runs a minute. */
 const passHour = () =>
   replicas.query(
     `UPDATE proxy_refunds SET next_check_at = next_check_at - interval '1 hour',
@@ -77,7 +76,6 @@ function stopAt(statement: string, moment: 'before' | 'after'): Stop {
   const { reached, letGo } = replicas.relay.catchNext({ statement, moment, action: 'hold' });
   return ['proxy-refunds', reached, letGo];
 }
-/** After the commit of a refund. */
 function stopAtCommit(): Stop {
   const [run, executed, letGo] = stopAt('LATERAL refund_proxy', 'after');
   let commit: Stop | undefined;
@@ -88,14 +86,12 @@ function stopAtCommit(): Stop {
   });
   return [run, reached, () => commit?.[2]()];
 }
-/** Loses a call that deletes a proxy, or its response. */
 async function stopDeletion(stage: 'received' | 'executed'): Promise<Stop> {
   const gate = await replicas.control.addGate({ method: 'delete', stage });
   const reached = replicas.control.untilGateReached(gate, HELD_MS);
   return ['proxy-deletions', reached, () => replicas.control.openGate(gate, 'drop')];
 }
 
-/** Kills the replica that executes a run once it is stopped, and starts another one. */
 async function killAt<Next>([run, reached, letGo]: Stop, setNext: () => Next): Promise<Awaited<Next>> {
   let isReached = false;
   void reached.then(() => (isReached = true));
@@ -127,13 +123,13 @@ it('Each dead proxy is refunded and deleted once, and no other, though replicas 
   const rentals = await rent();
   const dead = rentals.filter((_, n) => n % 3 === 0);
   for (const { providerId } of dead) await replicas.control.setProxyFault(providerId, 'close');
-  // Refunds of some that work are requested, too.
+  // Includes some proxies that work.
   for (const { id, customer } of rentals.filter((_, n) => n % 3 === 0 || n % 6 === 1)) {
     if (customer) await requestRefund(baseUrl(), customer, id);
   }
   const refunds = (where: string) => replicas.query(`SELECT proxy_id FROM proxy_refunds WHERE ${where}`);
   expect(await refunds(`state = 'checking'`)).toHaveLength(9);
-  // The first one is prolonged meanwhile. The second one is not: the provider refuses.
+  // The first one is prolonged meanwhile; the provider refuses the second.
   const [{ id: prolonged, customer: prolonger } = { id: 0 }, refused] = dead;
   if (!prolonger || !refused?.customer) throw new Error('two customers have dead proxies');
   await sendUntilResponse(baseUrl, prolongation(prolonger, String(prolonged), 'prolong'));
@@ -145,7 +141,7 @@ it('Each dead proxy is refunded and deleted once, and no other, though replicas 
   await replicas.untilSettled();
   await replicas.untilSwept();
 
-  // While the echo endpoint is down, no check says anything: nothing listens at this port.
+  // Nothing listens at this port, so that no check says anything.
   echo.target = 9;
   await passHour();
   await eventually(async () => {
@@ -157,7 +153,7 @@ it('Each dead proxy is refunded and deleted once, and no other, though replicas 
   let stop = stopAt('failures = failures ||', 'before');
   serveEcho();
   stop = await killAt(stop, () => stopAt('failures = failures ||', 'after'));
-  // Those that were requested first are decided first.
+  // Requests are decided in their order.
   const refusal = `reason = $2, next_check_at = NULL, closed_at`;
   stop = await killAt(stop, () => stopAt('LATERAL refund_proxy', 'after'));
   stop = await killAt(stop, () => stopAt(refusal, 'before'));

@@ -4,10 +4,9 @@ import type { Caught } from '../support/database-relay';
 import { forAllTests } from '../support/fixtures';
 import { type Customer, Replicas, send } from '../support/replicas';
 
-/** A run of the renewals begins every five seconds, and a dead one's lease lasts as long. */
+/** Runs begin every five seconds, and the lease of a dead replica lasts as long. */
 jest.setTimeout(240_000);
 
-/** A part of the statement by which the relay recognises each step of a renewal, in their order. */
 const STEPS = {
   plan: 'INSERT INTO renewals',
   remind: 'SET last_reminded_days',
@@ -16,17 +15,17 @@ const STEPS = {
 };
 
 describe('kill -9 of the replica that renews', () => {
-  /** Has just started, as it must to plan at once, and is killed. */
+  /** Has just started, so that it plans at once. */
   let victim: BuiltService;
 
   const replicas = forAllTests(() =>
     Replicas.open({
       environment: {
-        // An heir is given the time to find an order that was placed and not sent.
+        // An heir needs time to find an order that was placed but not sent.
         PURCHASE_WAIT_MS: '60000',
       },
       tuning: {
-        // A call for each renewal, so that each is held at another stage.
+        // Each renewal has its own call, so that each is held at another stage.
         ordersPerCall: 1,
       },
     }),
@@ -35,7 +34,6 @@ describe('kill -9 of the replica that renews', () => {
     victim = await replicas.start({ throughRelay: true });
   });
 
-  /** A customer with a rental that is due for its renewal as soon as it is planned. */
   async function rent(): Promise<Customer> {
     const customer = await replicas.createCustomer();
     const body = { country: 'ru', period: 3 };
@@ -46,7 +44,6 @@ describe('kill -9 of the replica that renews', () => {
   const switchOn = ({ id }: Customer) =>
     replicas.query('INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 3, 72)', [id]);
 
-  /** Another replica finishes what those that were killed began. */
   async function expectOneRenewalEach(customers: readonly Customer[]): Promise<void> {
     const heir = await replicas.start();
     for (const customer of customers) await expectOneRenewal(customer);
@@ -99,7 +96,7 @@ describe('kill -9 of the replica that renews', () => {
     const customer = await rent();
     const stopAt = (statement: string, moment: 'before' | 'after') =>
       replicas.relay.catchNext({ statement, moment, action: 'hold' });
-    /** Once it is stopped, the victim is killed, and an heir starts, which is stopped at its own step. */
+    /** Kills the stopped victim and starts an heir, which stops at its own step. */
     const replaceBy = async (caught: Caught, next: () => Caught): Promise<Caught> => {
       await caught.reached;
       await kill();
@@ -116,7 +113,7 @@ describe('kill -9 of the replica that renews', () => {
     const placed = await replaceBy(unplaced, () => stopAt(STEPS.place, 'after'));
     const closed = await replaceBy(placed, () => stopAt('closed_at = now()', 'after'));
     await closed.reached;
-    // Only now is there something to note.
+    // Nothing can be noted earlier.
     const unrecorded = stopAt(STEPS.note, 'before');
     closed.letGo();
     const recorded = await replaceBy(unrecorded, () => stopAt(STEPS.note, 'after'));

@@ -6,14 +6,14 @@ import { forAllTests } from '../support/fixtures';
 import { type Customer, Replicas } from '../support/replicas';
 import { paymentsEnvironment } from '../support/test-service';
 
-// How long a credit takes after its notification, with many other deposits pending. The figures are printed.
+// Prints how long a credit takes after its notification, with many other deposits pending.
 
 const PENDING = Number(process.env['PENDING_DEPOSITS'] ?? 1000);
 const PAID = 200;
 /** Ordinary customers pay one after the other. */
 const EVERY_MS = 50;
 const PENDING_OF_A_CUSTOMER = 20;
-/** The goal of all on a quiet machine; the test suite may share this one. A check comes after seconds. */
+/** Other tests may load the machine. Without its notification, a deposit is checked only after seconds. */
 const MOST_MS = { p50: 1000, p99: 10_000 };
 const payments = forAllTests(() => PaymentsSandbox.start());
 const replicas = forAllTests(() => Replicas.open({ environment: paymentsEnvironment(payments) }));

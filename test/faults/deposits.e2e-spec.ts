@@ -7,8 +7,7 @@ import { SeededRandom } from '../support/seeded-random';
 import { comparePayments, untilDepositsEnded } from '../support/soak-deposits';
 import { paymentsEnvironment } from '../support/test-service';
 
-// Deposits in a storm of notifications, on three replicas that are killed while they are credited: each
-// payment is credited once, and the books equal those of the provider of payments.
+// Kills replicas while they credit a storm of notifications. Each payment must be credited once.
 
 const DEPOSITS = Number(process.env['STORM_DEPOSITS'] ?? 100);
 const CUSTOMERS = 30;
@@ -30,7 +29,6 @@ it(
     let next = 0;
     let kills = 0;
 
-    /** Kills a replica in the middle of what it does, and starts another in its place. */
     async function kill(): Promise<void> {
       const at = random.pick([0, 1, 2]);
       running[at].kill('SIGKILL');
@@ -38,7 +36,6 @@ it(
       running[at] = await replicas.start();
     }
 
-    /** Requests the same deposit until a replica responds with it. */
     async function make(n: number): Promise<string> {
       const customer = customers[n % CUSTOMERS] as Customer;
       const order = {

@@ -13,10 +13,10 @@ const PROJECT = join(__dirname, '..', '..');
 const MODULES = join(PROJECT, 'node_modules');
 const run = promisify(execFile);
 
-// The linter, the generators and the compiler are processes that take seconds each.
+// The linter, the generators and the compiler take seconds each.
 jest.setTimeout(300_000);
 
-/** The use of generated clients: ids of responses go into paths, and an event may have a later type. */
+/** Ids of responses go into paths, and an event may have a later type. */
 const USE = `
 import createClient from 'openapi-fetch';
 import type { paths } from './customers';
@@ -59,7 +59,7 @@ const COMPILER = {
   outDir: 'out',
 };
 
-/** Parses each response with the generated schema of its operation and prints what does not pass. */
+/** Prints each response that does not match the generated schema of its operation. */
 const PARSE = `
 const { text } = require('node:stream/consumers');
 text(process.stdin).then((input) => {
@@ -71,7 +71,7 @@ text(process.stdin).then((input) => {
 });
 `;
 
-/** The name of a generated schema: `z`, the words of the operation id and `Response`. */
+/** `z`, the words of the operation id and `Response`. */
 const schemaOf = ({ operationId, status }: Executed): string => {
   if (status === 422) return 'zHttpValidationError';
   if (status >= 400) return 'zErrorResponse';
@@ -79,7 +79,6 @@ const schemaOf = ({ operationId, status }: Executed): string => {
   return `z${words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join('')}Response`;
 };
 
-/** The names of the generated clients, and the descriptions that they are generated from. */
 const DESCRIPTIONS = { customers: '/openapi.json', staff: '/staff/openapi.json' };
 
 describe('Both descriptions', () => {
@@ -94,7 +93,7 @@ describe('Both descriptions', () => {
     });
 
   const demo = forAllTests(startDemoService);
-  /** Lists the problems that Redocly finds in a description. With some, its exit code is not 0. */
+  /** Redocly's exit code is not 0 if it finds problems. */
   const lint = async (path: string): Promise<string[]> => {
     const config = `--config=${join(PROJECT, 'redocly.yaml')}`;
     const address = demo.service.baseUrl + path;
@@ -115,7 +114,7 @@ describe('Both descriptions', () => {
       name,
       address: demo.service.baseUrl + path,
     }));
-    // Each generator is started once for both: to load it takes longer than its work.
+    // Loading a generator takes longer than its work, so each is started once for both.
     const apis = described.map(({ name, address }) => [
       name,
       { root: address, 'x-openapi-ts': { output: `./${name}.ts` } },

@@ -1,4 +1,4 @@
-// A fresh start of its own, as `npm start` makes it, and shells into which whole pages are pasted.
+// Starts its own service, as `npm start` does, and pastes whole pages into shells.
 import { spawn } from 'node:child_process';
 import { mkdir, open, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const curl = findProgram('curl');
 const python = findPython('requests');
 const OPTIONAL_PROGRAMS = ['wget', 'aria2c', 'proxychains4'];
 
-/** The reason for which a block is not pasted, by the word after its language. */
+/** Why a block is not pasted, by the word after its language. */
 const MARKS: Readonly<Record<string, string>> = {
   setup: 'installs, starts or replaces the service of a checkout',
   server: 'is for a server, or for Docker',
@@ -29,7 +29,6 @@ const MARKS: Readonly<Record<string, string>> = {
   'ctrl-c': 'runs until Ctrl-C, which the block says',
   output: 'is what the block before it prints',
 };
-/** The settings with which pages start the service. */
 const SETTINGS = {
   WEBHOOK_ALLOW_HTTP: 'true',
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
@@ -38,11 +37,9 @@ const SETTINGS = {
 
 interface Pasted extends CodeBlock {
   readonly name: string;
-  /** The lines of its output that the page shows. */
   readonly shown: readonly string[];
 }
 
-/** The blocks of a page that are pasted. */
 function pastedFrom(path: string): Pasted[] {
   const blocks = blocksOf(path);
   return blocks.flatMap((block, at) => {
@@ -61,7 +58,7 @@ function pastedFrom(path: string): Pasted[] {
   });
 }
 
-/** Matches a line of output: `, …` stands for anything, and times and ports differ. */
+/** `, …` stands for anything; times and ports differ. */
 const patternOf = (line: string): RegExp =>
   new RegExp(
     line
@@ -83,11 +80,7 @@ describeWith(curl === undefined ? ['curl'] : [], 'The documents, pasted into a s
   let service: BuiltService;
   let tour: readonly string[];
 
-  /**
-   * Gives the blocks to a shell, one after the other. A failure ends it, as does a response with an error.
-   *
-   * @returns each stumble of a reader
-   */
+  /** @returns each stumble of a reader; a failure or a response with an error ends the shell */
   async function paste(...pages: readonly string[]): Promise<string[]> {
     const blocks = pages.flatMap(pastedFrom);
     const lines = blocks.flatMap(({ name, language, code }) => [
@@ -97,13 +90,13 @@ describeWith(curl === undefined ? ['curl'] : [], 'The documents, pasted into a s
     const script = ['exec 2>&1', ...lines, '']
       .join('\n')
       .replaceAll('http://127.0.0.1:3000', service.baseUrl)
-      // Nothing happens that they wait for.
+      // The awaited changes do not happen.
       .replaceAll('wait=30', 'wait=1')
       .replaceAll('--max-time 20', '--max-time 1');
     const file = join(directory, 'pasted.sh');
     await writeFile(file, script);
     const pasted = await open(file);
-    // The commands are its input, as of a terminal: a program that reads swallows those after it.
+    // The commands are the shell's input, as on a terminal: a program that reads swallows those after it.
     const shell = spawn('bash', ['-eu', '-o', 'pipefail'], {
       cwd: directory,
       env: { PATH: `${join(directory, 'bin')}:${process.env['PATH']}`, HOME: directory },

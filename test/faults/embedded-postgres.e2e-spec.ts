@@ -308,7 +308,7 @@ describe('a data directory without a database', () => {
   });
 });
 
-/** Starts an unused server. One that was killed before may still be ending. */
+/** A server that was killed may still be ending. */
 async function startAlone(cluster: Cluster): Promise<void> {
   await eventually(async () => {
     await startServer(cluster);

@@ -15,15 +15,14 @@ const REPLICAS = inLongForm(3, 2);
 const CUSTOMERS = 5;
 const WRITERS_PER_CUSTOMER = 4;
 const EVENTS_PER_WRITER = inLongForm(1000, 60);
-/** As many as a replica lets one user have. */
+/** The most waits of a user at a replica. */
 const WAITING_PER_CUSTOMER = 100;
 const WAITING_CUSTOMERS = 10;
 const RESPONSES = inLongForm(1000, 20);
 const ENDS = inLongForm(100_000, 3000);
-/** How many replicas are killed by each test that kills. */
 const KILLED = inLongForm(3, 1);
 const IDLE_MS = inLongForm(5000, 2000);
-/** Statements a second of a thousand who wait. One each would be a thousand. */
+/** Per second, for a thousand customers who wait. */
 const MOST_STATEMENTS = 50;
 /** Together shorter than a wait. */
 const MOST_ROUNDS = 5;
@@ -45,7 +44,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
   const clients: Client[] = [];
   const random = new SeededRandom(17);
 
-  // All customers have one address here, which may have half of the connections.
+  // All customers share one address, which may use half of the connections.
   const replicas = forAllTests(() =>
     Replicas.open({
       environment: { AUDIT_TIME: 'off', MAX_CONNECTIONS: '4000', METRICS_PORT: '0', LOG_LEVEL: 'info' },
@@ -67,7 +66,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
 
   async function read(baseUrl: string, customer: Customer, query: string): Promise<Page> {
     const get = () => fetchAs(customer, 'GET', `${baseUrl}/events?${query}`);
-    // A kept connection that the replica closes just as it is used again is no failure: scripts retry.
+    // A replica may close a kept connection just as it is used again: scripts retry.
     const response = await get().catch(get);
     if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
     return (await response.json()) as Page;
@@ -75,7 +74,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
 
   const WRITE = 'INSERT INTO events (user_id, type, data) VALUES ($1, $2, $3)';
 
-  /** Writes events in transactions that take some time, which commit in another order than their ids. */
+  /** The transactions commit in another order than their ids. */
   async function writeSlowly({ id }: Customer, writer: number): Promise<void> {
     const client = await connect();
     for (let n = 0; n < EVENTS_PER_WRITER; n += 1) {
@@ -91,7 +90,6 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
     }
   }
 
-  /** A customer's script waits at any replica, and goes on from the cursor when that is gone. */
   async function poll(customer: Customer, seen: ReadEvent[], isOver: () => boolean): Promise<void> {
     let cursor = '';
     while (!isOver()) {
@@ -103,7 +101,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
     }
   }
 
-  /** The same with streams, which are left and opened again now and then. */
+  /** Leaves and reopens the streams now and then. */
   async function follow(customer: Customer, seen: ReadEvent[], isOver: () => boolean): Promise<void> {
     let lastId: string | undefined;
     while (!isOver()) {
@@ -167,7 +165,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
       expect(written.length).toBeGreaterThanOrEqual(WRITERS_PER_CUSTOMER * EVENTS_PER_WRITER);
       expect(polled.map(({ id }) => id)).toEqual(written.map(({ id }) => id));
       expect(followed.map(({ id }) => id)).toEqual(written.map(({ id }) => id));
-      // Of one writer, whose transactions follow each other, the order is that of its commits.
+      // The transactions of one writer commit in their order.
       for (let writer = 0; writer < WRITERS_PER_CUSTOMER; writer += 1) {
         const own = polled.flatMap(({ data }) => (data.writer === writer ? (data.n ?? []) : []));
         expect(own).toEqual(Array.from({ length: EVENTS_PER_WRITER }, (_, n) => n));
@@ -204,7 +202,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
       const { value } = await readMetrics(metricsUrl);
       return value('event_readers{kind="poll"}') === waiting.length;
     });
-    // The database counts the statements of their arrival late: measured again then.
+    // The database counts the statements of arrivals late, so the first measurement may be too high.
     let more = Infinity;
     for (let round = 0; round < MOST_ROUNDS && more >= MOST_STATEMENTS; round += 1) {
       more = (((await whileIdle()) - idle) * 1000) / IDLE_MS;
@@ -259,7 +257,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
       );
       return row ?? { all: 0, different: 0 };
     };
-    // The next run is due within a minute: it is due now.
+    // The next run would be due within a minute.
     await replicas.query(
       `UPDATE job_runs SET started_at = started_at - interval '1 hour' WHERE name = 'expiring'`,
     );

@@ -34,9 +34,8 @@ let directory: string;
 let page: Server;
 let pageUrl: string;
 const endpoints: Partial<Record<ProxyType, Endpoint>> = {};
-/** The logins and passwords that the endpoints were given. */
+/** The logins and passwords that the endpoints received. */
 const seen = new Set<string>();
-/** The requests of the page that came through no endpoint. */
 let directRequests = 0;
 const portOf = (server: NetServer): number => (server.address() as AddressInfo).port;
 
@@ -82,7 +81,6 @@ beforeClosing(async () => {
 
 type Credentials = readonly [login: string, password: string];
 
-/** Gives the user a proxy with this login and password, and starts it. */
 async function rentStrange(type: ProxyType, [login, password]: Credentials): Promise<void> {
   const { server } = endpoints[type] ?? {};
   if (!server) throw new Error('the proxy was not started');
@@ -100,7 +98,7 @@ async function buy(type: ProxyType): Promise<void> {
   expect(data?.proxies).toHaveLength(1);
 }
 
-/** A proxy of the sandbox's works, and does not with another password. */
+/** The bought proxy must not work with another password. */
 async function expectThroughBought(
   type: ProxyType,
   path: string,
@@ -127,21 +125,18 @@ async function expectThroughStrange(
   expect([...seen].filter((login) => login !== ' ')).toEqual([credentials.join(' ')]);
 }
 
-/** A tool that fetches the page through the first proxy of the exported file. */
 interface Tool {
   readonly name: string;
   readonly program: string | undefined;
   readonly path: string;
-  /** The tool cannot send other characters to an HTTP proxy. */
   readonly asciiOverHttp?: true;
-  /** In an environment that says to use no proxy. */
   readonly fetchBy: (program: string, file: string) => Promise<string>;
 }
 
 const NEVER_DIRECT = ['--noproxy', ''];
 const QUIET = ['--silent', '--show-error', '--fail', '--max-time', '20'];
 const curl = findProgram('curl');
-/** Each variable, and each file in the home directory, says to use no proxy, or another one. */
+/** Each variable says to use no proxy, or another one, as do the files in the home directory. */
 const USERS_ENVIRONMENT = {
   PATH: process.env['PATH'] ?? '',
   NO_PROXY: '*',
@@ -183,7 +178,7 @@ const TOOLS: readonly Tool[] = [
     program: curl,
     path: `lists/template?template=${encodeURIComponent('{scheme}://{host}:{port}\\t{login}\\t{password}')}`,
     fetchBy: async (program, file) => {
-      // curl decodes both.
+      // curl decodes login and password.
       const [proxy = '', ...credentials] = (await readFile(file, 'utf8')).trimEnd().split('\t');
       const login = credentials.map(encodeURIComponent).join(':');
       return output(program, ...QUIET, ...NEVER_DIRECT, '--proxy', proxy, '--proxy-user', login, pageUrl);
@@ -217,7 +212,7 @@ describe.each(TOOLS)('$name', ({ program, path, asciiOverHttp, fetchBy }) => {
 });
 
 const RECIPE = 'docs/recipes/use-your-proxies.md';
-/** Debian's has its packages, whichever comes first on the PATH. */
+/** Debian's Python has its packages, whichever comes first on the PATH. */
 const python = ['python3', '/usr/bin/python3'].find(
   (one) => spawnSync(one, ['-c', 'import httpx, requests, scrapy']).status === 0,
 );
@@ -249,7 +244,7 @@ describe.each(RECIPE_TOOLS)('The recipe for %s', (tool, language, program, debia
       .replaceAll('"$URL/health"', `"${pageUrl}"`)
       .replaceAll('os.environ["URL"] + "/health"', `"${pageUrl}"`)
       .replaceAll(/\.json\(\)/g, '.text')
-      // The name of the parameter in Debian's version.
+      // Debian's version calls the parameter `proxies`.
       .replace('Client(proxy=', 'Client(proxies=');
     await writeFile(join(directory, 'spider.py'), script);
     const isSpider = tool === 'scrapy' ? ['-m', 'scrapy', 'runspider', '-s', 'ROBOTSTXT_OBEY=1'] : [];

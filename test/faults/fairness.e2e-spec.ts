@@ -25,7 +25,7 @@ async function buy(
 const countOf = (responses: readonly ServiceResponse[], status: number): number =>
   responses.filter((response) => response.status === status).length;
 
-// A provider that allows few calls, and whose second is short: three calls in 200 ms.
+// The provider allows three calls in 200 ms.
 const service = forAllTests(() =>
   startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '3', PURCHASE_WAIT_MS: '30000' } }),
 );
@@ -45,10 +45,7 @@ describe('A stock that is smaller than what is ordered at once', () => {
     await service.audit({ withProvider: true });
   });
 
-  /**
-   * Has the first orders refused for lack of stock, all in one call, when the later ones are placed as well
-   * and nothing else has been sent.
-   */
+  /** Has the first orders refused for lack of stock, in one call, once the later ones are placed too. */
   async function sellOut<First, Later>(
     country: string,
     placeFirst: () => Promise<First>,
@@ -105,7 +102,6 @@ describe('A stock that is smaller than what is ordered at once', () => {
       async () => {
         const placed: Promise<ServiceResponse>[][] = [];
         for (const [at, user] of buyers.entries()) {
-          // The first ones to come place many orders.
           placed.push(Array.from({ length: at < 2 ? 20 : 2 }, () => buy(user, { country: 'it' })));
           const sum = placed.flat().length;
           await eventually(async () => (await openOrders()) === sum);
@@ -133,7 +129,7 @@ describe('A customer whose orders cannot be paid, in countries whose stock is un
   const poor = forAllTests(() => service.createUser({ balance: '0.00' }));
   const waiting = () => service.app.get(RatePermits).waitingCalls();
   let countries: string[] = [];
-  /** Orders of 900 proxies in countries for which there is no copy of the stock yet. */
+  /** These countries have no copy of the stock yet. */
   const orderIn = (unknown: readonly string[], user = poor, signal: AbortSignal | null = null) =>
     unknown.map((country) =>
       user.api.POST('/proxies/buy', { body: { country, period: 30, count: 900, version: '4' }, signal }),
@@ -233,7 +229,7 @@ describe('Customers who request one exact price after the other', () => {
     const over = new AbortController();
     let requested = 0;
     let responded = 0;
-    // Six at a time wait, and each has a price of its own, which is not in the table of prices.
+    // Six at a time wait, each for a price that the table lacks.
     const prices = Array.from({ length: 6 }, async () => {
       while (!over.signal.aborted) {
         requested += 1;
@@ -254,7 +250,7 @@ describe('Customers who request one exact price after the other', () => {
     }
     over.abort();
     await Promise.all(prices);
-    // Every one of them waited for ten seconds and was refused when exact prices went before the rest.
+    // If exact prices went first, each request would wait for ten seconds and be refused.
     expect(waits.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(Math.max(...waits.map(({ tookMs }) => tookMs))).toBeLessThan(9000);
     expect(responded - first).toBeGreaterThan(0);

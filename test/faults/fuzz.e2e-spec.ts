@@ -2,10 +2,9 @@ import { randomInt } from 'node:crypto';
 import { fuzz } from '../support/fuzz';
 import { inLongForm } from '../support/long-form';
 
-/** FUZZ_SEED repeats a run. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? randomInt(2 ** 31));
 
-/** Operations that the installation of the test has no state for. */
+/** The installation of the test has no state for these operations. */
 const NOT_REACHED = [
   'GET /proxies/{proxy_id}/check',
   'POST /staff/found-prolongations/{prolongation_id}/charge',

@@ -12,7 +12,6 @@ jest.setTimeout(60_000);
 const service = forAllTests(() => startTestService({ environment: { METRICS_PORT: '0' } }));
 const scrape = () => readMetrics(service.app.get(MetricsServer).url ?? '');
 
-/** How many scrapes wait for a lock in the database. */
 async function countWaiting(): Promise<number> {
   const [row] = await service.owner.query<{ count: number }[]>(
     `SELECT count(*)::integer AS count FROM pg_stat_activity

@@ -8,14 +8,14 @@ import { inLongForm } from '../support/long-form';
 import { Replicas } from '../support/replicas';
 import { paymentsEnvironment } from '../support/test-service';
 
-/** How long the requests of another customer are timed; 0: not at all. */
+/** How long another customer's requests are timed; 0: not at all. */
 const ROUND_MS = inLongForm(1500, 0);
 const TIMES = 3;
-/** The processor time of a request, as a multiple of that of `GET /me`. */
+/** As a multiple of the processor time of `GET /me`. */
 const MOST_WORK = 30;
-/** The time of another customer's request, as a multiple of that without hostile input. */
+/** As a multiple of the time without hostile input. */
 const MOST_DELAY = 6;
-/** The response, as a multiple of the request. The specified routes repeat the input, and JSON escapes it. */
+/** As a multiple of the request. The specified routes repeat the input, and JSON escapes it. */
 const MOST_RETURNED = 1.1;
 const MOST_RETURNED_SPECIFIED = 7;
 
@@ -50,7 +50,7 @@ const initialize = (capabilities: string, icons: string): Hostile =>
       "clientInfo":{"name":"a","version":"1","icons":${icons}}}`,
   );
 const MODERN = 'io.modelcontextprotocol/';
-/** A call of the revision of 2026. */
+/** A call of MCP's revision of 2026. */
 const modern = (meta: string, more = ''): Hostile => {
   const version = '2026-07-28';
   const called = call('tools/list', `{"_meta":{"${MODERN}protocolVersion":"${version}",${meta}}${more}}`);
@@ -167,7 +167,7 @@ describe('Hostile input of one connection', () => {
     });
   }
 
-  /** The processor time that the thread of the event loop takes for each request, in milliseconds. */
+  /** Processor milliseconds of the event loop's thread for each request. */
   async function workOf(times: number, work: () => Promise<unknown>): Promise<number> {
     const usedMs = async () =>
       Number((await readFile(`/proc/${service.pid}/schedstat`, 'utf8')).split(' ', 1)[0]) / 1e6;
@@ -176,7 +176,6 @@ describe('Hostile input of one connection', () => {
     return ((await usedMs()) - beforeMs) / times;
   }
 
-  /** The median time of another customer's requests, one after the other. */
   async function medianMs(untilMs: number): Promise<number> {
     const times: number[] = [];
     do {

@@ -13,13 +13,13 @@ import { createTestDirectory, removeTestDirectory } from '../support/test-direct
 jest.setTimeout(120_000);
 
 const PROJECT = join(__dirname, '..', '..');
-/** Any user that is not root, in place of the user `node` of the image. */
+/** Stands for the user `node` of the image. */
 const USER = '65534';
-/** Where the image is mounted, and everything else is read-only. */
+/** The image is mounted here, and everything else is read-only. */
 const MOUNTED = '/mnt';
 const run = promisify(execFile);
 
-/** Whether a test may make a root file system of its own: only root may, and not in every container. */
+/** Only root may mount, and not in every container. */
 async function canMount(): Promise<boolean> {
   return run('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', MOUNTED]).then(
     () => true,
@@ -27,7 +27,7 @@ async function canMount(): Promise<boolean> {
   );
 }
 
-/** One stage of the Dockerfile, executed in a directory that stands for its root. */
+/** A stage of the Dockerfile, executed in a directory that stands for its root. */
 class Stage {
   private directory: string;
   readonly variables: Record<string, string> = {};
@@ -81,7 +81,7 @@ class Stage {
       const isInto = words.at(-1)?.endsWith('/');
       const to = isInto ? join(target, path.split('/').at(-1) ?? '') : target;
       await mkdir(join(to, '..'), { recursive: true });
-      // Files from another stage are linked, because a copy of all packages takes long.
+      // Links, because a copy of all packages takes long.
       await run('cp', [from === null ? '-a' : '-al', join(source, path), to]);
     }
   }
@@ -90,7 +90,7 @@ class Stage {
     if (text === 'npm ci') {
       // The same packages, which were installed from the same list.
       await run('cp', ['-al', join(PROJECT, 'node_modules'), this.directory]);
-      // Files that npm writes in place must not be linked with the project's.
+      // npm writes this file in place, so it must not be linked with the project's.
       const list = join(this.directory, 'node_modules', '.package-lock.json');
       await rename(list, `${list}.linked`);
       await copyFile(`${list}.linked`, list);
@@ -103,7 +103,6 @@ class Stage {
   }
 }
 
-/** Executes all instructions. Returns the last stage. */
 async function build(directory: string): Promise<Stage> {
   const file = DockerfileParser.parse(await readFile(join(PROJECT, 'docker', 'Dockerfile'), 'utf8'));
   const stages = new Map<string, Stage>();
@@ -142,7 +141,6 @@ describe('The image, each step of which is executed by hand,', () => {
     await removeTestDirectory(directory);
   });
 
-  /** The names of all packages on the first level. */
   async function packages(): Promise<string[]> {
     const root = join(image.root, 'app', 'node_modules');
     const names = (await readdir(root)).filter((name) => !name.startsWith('.'));
@@ -205,7 +203,6 @@ describe('The image, each step of which is executed by hand,', () => {
       `mount --bind "${image.root}" ${MOUNTED}`,
       'mount -t tmpfs tmpfs /tmp',
       'mount -o remount,bind,ro /',
-      // As volumes and read-only root file systems are mounted.
       `mount -o remount,bind,ro ${MOUNTED}`,
       `mount -t tmpfs -o mode=700,uid=${USER} tmpfs ${MOUNTED}/data`,
       `cd ${MOUNTED}/app`,

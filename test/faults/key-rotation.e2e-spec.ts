@@ -12,7 +12,7 @@ jest.setTimeout(60_000);
 const ACCOUNT = '148230';
 const BUYERS = 4;
 
-/** The keys of this file, none of which may be logged. */
+/** None of these may be logged. */
 const KEYS = {
   first: 'key-first-9b1',
   second: 'key-second-4c7',
@@ -27,7 +27,7 @@ describe('A new key at the provider', () => {
   let directory: string;
   let log: LogCapture;
 
-  /** Puts a key where the service looks for it, as Kubernetes does: a link is replaced by another one. */
+  /** As Kubernetes does: a new link replaces the old one. */
   async function mount(key: string): Promise<void> {
     const version = join(directory, randomUUID());
     await mkdir(version);
@@ -45,7 +45,6 @@ describe('A new key at the provider', () => {
   const linesWith = (text: string): string[] => log.lines.filter((line) => line.includes(text));
   const changes = (): number => linesWith('now using the new provider key').length;
 
-  /** Waits until the service has gone over to the key. */
   async function rotateTo(key: string): Promise<void> {
     const before = changes();
     await mount(key);
@@ -65,7 +64,7 @@ describe('A new key at the provider', () => {
     directory = await createTestDirectory();
     await mount(KEYS.first);
     log = captureLog();
-    // One of its own for each test: the key comes from a file, and the provider forgets the one before.
+    // Not shared: the key comes from a file, and the provider forgets the previous one.
     service = await startTestService({
       sandbox: { apiKey: KEYS.first },
       environment: { LOG_LEVEL: 'info', PX6_API_KEY: '', PX6_API_KEY_FILE: join(directory, 'data', 'key') },
@@ -93,7 +92,7 @@ describe('A new key at the provider', () => {
     const buyers = Array.from({ length: BUYERS }, buyer);
     await eventually(() => statuses.length > BUYERS);
     await rotateTo(KEYS.second);
-    // Calls with the previous key may be on their way still; each buyer comes to a purchase after it.
+    // Earlier calls may use the previous key; each buyer comes to a purchase after it.
     const sentBefore = statuses.length + BUYERS;
     await eventually(() => statuses.length > sentBefore);
     await accept(KEYS.second);
@@ -111,7 +110,7 @@ describe('A new key at the provider', () => {
     ['of another account', KEYS.ofAnother, 'the key in PX6_API_KEY_FILE belongs to another account'],
     ['that is none', KEYS.none, 'PX6_API_KEY_FILE contains no key'],
   ])('is not used when it is one %s, which is said once', async (_, key, complaint) => {
-    // Its response shows whose the key in use is.
+    // The response shows whose key is in use.
     expect(await buy()).toBe(200);
     await mount(key);
     await eventually(() => linesWith(complaint).length > 0);

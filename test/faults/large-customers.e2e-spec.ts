@@ -1,4 +1,4 @@
-// Processes of its own: other tests would wait for 20,000 rentals, and it measures.
+// Starts processes of its own: it measures, and other tests would wait for 20,000 rentals.
 import { setTimeout as pause } from 'node:timers/promises';
 import { fetchAs } from '../support/api-client';
 import { BUILD_TIMEOUT_MS } from '../support/built-service';
@@ -9,11 +9,10 @@ import { type Customer, Replicas } from '../support/replicas';
 const HOURS = 50;
 const RENTALS = 20_000;
 /**
- * Of the time in which the database counts the rentals. A forecast decides each about 30 times, and took 90
- * to 240 times as long, the latter on a busy machine.
+ * As multiples of the time in which the database counts the rentals. A forecast took 90 to 240 times as long.
  */
 const MOST = { '/usage': 16, '/renewals/forecast': 450, '/renewals/forecast?cursor=200000': 450 };
-/** Of the time of a forecast: another customer does not wait for it. */
+/** As a share of a forecast's time. */
 const MOST_DELAY = 0.5;
 
 jest.setTimeout(300_000);

@@ -9,7 +9,7 @@ import { createTestDatabase } from '../support/test-database';
 
 jest.setTimeout(BUILD_TIMEOUT_MS);
 
-/** Every part of a secret of this length is looked for: what is shorter would be of no use to anybody. */
+/** A shorter part is of no use to anybody. */
 const PART_LENGTH = 12;
 
 describe('The secret of a link', () => {
@@ -36,7 +36,6 @@ describe('The secret of a link', () => {
     return ((await response.json()) as { url: string }).url.slice('/l/'.length);
   }
 
-  /** Valid and invalid requests with the secret. */
   const requests = (secret: string): { method?: string; path: string; token?: string }[] => {
     const escaped = Buffer.from(secret).toString('hex').replaceAll(/../g, '%$&');
     return [
@@ -84,7 +83,7 @@ describe('The secret of a link', () => {
     await exchangeRaw(first, `GET /l/${secret}\u0000 HTTP/1.1\r\nHost: x\r\n\r\n`);
     await eventually(async () => (await fetchFrom(first, other)).status === 429);
 
-    // An export that fails for an unexpected reason. No replica has kept one of this customer.
+    // An export that fails for an unexpected reason. No replica has cached one of this customer.
     const stranger = await replicas.createCustomer();
     await owner.query('ALTER TABLE proxies RENAME COLUMN login TO renamed');
     const later = await createLink(stranger, first);

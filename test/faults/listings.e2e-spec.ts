@@ -35,10 +35,7 @@ describe('The provider may list as it likes:', () => {
     return order;
   }
 
-  /**
-   * Others of the account fill a page before the next order, under references that its reference is a part
-   * of.
-   */
+  /** Fills a page with orders of others whose references contain the next order's reference. */
   async function crowdNextReference(): Promise<void> {
     const [{ orderReference }] = await service.dataSource.query(
       `SELECT format('prs.%s.u%s.o%s', environment, $1::bigint,

@@ -28,16 +28,12 @@ const urlOf = (n: number): string => `http://${loginOf(n)}:${n + 1}${PADDING}@12
 
 interface Format {
   readonly path: string;
-  /** The text before the first proxy. */
   readonly start?: string;
-  /** Matches one proxy in the file. */
   readonly item: RegExp;
   readonly isItem: (text: string, n: number) => boolean;
-  /** The text after the last proxy. */
   readonly end: string | RegExp;
 }
 
-// The tests are slow on a busy machine.
 jest.setTimeout(120_000);
 
 const log = forAllTests(captureLog, (opened) => opened.stop());
@@ -79,7 +75,7 @@ describe('An export of many megabytes', () => {
     return response;
   }
 
-  /** Waits until the service has prepared as much as it does ahead of its readers. */
+  /** Waits until the service has read as far ahead as it may. */
   async function untilServiceIsIdle(): Promise<void> {
     for (let idleChecks = 0; idleChecks < 20; idleChecks = poolIsIdle() ? idleChecks + 1 : 0) await sleep(5);
   }
@@ -89,7 +85,7 @@ describe('An export of many megabytes', () => {
     start,
     item: /[^\n]+\n/g,
     end,
-    // The last one may have nothing to separate it from the next.
+    // The last one may lack a separator.
     isItem: (text, n) =>
       text === write(n) || (n === PROXY_COUNT - 1 && text === write(n).replace(/,\n$/, '\n')),
   });
@@ -212,7 +208,7 @@ describe('An export of many megabytes', () => {
 describe(`A file of ${ENTRY_COUNT} ledger entries`, () => {
   const payer = forAllTests(() => service.createUser({ balance: '0.00' }));
   beforeAll(async () => {
-    // One statement for all may take longer, on a busy machine, than a statement may.
+    // On a busy machine, one statement for all may time out.
     for (let first = 1; first <= ENTRY_COUNT; first += ENTRY_COUNT / 10) {
       await service.dataSource.query(
         `INSERT INTO ledger_entries
@@ -254,7 +250,7 @@ describe(`A file of ${ENTRY_COUNT} ledger entries`, () => {
     expect(readers.map(({ complete }) => complete)).toEqual(readers.map(() => false));
     expect((await payer.api.GET('/me')).response.status).toBe(200);
     for (const response of readers) response.destroy();
-    // The one that stays is that of the client.
+    // The client's own connection stays.
     await eventually(async () => (await openConnections(service)) <= 1);
     const queries = jest.spyOn(service.dataSource, 'query');
     for (let n = 0; n < 5; n += 1) expect((await payer.api.GET('/me')).response.status).toBe(200);

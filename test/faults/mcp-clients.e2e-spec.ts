@@ -10,15 +10,15 @@ import { sharedTestService } from '../support/test-service';
 const run = promisify(execFile);
 const SDK = '@modelcontextprotocol/sdk@1.32.2';
 const OTHERS = ['mcp-remote@0.15.1', '@langchain/mcp-adapters@1.1.4', '@google/genai@2.32.0'];
-/** Their dependencies are those of this day. */
+/** Fixes the dependencies' versions. */
 const AS_OF = '2026-11-27';
 const DRIVER = join(__dirname, '..', 'support', 'mcp-client.mjs');
 const INSTALL_MS = 240_000;
 
-/** They are 127 MB, which no other test should wait for. */
+/** Their 127 MB come from the registry, if there is one, so that no other test waits for them. */
 const registry = spawnSync('npm', ['view', SDK, 'version', '--fetch-retries=0'], { timeout: 15_000 });
 
-/** Each looks at responses in its own way, and with a wrong token most look for OAuth. */
+/** Each checks responses in its own way, and with a wrong token most look for OAuth. */
 describeWith(registry.status === 0 ? [] : ['(a registry of npm)'], 'Clients of MCP', () => {
   const service = forAllTests(sharedTestService);
   const user = forAllTests(() => service.createUser());

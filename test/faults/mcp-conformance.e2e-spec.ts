@@ -7,15 +7,12 @@ import { listen } from '../support/listen';
 import { sharedTestService } from '../support/test-service';
 
 const PROGRAM = join(__dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js');
-/**
- * The scenarios of what the service has. The others call tools, prompts and resources that only a server for
- * this purpose has.
- */
+/** The other scenarios call tools, prompts and resources that only a server made for them has. */
 const SCENARIOS = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'];
 const service = forAllTests(sharedTestService);
 const user = forAllTests(() => service.createUser());
 
-/** Adds the token, which the conformance tests cannot send. */
+/** The conformance tests cannot send a token. */
 const withToken = forAllTests(
   async () => {
     const server = createServer((incoming, response) => {

@@ -22,7 +22,7 @@ const REQUESTS_AT_ONCE = 25;
 const REPEATS = 3;
 const MALFORMED = 20;
 
-/** In all values that a caller makes up, to find them again. */
+/** Part of all values that a caller makes up. */
 const MARK = 'Zq7';
 
 /** CONNECT gets no response: it requests a tunnel. */
@@ -38,7 +38,7 @@ const service = forAllTests(
 const scrape = async (of = service): Promise<Scrape> => readMetrics(await metricsUrlOf(of));
 const madeUp = (): string => `${MARK}${random.integer(0, 2 ** 31).toString(36)}`;
 
-/** Paths that callers make up. Their text never selects one of our series. */
+/** Their text never selects one of our series. */
 const PATHS: readonly (() => string)[] = [
   () => `/${madeUp()}`,
   () => `/${madeUp()}/${madeUp()}/${madeUp()}?${madeUp()}=${madeUp()}`,
@@ -66,7 +66,6 @@ function write({ method, path, token }: Kind): string {
   return `${method} ${path()} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}Content-Length: 0\r\n\r\n`;
 }
 
-/** Sends requests on a connection, and resolves when as many responses have come. */
 async function exchange(socket: Socket, requests: readonly string[]): Promise<void> {
   let left = requests.length;
   let tail = '';
@@ -110,7 +109,7 @@ const countedRequests = ({ text }: Scrape): number =>
     0,
   );
 
-/** A request is counted when its connection has taken the response, which may be after the caller has it. */
+/** A request may be counted after its caller has the response. */
 const untilCounted = (requests: number): Promise<Scrape> =>
   eventually(async () => {
     const scraped = await scrape();

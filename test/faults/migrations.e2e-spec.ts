@@ -4,7 +4,7 @@ import { eventually } from '../support/built-service';
 import { lockRow } from '../support/table-lock';
 import { connectAsOwner, createTestDatabase, type TestDatabase } from '../support/test-database';
 
-/** Stands for a migration that needs the table of orders for itself. */
+/** Stands for a migration that locks the table of orders. */
 class ColumnOfOrders9000000000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE orders ADD COLUMN colour text');
@@ -19,7 +19,7 @@ let database: TestDatabase;
 let owner: DataSource;
 
 beforeAll(async () => {
-  // TypeORM says at its own console which migration has failed.
+  // TypeORM prints which migration has failed.
   jest.spyOn(AbstractLogger.prototype, 'logMigration').mockImplementation();
   database = await createTestDatabase();
   owner = await connectAsOwner(database);

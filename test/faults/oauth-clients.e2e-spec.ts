@@ -14,7 +14,7 @@ import { startTestService, type TestUser } from '../support/test-service';
 
 const SDK = '@modelcontextprotocol/sdk@1.32.2';
 const MCP_REMOTE = 'mcp-remote@0.15.1';
-/** Their dependencies are those of this day. */
+/** Fixes the dependencies' versions. */
 const AS_OF = '2026-11-27';
 const DRIVER = join(__dirname, '..', 'support', 'oauth-client.mjs');
 const INSTALL_MS = 240_000;
@@ -47,7 +47,6 @@ describeWith(missing, 'Clients of MCP without a token', () => {
   }, INSTALL_MS);
   beforeClosing(() => removeTestDirectory(directory));
 
-  /** Opens a page on a telephone, and collects what the browser reports about the service's page. */
   async function openPage(): Promise<{ page: Page; complaints: string[] }> {
     const page = await browser.newPage({ viewport: PHONE });
     const complaints: string[] = [];

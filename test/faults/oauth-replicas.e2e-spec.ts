@@ -14,7 +14,6 @@ jest.setTimeout(120_000);
 const PUBLIC_URL = 'http://127.0.0.1';
 const REDIRECT = 'https://agent.example/callback';
 
-/** Serves the documents of clients over TLS, by path. */
 const documents = forAllTests(
   async () => {
     const directory = await createTestDirectory('oauth-documents-');

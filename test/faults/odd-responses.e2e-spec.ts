@@ -6,7 +6,7 @@ import { runRenewals } from '../support/renewals';
 import { createStaff } from '../support/staff';
 import { startTestService } from '../support/test-service';
 
-/** The values that replace that of a field; `undefined`: it is missing. */
+/** `undefined`: the field is missing. */
 const ODD_VALUES = [
   null,
   undefined,
@@ -21,7 +21,6 @@ const ODD_VALUES = [
 ] as const;
 type Change = NonNullable<FaultSpec['changes']>[number];
 
-/** A row of a listing, as the provider documents it. */
 const ROW = {
   id: '31000001',
   ip: '2a00::1',
@@ -44,7 +43,6 @@ const ENVELOPE = ['status', 'user_id', 'currency'];
 /** The fields of a row that are not used are odd in listings only. */
 const BOUGHT = ['id', 'host', 'port', 'user', 'pass', 'type', 'unixtime', 'unixtime_end'];
 
-/** Each odd value of each field at this path. */
 const oddities = (fields: readonly string[], at: readonly string[] = []): Change[] =>
   fields.flatMap((name) =>
     // Another number is the id of another proxy.
@@ -54,7 +52,7 @@ const oddities = (fields: readonly string[], at: readonly string[] = []): Change
   );
 
 describe('Odd values in each field of each response of the provider', () => {
-  // The fields of all proxies and prices are odd for a while.
+  // Not shared, because fields of all proxies and prices are odd for a while.
   const service = forAllTests(startTestService);
   const user = forAllTests(() => service.createUser({ balance: '1000000.00' }));
   const statuses = new Set<number>();
@@ -75,7 +73,6 @@ describe('Odd values in each field of each response of the provider', () => {
     return count;
   };
 
-  /** Both sides agree, after reconciliation and a sweep, and every order has what it was for. */
   const agree = async () => {
     await service.control.resetFaults();
     await service.untilSettled();
@@ -122,7 +119,7 @@ describe('Odd values in each field of each response of the provider', () => {
       expect(report?.['unread_foreign']).toBeGreaterThan(40);
       expect(report?.['unread_unknown']).toBeGreaterThan(10);
     }
-    // The ends are read in this listing, too.
+    // This listing is read for the ends, too.
     const { data, response } = await user.api.POST('/proxies/prolong', {
       body: { proxy_ids: proxies.map(({ id }) => id), period: 30 },
       params: { header: { 'Idempotency-Key': 'odd' } },
@@ -192,7 +189,6 @@ describe('Odd values in each field of each response of the provider', () => {
         if (outcome instanceof Error) expect(outcome).toBeInstanceOf(ProviderError);
       }
     }
-    // One odd entry costs that entry.
     const [one, ...others] = await provider.countries('6');
     for (const { value } of oddities(['0'])) {
       await alter('getcountry', [{ path: ['list', '0'], ...(value !== undefined && { value }) }], 1);
@@ -207,7 +203,7 @@ describe('Odd values in each field of each response of the provider', () => {
 });
 
 describe('Odd rows of others in the listing', () => {
-  // All breakers have their usual limits here. The test closes the service for maintenance.
+  // Not shared: breakers have their usual limits, and a test closes the service for maintenance.
   const service = forAllTests(() => startTestService({ tuning: { breakerFailures: 5 } }));
   const user = forAllTests(() => service.createUser({ balance: '1000000.00' }));
   const staff = forAllTests(() => createStaff(service));

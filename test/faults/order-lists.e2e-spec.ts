@@ -5,7 +5,7 @@ import { startTestService, type TestUser } from '../support/test-service';
 
 /** `ORDERS=1000000 npx jest test/faults/order-lists` measures with a million. */
 const ORDERS = Number(process.env['ORDERS'] ?? 50_000);
-/** Each round reads the same pages: more of them tell the times, in a measurement. */
+/** A measurement reads the same pages in several rounds. */
 const ROUNDS = process.env['ORDERS'] === undefined ? 1 : 10;
 /** Pages of 8 kB. A list looks up its index 14 times, and reads its 50 orders one by one. */
 const MOST_PAGES = 400;
@@ -21,9 +21,7 @@ jest.setTimeout(900_000);
 describe('Lists of a customer with very many orders', () => {
   const report: string[] = [];
   const service = forAllTests(() => startTestService({ tuning: { reconcileIntervalMs: 60_000 } }));
-  /** Every order is delivered. */
   const buyer = forAllTests(() => service.createUser());
-  /** Every order was canceled, all under one key. */
   const unlucky = forAllTests(() => service.createUser());
   beforeAll(async () => {
     const columns = `user_id, kind, state, order_reference, country, version, period, count, proxy_type,
@@ -104,7 +102,7 @@ describe('Lists of a customer with very many orders', () => {
     ['a key of canceled orders, completed', 'unlucky', { key: 'key', state: 'completed' }],
   ];
 
-  /** The planner knows of an index alone only what was vacuumed, which recent orders are not. */
+  /** The planner uses an index alone only for vacuumed rows, and recent orders are not vacuumed. */
   describe.each(['ANALYZE orders', 'VACUUM ANALYZE orders'])('after %s', (maintenance) => {
     beforeAll(() => service.owner.query(maintenance));
 

@@ -12,8 +12,7 @@ import { beforeClosing, forAllTests } from '../support/fixtures';
 import { createStaff } from '../support/staff';
 import { startTestService, type TestUser } from '../support/test-service';
 
-// Each field of each row of each response of the payment provider is changed in ten ways: only that row is
-// not used, and nothing of it is lost once it can be read.
+// An odd field in a response of the payment provider costs only its row, and the row is used once readable.
 
 jest.setTimeout(120_000);
 
@@ -37,7 +36,6 @@ const CHANGES: Readonly<Record<string, (value: Json) => Json | typeof MISSING>> 
   negative: (value) => (Number(value) > 0 ? `-${Number(value)}` : -1),
 };
 
-/** The places of a value: its fields, and the fields of those. */
 const placesIn = (row: Row): string[][] =>
   Object.entries(row).flatMap(([name, value]) => [
     [name],
@@ -53,7 +51,6 @@ function changed(row: Row, [name = '', ...inner]: readonly string[], way: string
   return next === MISSING || next === undefined ? others : { ...others, [name]: next };
 }
 
-/** The changes of all fields, in an endless circle. */
 function mutations(row: Row) {
   const all = placesIn(row).flatMap((place) => Object.keys(CHANGES).map((way) => ({ place, way })));
   return { all, at: (n: number) => all[n % all.length] ?? { place: [], way: 'null' } };
@@ -67,7 +64,7 @@ beforeClosing(async () => {
 });
 beforeEach(() => {
   payments.notifier.goWrong({ lost: true });
-  // Those of the test before are not compared again.
+  // Keeps the deposits of the previous test out of the comparison.
   const long = new Date(Date.now() - 2 * 3_600_000).toISOString();
   for (const payment of payments.shop.payments.values()) {
     Object.assign(payment, {
@@ -81,7 +78,7 @@ afterEach(() => payments.resetFaults());
 const provider = () => service.app.get(PaymentProvider, { strict: false });
 const createCustomer = () => service.createUser({ balance: '0.00' });
 
-/** A payment as of a deposit that this database lacks, or one that is not ours; paid. */
+/** Of a deposit that this database lacks, or of a payment that is not ours. */
 async function paidBy(customer: TestUser, isOwn: boolean): Promise<string> {
   const [{ environment }] = await service.dataSource.query('SELECT environment FROM installation');
   const key = randomUUID();
@@ -104,7 +101,6 @@ async function paidBy(customer: TestUser, isOwn: boolean): Promise<string> {
 
 const available = async (customer: TestUser) => (await service.balanceOf(customer)).available;
 const named = (...names: readonly string[]): Row => Object.fromEntries(names.map((name) => [name, 'a']));
-/** The fields that the service reads. */
 const PAYMENT: Row = {
   ...named('id', 'status', 'created_at', 'captured_at', 'test'),
   amount: named('value', 'currency'),
@@ -229,7 +225,7 @@ it('an odd response to a refund, or in a list of them, neither loses nor repeats
       `UPDATE deposit_refunds SET next_try_at = now() WHERE state = 'held' RETURNING id`,
     );
   await eventually(async () => (await held()).length === 0);
-  // One whose key could not be read is decided by staff.
+  // Staff decide a payment whose key could not be read.
   const known = await service.dataSource.query<object[]>(
     'SELECT FROM deposit_refunds WHERE provider_refund_id = ANY ($1)',
     [[...payments.shop.refunds.keys()]],

@@ -14,7 +14,6 @@ describe('POST /proxies/ping', () => {
   const ping = (user: TestUser, body: object, signal?: AbortSignal) =>
     user.api.POST('/proxies/ping', { body, ...(signal && { signal }) });
 
-  /** A port of this machine on which connections are accepted. */
   const openPort = (): string => new URL(service.baseUrl).port;
 
   it('returns within 10 s if no proxy responds, and says which were not tried', async () => {
@@ -25,7 +24,7 @@ describe('POST /proxies/ping', () => {
     // A busy machine may take a while to read the proxies and to send the response.
     expect(performance.now() - startedAt).toBeLessThan(20_000);
     const reported = (data?.proxies ?? []).map(({ latency_ms: latency, detail }) => `${latency} ${detail}`);
-    // Of those that were cut off, some had begun: that says nothing about them.
+    // Some of those that were cut off had begun, which says nothing about them.
     expect(reported.filter((text) => text === 'null Not tried in time')).toHaveLength(1000);
   }, 60_000);
 

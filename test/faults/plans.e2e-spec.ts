@@ -15,7 +15,6 @@ import { findWholeReads, recordStatements } from '../support/statement-plans';
 import { connectAsOwner } from '../support/test-database';
 import { startTestService, testUser, type TestUser } from '../support/test-service';
 
-/** Tables that grow with the business: no statement may read one of them from end to end. */
 const GROWING = [
   'users',
   'accounts',
@@ -29,14 +28,14 @@ const GROWING = [
   'renewal_rules',
 ];
 
-/** Nothing of them is kept longer than events are, so that a day is a good part of them. */
+/** Kept no longer than events, so that a day is a good part of them. */
 const OF_A_MONTH = ['events', 'webhooks', 'webhook_deliveries', 'webhook_attempts'];
 const LARGE = [...GROWING, ...OF_A_MONTH];
 
-/** Filters of staff that many orders match: those are soon found among the newest. */
+/** Many orders match these filters: they are soon found among the newest. */
 const OF_MANY = /^\s*SELECT orders\.id.* WHERE (orders\.state = '(completed|canceled)'|orders\.kind = )/s;
 
-/** Identified by a part of their text: without these the rest would prove nothing. */
+/** Parts of the statements' texts. Without these statements, the rest would prove nothing. */
 const HOT: Readonly<Record<string, string>> = {
   'the caller behind a token': 'WHERE token_hash = ANY ($1',
   'the profile': 'FROM users u JOIN accounts a',
@@ -126,7 +125,7 @@ describe('with many users, orders and proxies', () => {
     await useEverything();
   }, 400_000);
 
-  /** The autovacuum, which may come by at any time, would analyze a sample of the rows. */
+  /** Autovacuum would analyze a sample of the rows at any time. */
   async function keepAutovacuumAway(url: string): Promise<void> {
     const owner = await connectAsOwner({ url, ownerUrl: url });
     for (const table of LARGE) await owner.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
@@ -176,7 +175,6 @@ describe('with many users, orders and proxies', () => {
     await useStaffRoutes();
   }
 
-  /** A customer's own lists, by each filter. */
   async function readBooks({ token }: TestUser): Promise<void> {
     const period = 'from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z';
     const filters = ['', '&cursor=3', '&kind=debit', '&order_id=1', `&${period}`, `&${period}&kind=hold`];
@@ -189,7 +187,6 @@ describe('with many users, orders and proxies', () => {
     }
   }
 
-  /** Waits until an event was read, and an attempt to send it to a webhook was made. */
   async function useEvents({ api }: TestUser): Promise<void> {
     for (const query of [{ limit: 10 }, { type: 'order.completed' }]) {
       expect((await api.GET('/events', { params: { query } })).response.status).toBe(200);
@@ -204,7 +201,6 @@ describe('with many users, orders and proxies', () => {
     await api.POST('/webhooks/{webhook_id}/replay', { ...webhook, body: { since: '2026-01-01T00:00:00Z' } });
   }
 
-  /** Renews a rental. */
   async function useRenewals({ api }: TestUser): Promise<void> {
     const { data } = await api.POST('/proxies/buy', { body: { country: 'ru', period: 3 } });
     const proxy = { target: 'proxy', proxy_id: data?.proxies[0]?.id ?? '' } as const;
@@ -220,7 +216,6 @@ describe('with many users, orders and proxies', () => {
     await api.DELETE('/renewals/rules/{rule_id}', { params: { path: { rule_id: rule?.id ?? 0 } } });
   }
 
-  /** All that show lists or look for something, by each filter and the usual pairs. */
   async function useStaffRoutes(): Promise<void> {
     const staff = await createStaff(service);
     await service.dataSource.query(
@@ -231,7 +226,7 @@ describe('with many users, orders and proxies', () => {
          FROM generate_series(1, 20000) AS n`,
       [staff.id - 40, staff.tokenId],
     );
-    // Of all rows and not of a sample of them, by which it would be luck what is planned.
+    // Analyzes all rows: with a sample, the plans would be luck.
     await service.owner.query('SET default_statistics_target = 1000; ANALYZE');
     const { userId } = seeded.sample;
     const [order] = await service.dataSource.query<Record<string, string>[]>(

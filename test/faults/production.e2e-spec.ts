@@ -29,12 +29,12 @@ const STAFF = '127.0.0.3';
 const MCP_TYPES = 'application/json, text/event-stream';
 const KILLS = inLongForm(20, 2);
 
-/** A third of what these requests would take. */
+/** A third of what the slow requests would take. */
 const MAX_CONNECTIONS = '100';
 const SLOW_REQUESTS = 300;
 const BODY_STALL_MS = 2000;
 
-/** Sends requests whose body, short or long, never arrives. Returns the statuses of their responses. */
+/** The bodies, short or long, never arrive. Returns the statuses of the responses. */
 function sendSlowly(open: () => Socket, count: number, token: string): Promise<string[]> {
   const head = [
     'POST /proxies/buy HTTP/1.1',
@@ -70,12 +70,12 @@ interface SendOptions {
 
 interface Balancer {
   readonly port: number;
-  /** Certificate of the balancer's authority. Without one, the balancer is reached without TLS. */
+  /** Without the certificate of its authority, the balancer is reached without TLS. */
   readonly authority?: string;
   readonly token?: string;
 }
 
-/** Sends a GET, or with a body or key a POST, to a balancer. */
+/** Sends a POST if there is a body or key. */
 async function sendTo(
   { port, authority, token }: Balancer,
   path: string,
@@ -105,10 +105,7 @@ async function sendTo(
   return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) };
 }
 
-/**
- * Buys by PROXY6's wire, a GET, and by POST, while a replica is killed that has some of the requests. Each is
- * placed once, because no balancer sends it again.
- */
+/** Kills a replica that has some of the requests. No balancer may send them again. */
 async function expectNoneTwice(
   replicas: Replicas,
   victim: BuiltService | undefined,
@@ -122,7 +119,7 @@ async function expectNoneTwice(
     get(`/api/${buyer.token}/buy/?count=1&period=30&country=ru&version=4&descr=${n}`),
     ...(post ? [post(buyer.token)] : []),
   ];
-  // No permit is needed for prices and stock that are known.
+  // Known prices and stock need no permit.
   const known = await Promise.all([...buy(1), ...buy(2)]);
   const requests = await replicas.holdPermits(async () => {
     const sent = [3, 4, 5, 6, 7, 8].flatMap(buy);
@@ -139,10 +136,7 @@ async function expectNoneTwice(
   await eventually(async () => (await get(`/api/${buyer.token}/getproxy`)).status === 200);
 }
 
-/**
- * Kills the last replica while it has an order of each interface. The responses say how to send such an order
- * again without a second purchase.
- */
+/** The responses say how to send an order again without a second purchase. */
 async function expectSafeRetry(
   replicas: Replicas,
   last: BuiltService | undefined,
@@ -178,10 +172,7 @@ async function expectSafeRetry(
   ]);
 }
 
-/**
- * Connects an agent by OAuth, up to an order. Registrations count against the address of the agent: not
- * against the balancer's, nor against one that the agent names.
- */
+/** Registrations count against the agent's address, not the balancer's or one that the agent names. */
 async function expectAgentConnects(replicas: Replicas, publicUrl: string, balancer: Balancer): Promise<void> {
   const { token } = await replicas.createCustomer();
   const send = (path: string, options?: SendOptions) => sendTo(balancer, path, options);
@@ -198,7 +189,6 @@ async function expectAgentConnects(replicas: Replicas, publicUrl: string, balanc
 
 const WITH_OAUTH = { MCP_OAUTH: 'on', TRUSTED_PROXIES: LOOPBACK };
 
-/** For requests by PROXY6's wire. */
 const WIRE = {
   PX6_COMPATIBLE: 'on',
   PURCHASE_WAIT_MS: '60000',
@@ -210,7 +200,7 @@ const analyze = findProgram('systemd-analyze') ?? '';
 describeWith(analyze === '' ? ['systemd'] : [], 'The units of systemd', () => {
   it('are valid', async () => {
     const units = ['proxy-rental@.service', 'proxy-rental-migrate.service'];
-    // With this option a warning of these units is an error, and those of the machine are not.
+    // Only warnings of these units are errors, not those of the machine.
     const parameters = ['verify', '--recursive-errors=no', ...units];
     await runProgram({ program: analyze, parameters, directory: join(OPERATIONS, 'systemd') });
   });
@@ -229,7 +219,6 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
   const send = (path: string, options: SendOptions = {}): Promise<ServiceResponse> =>
     sendTo({ port: httpsPort, authority, token: customer.token }, path, options);
 
-  /** Reads until the work is done, and counts the statuses of the responses. */
   async function useDuring(work: () => Promise<unknown>): Promise<Record<string, number>> {
     const done = new AbortController();
     const counts: Record<string, number> = {};
@@ -267,7 +256,7 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     );
     customer = await replicas.createCustomer();
     directory = await createTestDirectory('caddy-');
-    // This machine alone is to be listened on.
+    // Listens only on this machine.
     const configuration = await readFile(join(OPERATIONS, 'Caddyfile'), 'utf8');
     const file = join(directory, 'Caddyfile');
     const patience = /read_body (\d+)s/;
@@ -324,7 +313,7 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     const [{ statusCode, headers }] = (await once(request, 'response')) as [IncomingMessage];
     expect({ statusCode, location: headers.location }).toEqual({
       statusCode: 308,
-      // The port outside of a container is not known there.
+      // A container does not know its port outside.
       location: 'https://localhost/docs',
     });
   });
@@ -380,7 +369,7 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
       async () => (slow = await sendSlowly(open, SLOW_REQUESTS, customer.token)),
     );
     expect(counts).toEqual({ 200: expect.any(Number) });
-    // A handshake may take longer than the patience on a busy machine, so that some get no response.
+    // On a busy machine a handshake may take longer than the patience, so that some get no response.
     expect([...new Set(slow)]).toEqual(expect.arrayContaining(['408', '429']));
     expect(slow).not.toContain('200');
   });
@@ -482,7 +471,7 @@ describeWith(missingPackages('nginx'), 'The configuration of nginx', () => {
     authority = await readFile(join(directory, 'cert.pem'), 'utf8');
     const [one = '', other = ''] = running.map(({ baseUrl }) => new URL(baseUrl).host);
     const replaced = [
-      // This machine alone is to be listened on.
+      // Listens only on this machine.
       [/listen \[::\].*/g, ''],
       ['listen 80', `listen ${LOOPBACK}:${httpPort}`],
       ['listen 443', `listen ${LOOPBACK}:${httpsPort}`],
@@ -632,7 +621,7 @@ describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
     directory = await createTestDirectory('haproxy-');
     await cp(join(__dirname, '..', '..', 'docker', 'cluster'), directory, { recursive: true });
     const file = join(directory, 'haproxy.cfg');
-    // With a line for each request.
+    // Logs each request.
     await writeFile(file, (await readFile(file, 'utf8')).replace('local0 notice', 'local0 info'));
     balancer = await startBalancer({
       servicePort,

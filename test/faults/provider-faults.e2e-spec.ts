@@ -24,11 +24,10 @@ describe('a failing provider', () => {
     readonly kind: string;
     readonly state: string;
     readonly searches: number;
-    /** From the last moment of its call to the end, or until now. */
+    /** From the last moment of the call to the end, or until now. */
     readonly settlementDelaySeconds: number;
   }
 
-  /** The latest order of the user. */
   async function orderOf({ id }: TestUser): Promise<Order> {
     const [order] = await service.dataSource.query(
       `SELECT kind, state, searches,
@@ -39,7 +38,6 @@ describe('a failing provider', () => {
     return order;
   }
 
-  /** Waits until reconciliation has closed all orders of the user. */
   const settled = (user: TestUser) => eventually(async () => (await service.balanceOf(user)).held === '0.00');
 
   describe('when certainly nothing was bought', () => {
@@ -164,7 +162,6 @@ describe('a failing provider', () => {
   });
 
   describe('when the response to a prolongation is lost', () => {
-    /** Prolongs a proxy whose end moves at the provider before the call takes effect. */
     async function prolongWhileEndMoves(
       user: TestUser,
       proxy: { id: string; date_end?: string | null } | undefined,
@@ -209,7 +206,7 @@ describe('a failing provider', () => {
 
     it('a yes is no success when the end date has not moved', async () => {
       const user = await service.createUser();
-      // It must not have expired after a period is taken off: an expired one would be prolonged from now on.
+      // The proxy must not expire when a period is taken off: an expired one would be prolonged from now on.
       await buy(user, 60);
       const [proxy] = await proxiesOf(user);
       const before = await service.balanceOf(user);

@@ -10,7 +10,6 @@ const ORDERS = 6;
 /** Orders of one service that never reached the other are canceled after this time. */
 const SETTLEMENT_DELAY_SECONDS = '6';
 
-/** The sales and charges in the books of a service. */
 interface Books {
   readonly proxies: number;
   readonly charged: string;
@@ -46,7 +45,6 @@ describe('A service whose provider is another one', () => {
     between.target = Number(new URL(first.baseUrl).port);
   }
 
-  /** However often a search has to come first. */
   async function retryUntilBought(order: Order): Promise<void> {
     for (;;) {
       const response = await send(second.baseUrl, order).catch(() => null);
@@ -57,7 +55,6 @@ describe('A service whose provider is another one', () => {
     }
   }
 
-  /** Retries all orders until each is bought, while both services are killed and cut off. */
   async function orderDuringFaults(orders: readonly Order[]): Promise<void> {
     const all = Promise.all(orders.map(retryUntilBought));
     for (let cuts = 0; cuts < 5; cuts += 1) {
@@ -87,7 +84,6 @@ describe('A service whose provider is another one', () => {
     return books;
   };
 
-  /** The purchases of the second are the sales of the first, and both audits are clean. */
   async function expectAgreement(count: number): Promise<void> {
     await shop.untilSettled();
     await provider.untilSettled();

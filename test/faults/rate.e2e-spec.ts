@@ -23,7 +23,7 @@ describe('the rate limit of three replicas', () => {
   let dataSource: DataSource;
   let orders = 0;
   const database = forAllTests(createTestDatabase, (opened) => opened.drop());
-  // It limits nothing, because a process that stalls receives its calls later than they were written.
+  // Limits nothing, because a process that stalls receives its calls later than they were written.
   const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
   const control = forAllTests(() => new SandboxControl(sandbox));
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('the rate limit of three replicas', () => {
     // The first calls load code, which would distort the times that are measured.
     for (const priority of PRIORITIES) await Promise.all(providers.map(calls[priority]));
   });
-  /** When each call was written, after the last check of its permit. */
+  /** The time when each call was written, after the last check of its permit. */
   const writtenMs = new Map<ClientRequest, number>();
   // Node publishes it again for a request that was written at once.
   const note = (message: unknown): void => {
@@ -56,7 +56,7 @@ describe('the rate limit of three replicas', () => {
   };
   beforeAll(() => subscribe('http.client.request.start', note));
   beforeEach(async () => {
-    // Permits count within a second: those of the test before must not count.
+    // Permits count within a second: those of the previous test must not count.
     await pause(1200);
     await control.clearCalls();
     writtenMs.clear();
@@ -64,7 +64,6 @@ describe('the rate limit of three replicas', () => {
   afterAll(() => void unsubscribe('http.client.request.start', note));
   beforeClosing(() => Promise.all(replicas.map((replica) => replica.close())));
 
-  /** A purchase, and a different read for each other priority. */
   const calls: Record<(typeof PRIORITIES)[number], (provider: ProxyProvider) => Promise<unknown>> = {
     order: async (provider) => {
       const permit = await provider.waitForPermit('order', WAIT_MS);
@@ -91,7 +90,6 @@ describe('the rate limit of three replicas', () => {
       'count' in parameters && method === 'getprice' ? 'exact' : PRIORITY_OF[method],
     );
 
-  /** The shortest time in which four calls were written. */
   const closestFourMs = (): number => {
     const timesMs = [...writtenMs.values()];
     return Math.min(...timesMs.slice(3).map((atMs, place) => atMs - (timesMs[place] ?? Number.NaN)));

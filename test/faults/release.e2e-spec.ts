@@ -55,7 +55,6 @@ describe('npm run release', () => {
   }
   const textOf = (name: string): Promise<string> => readFile(join(directory, name), 'utf8');
 
-  // A repository with what a release reads, and a check that passes at once.
   beforeEach(async () => {
     directory = await createTestDirectory('release-');
     for (const name of [

@@ -16,7 +16,7 @@ import { startTestService, type TestUser } from '../support/test-service';
 
 jest.setTimeout(120_000);
 
-/** In the middle of a month, so that the 90 days have three beginnings of a month. */
+/** In the middle of a month, so that the 90 days include three beginnings of a month. */
 const DAY_0 = Date.parse('2031-03-20T12:34:00Z');
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -24,7 +24,7 @@ const DAY_MS = 24 * HOUR_MS;
 interface Outcome {
   readonly proxy: string;
   readonly dateEnd: string;
-  /** The hour of its order; null: there was none. */
+  /** The hour of the order; null without one. */
   readonly at: string | null;
   readonly price: string | null;
   readonly reason: string | null;
@@ -46,7 +46,6 @@ describeWith(canFakeTime ? [] : ['faketime'], 'Ninety days of renewals', () => {
     user = await service.createUser({ balance: '100000.00' });
   });
 
-  /** Moves the clocks of the service, the database and the provider. */
   async function moveTo(moment: number): Promise<void> {
     const offset = Math.round((moment - Date.now()) / 1000);
     service.clock.advanceSeconds(offset - Math.round((service.clock.now().getTime() - Date.now()) / 1000));
@@ -79,7 +78,6 @@ describeWith(canFakeTime ? [] : ['faketime'], 'Ninety days of renewals', () => {
     return { first: await read(), items: await readPages(read) };
   }
 
-  /** When something comes due next, or another month begins. */
   async function nextMoment(): Promise<number> {
     const [row] = await service.dataSource.query<{ at: Date | null }[]>(
       `SELECT min(due_at) AS at

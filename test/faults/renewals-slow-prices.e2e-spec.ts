@@ -2,7 +2,7 @@ import { forAllTests } from '../support/fixtures';
 import { runRenewals } from '../support/renewals';
 import { startTestService, type TestUser } from '../support/test-service';
 
-/** Days. A rental of a week is due at once by a rule that renews a week before the end. */
+/** In days. A rental of a week is due at once by a rule that renews a week before the end. */
 const PERIOD = 7;
 const AHEAD_HOURS = 168;
 
@@ -11,7 +11,6 @@ jest.setTimeout(60_000);
 describe('Renewals', () => {
   const service = forAllTests(() => startTestService({ environment: { PROVIDER_TIMEOUT_MS: '2000' } }));
 
-  /** A customer with a proxy that is due, to be renewed for so many days. */
   async function customerWhoRenewsFor(period: number): Promise<TestUser> {
     const user = await service.createUser();
     const body = { country: 'ru', period: PERIOD } as const;
@@ -26,7 +25,7 @@ describe('Renewals', () => {
   const renewalsOf = ({ id }: TestUser): Promise<{ state: string; reason: string | null }[]> =>
     service.dataSource.query('SELECT state, reason FROM renewals WHERE user_id = $1', [id]);
 
-  // To wait for these prices takes longer than a lease of the run, which is renewed meanwhile.
+  // Waiting for these prices takes longer than a lease of the run, which is renewed meanwhile.
   it('are executed while the prices of others are not returned in time', async () => {
     const slow = await Promise.all([45, 50, 55].map(customerWhoRenewsFor));
     const user = await customerWhoRenewsFor(PERIOD);

@@ -17,7 +17,6 @@ const PATIENCE_MS = inLongForm(180_000, 40_000);
 const HOUR_MS = 3_600_000;
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
-/** The faults of an unreliable provider, by how often. */
 const LIES: readonly FaultSpec[] = [
   { method: 'prolong', kind: 'response-lost', probability: 0.03 },
   { method: 'prolong', kind: 'response-lost', hiddenForMs: 700, probability: 0.01 },
@@ -54,7 +53,7 @@ describe(`${PROXIES} renewals that are due at once`, () => {
     await replicas.control.setLatencies({ prolong: inLongForm(300, 100) });
   }, BUILD_TIMEOUT_MS);
 
-  /** Rents proxies for a week, nearly a week ago: they end two hours from now. */
+  /** Rented nearly a week ago, for a week: the proxies end two hours from now. */
   async function rent(): Promise<void> {
     const seller = await replicas.start({ environment: { SWEEP_INTERVAL_SECONDS: '1' } });
     await replicas.control.setClockOffset(2 * HOUR_MS - WEEK_MS);
@@ -89,7 +88,6 @@ describe(`${PROXIES} renewals that are due at once`, () => {
     return row?.count ?? 0;
   };
 
-  /** Kills the replica that decides, once so many renewals are done, and starts another one. */
   async function killDecider(done: number): Promise<void> {
     await untilDone(done);
     const pid = await eventually(async () => {
@@ -109,7 +107,7 @@ describe(`${PROXIES} renewals that are due at once`, () => {
 
   async function untilDone(done: number): Promise<void> {
     let count = 0;
-    // As long as there is progress.
+    // Waits as long as there is progress.
     for (let idleMs = 0; count < done; idleMs += LOOK_EVERY_MS) {
       if (idleMs > PATIENCE_MS) throw new Error(`${count} of ${done} are done, and no more`);
       await pause(LOOK_EVERY_MS);

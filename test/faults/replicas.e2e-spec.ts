@@ -31,7 +31,6 @@ describe('Two replicas on one database', () => {
     await replicas.audit();
   });
 
-  /** Counts the customer's proxies, bought in any number of calls. */
   const soldTo = async ({ id }: Customer): Promise<number> =>
     (await replicas.control.getState()).sales.flatMap(({ descr, proxyIds }) =>
       descr.includes(`.u${id}.`) ? proxyIds : [],
@@ -40,7 +39,7 @@ describe('Two replicas on one database', () => {
   const holdClaim = (moment: 'before' | 'after'): Caught =>
     replicas.relay.catchNext({ statement: CLAIM, moment, action: 'hold' });
 
-  /** Buys at a replica. The others, which might send the order, are stopped until this one is caught. */
+  /** Stops the other replicas, which might send the order, until this one is caught. */
   async function buyAlone(at: BuiltService, customer: Customer, reached: Promise<unknown>) {
     const others = [one, other].filter((service) => service !== at);
     for (const service of others) service.kill('SIGSTOP');
@@ -86,7 +85,7 @@ describe('Two replicas on one database', () => {
       Promise.all(
         ['/me', '/countries'].map(async (path) => (await sendRaw(other.baseUrl, { path, token })).status),
       );
-    /** The other replica's response to the first request after the response to the member of staff. */
+    /** The other replica's first response after the response to staff. */
     const changeAndRead = async (what: string, target: string, { token }: Customer) => {
       const path = `/staff/${target}/${what}`;
       const { status } = await send(one.baseUrl, { customer: staff, path, body: { reason: 'test' } });
@@ -111,7 +110,7 @@ describe('Two replicas on one database', () => {
         401,
       ]);
     }
-    // A single one may wait for a busy machine.
+    // A single response may wait for a busy machine.
     for (const all of Object.values(elapsedMs)) expect(median(all)).toBeLessThan(1000);
   }, 60_000);
 

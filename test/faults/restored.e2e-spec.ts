@@ -13,7 +13,6 @@ const reason = 'restored';
 
 jest.setTimeout(120_000);
 
-/** Asks the routes of staff at a replica. */
 interface Staff {
   get<Result>(path: string): Promise<Result>;
   post(path: string, body: object): Promise<unknown>;
@@ -142,7 +141,6 @@ describe('After the database was restored to an earlier moment', () => {
   });
 
   it('settles what was open by evidence, also what had not been sent by then', async () => {
-    /** Keeps a purchase at the provider. */
     const held = async (client: TestUser, key: string, count = 1) => {
       const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
       const response = client.buy({ count }, key);
@@ -183,7 +181,7 @@ describe('After the database was restored to an earlier moment', () => {
     const [first = '', second = ''] = (early?.proxies ?? []).map(({ id }) => id);
     restored = await restorePoint(service);
 
-    // Sold after that moment. The order reference of a batch names the order of its first member alone.
+    // Sold after that moment. A batch's order reference names the order of its first member alone.
     const { data: forgotten } = await user.buy({ count: 2 }, 'forgotten');
     const { data: mine } = await user.buy({}, 'mine');
     const [{ orderReference }] = await service.dataSource.query(
@@ -250,7 +248,7 @@ describe('After the database was restored to an earlier moment', () => {
     }
     expect(await staff.post('/maintenance/end', {})).toMatchObject({ closed: false });
 
-    // Each key that was forgotten is known again by its request, and nothing is bought.
+    // Each forgotten key is known again by its request, and nothing is bought.
     const replayed = [
       await client.buy({ count: 2 }, 'forgotten'),
       await client.buy({}, 'mine'),
@@ -274,7 +272,7 @@ describe('After the database was restored to an earlier moment', () => {
         .map((proxy) => ({ ...proxy, id: undefined }))
         .sort((one, next) => Number(one.port) - Number(next.port));
     expect(withoutId((await client.api.GET('/proxies')).data)).toEqual(withoutId(listed));
-    // A number or an order reference that was given out once is never given out again.
+    // A number or an order reference is never given out twice.
     const { data: next } = await client.buy({}, 'new');
     expect(next?.order_id).toBeGreaterThan((mine?.order_id ?? 0) + 1000);
     expect(Number(next?.proxies[0]?.id)).toBeGreaterThan(

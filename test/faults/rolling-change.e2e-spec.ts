@@ -24,15 +24,13 @@ import { createTestDirectory, removeTestDirectory } from '../support/test-direct
 import { tuned } from '../support/tuning';
 
 const WORKERS = 4;
-/** Between two orders of a worker. Without it, they take the processor from the replicas that start. */
+/** Without it, the workers take the processor from the replicas that start. */
 const PAUSE_MS = 100;
 
-/** Orders of a customer, to whichever replicas run, each retried until it is executed. */
 class Traffic {
-  /** The replicas that are sent orders. */
   readonly baseUrls = new Set<string>();
   readonly done: { readonly order: Order; readonly response: ServiceResponse }[] = [];
-  /** Responses to orders that were not executed immediately. */
+  /** By status, of orders that were not executed immediately. */
   readonly refusals = new Map<number, number>();
   private readonly workers: Promise<void>[];
   private readonly stopping = new AbortController();
@@ -66,7 +64,6 @@ class Traffic {
     for (;;) {
       const baseUrls = [...this.baseUrls];
       const baseUrl = baseUrls[(this.sent += 1) % baseUrls.length];
-      // Without a replica, or when its connection is lost, there is no response.
       const response = baseUrl === undefined ? undefined : await send(baseUrl, order).catch(() => undefined);
       if (response?.status === 200) {
         this.done.push({ order, response });
@@ -80,7 +77,6 @@ class Traffic {
 
 describe('A rolling change', () => {
   let directory: string;
-  /** The command of the later release's service. */
   let later: readonly string[];
   let environment: Readonly<Record<string, string>>;
   let traffic: Traffic | undefined;
@@ -148,7 +144,7 @@ describe('A rolling change', () => {
     );
     await traffic.goOn();
 
-    // A change is taken back while it is half done: an old replica starts on the new schema.
+    // Reverts the change while it is half done: an old replica starts on the new schema.
     old.push(await startPresent());
     traffic.baseUrls.add(old.at(-1)?.baseUrl ?? '');
     await traffic.goOn();
@@ -161,7 +157,7 @@ describe('A rolling change', () => {
     }
     await traffic.stop();
 
-    // A busy machine may have an order wait too long for a connection. Nothing else may refuse one.
+    // On a busy machine an order may wait too long for a connection. Nothing else may refuse one.
     expect([...traffic.refusals].filter(([status]) => status !== 503)).toEqual([]);
     const { sales, prolongations } = await new SandboxControl(sandbox).getState();
     const purchases = traffic.done.filter(({ order }) => order.path.endsWith('/buy'));

@@ -1,4 +1,4 @@
-// A service of its own, against which a shell, Python and Node.js run the code of the documents.
+// Starts its own service, against which a shell, Python and Node.js run the code of the documents.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -37,7 +37,6 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs a program in the directory of the test. */
 async function execute(command: readonly string[], user: Pick<TestUser, 'token'>): Promise<Outcome> {
   const [program = '', ...parameters] = command;
   const env = { PATH: process.env['PATH'], URL: service.baseUrl, TOKEN: user.token };
@@ -48,7 +47,6 @@ async function execute(command: readonly string[], user: Pick<TestUser, 'token'>
   );
 }
 
-/** The state of each order, with the number of its proxies. */
 async function ordersOf({ api }: TestUser): Promise<string[]> {
   const { data } = await api.GET('/orders', { params: { query: { sort: 'oldest' } } });
   return (data?.items ?? []).map(({ state, delivered }) => `${state} ${delivered}`);
@@ -60,7 +58,6 @@ const LANGUAGES = [
   { language: 'ts', extension: 'ts', program: process.execPath, needs: '' },
 ] as const;
 
-/** The command that runs a script of a language, written into the directory of the test. */
 async function commandOf(language: string, script: string): Promise<string[]> {
   if (language === 'sh') return ['sh', '-c', script];
   if (language === 'python') return [python ?? '', '-c', script];

@@ -1,4 +1,4 @@
-// A server of its own, whose timeline changes.
+// Starts its own server, whose timeline changes.
 import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
@@ -26,7 +26,6 @@ describe('After the timeline of the PostgreSQL server has changed', () => {
     replica = undefined;
   });
 
-  /** Starts a replica, and ends the one before. */
   async function start() {
     await replica?.close();
     const started = (replica = await startReplica(first));
@@ -44,7 +43,7 @@ describe('After the timeline of the PostgreSQL server has changed', () => {
     };
   }
 
-  /** The timeline that the database stores. Fails until the server is up. */
+  /** Fails until the server is up. */
   async function storedTimeline(): Promise<number> {
     const owner = await connectAsOwner(postgres);
     try {

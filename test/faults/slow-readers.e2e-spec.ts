@@ -21,7 +21,7 @@ const MAX_GROWTH_MB = 60;
 /** Twice what an idle machine needs. */
 const MAX_LIFE_MS = 60_000;
 const PIPELINED_REQUESTS = inLongForm(20_000, 3000);
-/** Of the time that the pipelined requests take: a client that waits for all of them waits for all of it. */
+/** As a share of the time of the pipelined requests. */
 const MAX_DELAY = 0.2;
 /** In /proc/net/tcp. */
 const ESTABLISHED = '01';
@@ -30,7 +30,6 @@ jest.setTimeout(300_000);
 
 const ending = (port: number): string => `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
 
-/** The connections from these ports that are still established on the service's side. */
 async function countConnections({ baseUrl }: BuiltService, ports: readonly number[]): Promise<number> {
   const address = ending(Number(new URL(baseUrl).port));
   const readers = new Set(ports.map(ending));
@@ -90,7 +89,7 @@ describe('Clients that do not read', () => {
       // A slow machine opens the last when the first is gone.
       ports.push(socket.localPort ?? 0);
       socket.write(requestText(path, customer));
-      // Each one starts when the one before has its first bytes: concurrent requests would share a response.
+      // Waits for the first bytes, because concurrent requests would share a response.
       await once(socket, 'readable');
     }
     const openedAtMs = performance.now();
@@ -107,7 +106,6 @@ describe('Clients that do not read', () => {
     expect(await request(path)).toMatchObject({ status: 200, length });
   });
 
-  /** How long the pipelined requests took, and the longest that another request took meanwhile. */
   async function pipeline(): Promise<{ totalMs: number; longestMs: number }> {
     const socket = await open();
     let responded = 0;

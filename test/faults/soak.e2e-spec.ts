@@ -24,8 +24,8 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
         // Scarce enough that orders wait and are sent in batches.
         PROVIDER_RATE_PER_SECOND: '60',
         PURCHASE_WAIT_MS: '1000',
-        // Listings of very many proxies in very small pages keep the sandbox so busy that a request may wait
-        // in front of it for seconds. A request that waits for longer than this counts as never executed.
+        // Large listings keep the sandbox busy for seconds. A request that waits longer counts as never
+        // executed.
         SETTLEMENT_DELAY_SECONDS: '10',
         SWEEP_INTERVAL_SECONDS: '2',
         WEBHOOK_ALLOW_HTTP: 'true',

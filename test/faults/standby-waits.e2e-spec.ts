@@ -10,13 +10,13 @@ import { startReplica } from '../support/replica';
 import { createStaff } from '../support/staff';
 import { startTestService, testUser } from '../support/test-service';
 
-/** The beginnings of long statements: the database shows no more of one than 1 kB. */
+/** Only the beginnings, because the database shows 1 kB of a statement. */
 const CLAIM = 'WITH waiting AS';
 const SETTLEMENT = 'WITH member AS MATERIALIZED';
 const BARRIER = 'pg_logical_emit_message';
 
 describe('A commit whose wait for the synchronous standby is cancelled', () => {
-  // Its server waits for a standby, and each replica sends what was placed at it.
+  // The server's commits wait for a standby, and each replica sends what was placed at it.
   const postgres = forAllTests(startOwnPostgres);
   const service = forAllTests(() =>
     startTestService({
@@ -29,7 +29,6 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
   const relay = forAllTests(() =>
     startDatabaseRelay(service.app.get<unknown, AppConfig>(AppConfig).database.url),
   );
-  /** Reaches the database through the relay. */
   const replica = forAllTests(() => startReplica(service, { database: { url: relay.url } }));
   const user = forEachTest(() => service.createUser({ balance: '500.00' }));
   beforeEach(async () => {
@@ -42,7 +41,6 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
 
   const buy = (key?: string) => testUser(replica.baseUrl, user.id, user.token).buy({}, key);
 
-  /** Lets the statement be sent when no standby is there, and waits until its commit waits for one. */
   async function untilWaiting(statement: string, send: () => unknown): Promise<number> {
     const held = relay.catchNext({ statement, moment: 'before', action: 'hold' });
     send();
@@ -56,7 +54,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     let result: ReturnType<typeof buy> | undefined;
     const pid = await untilWaiting(CLAIM, () => (result = buy()));
     await standby.cancel(pid);
-    // The claim is there for everybody to see, and its outcome is not known before a standby has it.
+    // Everybody sees the claim, but its outcome is not known before a standby has it.
     await standby.waitingFor(BARRIER);
     expect(await orders()).toEqual([{ state: 'submitting' }]);
     await standby.comeBack();

@@ -38,11 +38,9 @@ const UNKNOWN_OUTCOME = /order \d+: the outcome is unknown/;
 interface Tour {
   readonly docs: string;
   readonly token: string;
-  /** The commands to paste, by name. */
   readonly commands: Readonly<Record<string, string>>;
 }
 
-/** The output of a start on the embedded default. */
 function readTour(service: BuiltService): Tour {
   const named = [...service.stdout().matchAll(/^(\w+(?: \w+)?) {2,}(\S.*)$/gm)].map(
     ([, name = '', text = '']) => [name, text] as const,
@@ -55,7 +53,6 @@ function readTour(service: BuiltService): Tour {
   };
 }
 
-/** The balance of the demo user, as the service returns it. */
 async function readPossessions(service: BuiltService) {
   const { GET } = createApiClient(service.baseUrl, readTour(service).token);
   const [profile, proxies] = [await GET('/me'), await GET('/proxies')];
@@ -75,14 +72,12 @@ async function ping(service: BuiltService, proxyId: string) {
   return (await GET('/proxies/{proxy_id}/ping', { params: { path: { proxy_id: proxyId } } })).data;
 }
 
-/** Gives a line to a shell, as a person does who pastes it. */
 async function paste(line: string): Promise<{ status: number; text: string }> {
   const { stdout } = await runProgram('sh', ['-c', `${line} -sS -w '\\n%{http_code}'`]);
   const [, text = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? [];
   return { status: Number(status), text };
 }
 
-/** The settings that name a sandbox which runs already. */
 async function readProvider(dataDir: string): Promise<{ PX6_BASE_URL: string; PX6_API_KEY: string }> {
   const { baseUrl, apiKey } = await readSandboxAddress(dataDir);
   return { PX6_BASE_URL: baseUrl, PX6_API_KEY: apiKey };
@@ -104,7 +99,7 @@ describe('a start without configuration', () => {
     return one;
   };
 
-  /** Another one on the same data: it is given the address of the sandbox that the first has started. */
+  /** Uses the sandbox that the first service has started. */
   const startSecond = async (environment: Record<string, string> = {}): Promise<BuiltService> =>
     start({ ...(await readProvider(dataDir)), ...environment });
 
@@ -114,7 +109,6 @@ describe('a start without configuration', () => {
     firstPossessions = await readPossessions(service);
   }, BUILD_TIMEOUT_MS);
 
-  /** The one of the last test, unless it was ended. */
   beforeEach(async () => {
     if (!isRunning(service.pid)) service = await start();
   });
@@ -129,7 +123,6 @@ describe('a start without configuration', () => {
     await removeTestDirectory(dataDir);
   });
 
-  /** Nothing of what the embedded default runs is left. */
   const untilNothingRuns = async ({
     postgres,
     sandbox,
@@ -140,12 +133,12 @@ describe('a start without configuration', () => {
     await eventually(() => !isRunning(postgres) && !isRunning(sandbox));
   };
 
-  /** Each process keeps to the provider's rate by itself: several of them together go beyond it. */
+  /** Each process limits itself to the provider's rate: several of them exceed it. */
   const liftRateLimit = async (): Promise<void> => {
     await new SandboxControl(await readSandboxAddress(dataDir)).setRateLimit(null);
   };
 
-  /** By the command line, which begins what it needs and ends it again. */
+  /** The command line starts what it needs and ends it again. */
   const expectBooksToHold = async (): Promise<void> => {
     const audit = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
     expect(audit).toMatchObject({ code: 0, stderr: '' });
@@ -231,7 +224,7 @@ describe('a start without configuration', () => {
     const companions = await readCompanionPids(dataDir);
 
     service.pressCtrlC();
-    // npm passes it on as well. A second SIGINT at once would be merged with the first.
+    // npm passes Ctrl-C on as well. A second SIGINT at once would be merged with the first.
     service.kill('SIGTERM');
     expect(await service.ended()).toMatchObject({
       code: 0,
@@ -373,7 +366,7 @@ describe('a start without configuration', () => {
     expect(await other.ended()).toMatchObject({ code: 0, stderr: '' });
     await untilNothingRuns(companions);
 
-    // It has loaded what `npm ci` deletes before it was needed, and no traces, which are off.
+    // Has loaded early what `npm ci` deletes, but not the traces, which are off.
     const packages = await readFile(loaded, 'utf8');
     for (const name of ['express', 'undici']) expect(packages).toContain(`/node_modules/${name}/`);
     expect(packages).not.toContain('/node_modules/@opentelemetry/');
@@ -397,7 +390,7 @@ describe('a service whose files are taken away', () => {
       await runProgram('cp', ['-al', join(PROJECT, path), checkout]);
     }
     const program = join(checkout, 'dist', 'src', 'main.js');
-    // Its proxies are checked by its own echo endpoint, unless the port is any.
+    // With a fixed port, the service checks proxies by its own echo endpoint.
     const [port] = await freePorts(1);
     service = await startBuiltService({ DATA_DIR: dataDir, PORT: String(port) }, [process.execPath, program]);
     await new SandboxControl(await readSandboxAddress(dataDir)).setRateLimit(null);

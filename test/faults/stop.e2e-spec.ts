@@ -18,7 +18,6 @@ jest.setTimeout(60_000);
 
 const run = promisify(execFile);
 
-/** The processes that share a terminal: npm, its shell and the service. */
 async function groupOf(leader: number): Promise<number[]> {
   const { stdout } = await run('ps', ['-A', '-o', 'pid=,pgid=']);
   return [...stdout.matchAll(/(\d+) +(\d+)/g)].flatMap(([, pid, group]) =>
@@ -40,7 +39,6 @@ describe('A service that gets a signal to stop', () => {
   });
   afterAll(() => removeTestDirectory(dataDir));
 
-  /** Stops the service and waits until its processes, the sandbox and the database are gone. */
   async function expectNothingLeft(service: BuiltService, stop: (sandbox: number) => unknown): Promise<void> {
     const { postgres, sandbox } = await readCompanionPids(dataDir);
     leftovers = [...(await groupOf(service.pid)), postgres, sandbox];

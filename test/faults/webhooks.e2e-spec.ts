@@ -9,12 +9,12 @@ import { Replicas } from '../support/replicas';
 import { createTestDatabase } from '../support/test-database';
 import { type ReceivedWebhook, startWebhookReceiver, TEST_SECRET } from '../support/webhook-receiver';
 
-/** The number of events for the endpoint that hangs, and of other customers. */
+/** Events for the endpoint that hangs, and for other customers. */
 const PENDING = inLongForm(100_000, 3000);
 const OTHERS = inLongForm(99, 20);
 const EVENTS_OF_EACH = inLongForm(20, 10);
 const EVENTS_A_SECOND = 50;
-/** Of the drill with kills. */
+/** In the drill with kills. */
 const EVENTS = inLongForm(10_000, 400);
 const KILLS = inLongForm(10, 2);
 const PER_WEBHOOK = 8;
@@ -32,7 +32,7 @@ describe('Webhooks of several replicas', () => {
     Replicas.open({
       database,
       environment: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1', AUDIT_TIME: 'off' },
-      // No attempt at an endpoint that hangs ends by itself, also on a slow machine.
+      // Attempts at an endpoint that hangs do not end by themselves, even on a slow machine.
       tuning: { webhookAttemptsPerWebhook: PER_WEBHOOK, webhookTimeoutMs: 60_000 },
     }),
   );
@@ -67,7 +67,7 @@ describe('Webhooks of several replicas', () => {
     return made;
   }
 
-  /** Writes an event as the service does. @returns when it was committed */
+  /** @returns when it was committed */
   async function happen({ userId }: Hook, what: string): Promise<number> {
     await owner.query(`INSERT INTO events (user_id, type, data) VALUES ($1, 'proxy.moved', $2)`, [
       userId,
@@ -202,7 +202,7 @@ describe('Webhooks of several replicas', () => {
     const hooks = await createHooks(20);
     const seen = new Set<string>();
     receiver.received.length = 0;
-    // Each webhook has each way to fail, for the first attempts of some of its events.
+    // Each webhook fails in each way at the first attempts of some of its events.
     receiver.responder = (webhook, response) => {
       const isFirst = !seen.has(webhook.id);
       seen.add(webhook.id);
