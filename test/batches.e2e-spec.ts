@@ -4,10 +4,9 @@ import { RatePermits } from '../src/provider/rate-permits';
 import { outcomeOf } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests } from './support/fixtures';
-import { holdPermits } from './support/hold-permits';
+import { placeTogether, queueTogether } from './support/hold-permits';
 import { knowCatalog } from './support/know-catalog';
 import { sendRaw } from './support/raw-http';
-import { countOpenOrders } from './support/settled';
 import { passSettlementDelay } from './support/settlement-delay';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
@@ -22,6 +21,11 @@ interface PurchaseResponse {
   readonly detail: unknown;
 }
 
+interface Owned {
+  readonly user: TestUser;
+  readonly proxyId: string;
+}
+
 describe('Orders that are in the queue at the same moment', () => {
   let inquirer: TestUser;
   // A provider that allows few calls, and whose second is short: ten calls in 200 ms.
@@ -33,11 +37,11 @@ describe('Orders that are in the queue at the same moment', () => {
   beforeClosing(() => service.audit({ withProvider: true }));
   beforeEach(() => service.control.clearCalls());
   afterEach(async () => {
+    jest.restoreAllMocks();
     await service.control.resetFaults();
+    await service.dataSource.query('DELETE FROM completed_sweeps');
     await service.untilSettled();
   });
-
-  const openOrders = (): Promise<number> => countOpenOrders(service.dataSource);
 
   async function buy(
     user: TestUser,
@@ -54,26 +58,19 @@ describe('Orders that are in the queue at the same moment', () => {
     };
   }
 
-  /** Lets no call out until that many orders are in the queue. */
-  async function inQueue<Result>(count: number, work: () => Promise<Result>[]): Promise<Result[]> {
+  /** Lets no call out until the order of each is in the queue. */
+  async function inQueue<Member, Result>(
+    members: readonly Member[],
+    order: (member: Member, at: number) => Promise<Result>,
+  ): Promise<Result[]> {
     await knowAll();
-    const responses = await holdPermits(service.dataSource, async () => {
-      const placed = work();
-      await eventually(async () => (await openOrders()) >= count);
-      return placed;
-    });
-    return Promise.all(responses);
+    return queueTogether(
+      service.dataSource,
+      members.map((member, at) => () => order(member, at)),
+    );
   }
 
-  /** Each user orders when the order of the one before is open, so that their order of arrival is known. */
-  const oneAfterTheOther = <Result>(
-    members: readonly TestUser[],
-    order: (user: TestUser) => Promise<Result>,
-  ): Promise<Result>[] =>
-    members.map(async (user, at) => {
-      await eventually(async () => (await openOrders()) >= at);
-      return order(user);
-    });
+  const prolong = ({ user, proxyId }: Owned) => user.prolong(proxyId);
 
   /** How many proxies each call bought. */
   const boughtCounts = async () =>
@@ -86,9 +83,7 @@ describe('Orders that are in the queue at the same moment', () => {
 
   it('are bought as one batch, and each keeps its own charge, response and proxies', async () => {
     const members = await users(5);
-    const responses = await inQueue(5, () =>
-      members.map((user, at) => buy(user, { count: at + 1 }, `member-${at}`)),
-    );
+    const responses = await inQueue(members, (user, at) => buy(user, { count: at + 1 }, `member-${at}`));
     expect(responses.map(({ status, proxyIds }) => [status, proxyIds.length])).toEqual([
       [200, 1],
       [200, 2],
@@ -119,12 +114,13 @@ describe('Orders that are in the queue at the same moment', () => {
 
   it('are sent in separate calls when their kinds differ', async () => {
     const [one, two, three, four] = (await users(4)) as [TestUser, TestUser, TestUser, TestUser];
-    const responses = await inQueue(4, () => [
-      buy(one),
-      buy(two, { country: 'de' }),
-      buy(three, { proxy_type: 'socks' }),
-      buy(four, { period: 7 }),
-    ]);
+    const kinds = [
+      [one],
+      [two, { country: 'de' }],
+      [three, { proxy_type: 'socks' }],
+      [four, { period: 7 }],
+    ] as const;
+    const responses = await inQueue(kinds, (kind) => buy(...kind));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await service.control.getCalls('buy')).toHaveLength(4);
   });
@@ -144,13 +140,12 @@ describe('Orders that are in the queue at the same moment', () => {
       return { response };
     });
     expect((await bought.response).status).toBe(200);
-    claims.mockRestore();
   });
 
   it('are delivered once after a lost response, by one check for all of them', async () => {
     await service.control.addFault({ method: 'buy', kind: 'response-lost', match: { country: 'ru' } });
     const members = await users(4);
-    const responses = await inQueue(members.length, () => members.map((user) => buy(user)));
+    const responses = await inQueue(members, (user) => buy(user));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await service.control.getCalls('buy')).toHaveLength(1);
     expect(await service.control.getCalls('getproxy')).toHaveLength(1);
@@ -159,7 +154,7 @@ describe('Orders that are in the queue at the same moment', () => {
   it('are all canceled when the lost call bought nothing, and only on evidence', async () => {
     await service.control.addFault({ method: 'buy', kind: 'reset', match: { country: 'ru' } });
     const members = await users(3, '100.00');
-    const responses = await inQueue(members.length, () => members.map((user) => buy(user)));
+    const responses = await inQueue(members, (user) => buy(user));
     for (const { status, detail } of responses) {
       expect(status).toBe(503);
       expect(detail).toMatch(/^Service temporarily unavailable: order \d+ is being confirmed$/);
@@ -178,9 +173,7 @@ describe('Orders that are in the queue at the same moment', () => {
     await knowAll();
     // Less than the service knows of: others buy there as well.
     await service.control.setStock('6', 'nl', 5);
-    const responses = await inQueue(4, () =>
-      oneAfterTheOther(members, (user) => buy(user, { country: 'nl', count: 2 })),
-    );
+    const responses = await inQueue(members, (user) => buy(user, { country: 'nl', count: 2 }));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 400, 400]);
     expect(responses[3]?.detail).toBe('Not enough proxies available');
     expect(await boughtCounts()).toEqual(['8', '4']);
@@ -212,11 +205,10 @@ describe('Orders that are in the queue at the same moment', () => {
       }
       return release(ids, why, states);
     });
-    const [one, two, three] = await holdPermits(service.dataSource, async () => {
-      const placed = oneAfterTheOther(members, (user) => buy(user, { country: 'fr' }));
-      await eventually(async () => (await openOrders()) >= members.length);
-      return placed;
-    });
+    const [one, two, three] = await placeTogether(
+      service.dataSource,
+      members.map((user) => () => buy(user, { country: 'fr' })),
+    );
     expect((await three)?.status).toBe(400);
     refunding.mockRestore();
     await service.control.openGate(second);
@@ -226,7 +218,7 @@ describe('Orders that are in the queue at the same moment', () => {
   it('are all refused after one more call, when the stock that was read is gone by then', async () => {
     const members = await users(3);
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300, times: null });
-    const responses = await inQueue(3, () => members.map((user) => buy(user, { country: 'us', count: 2 })));
+    const responses = await inQueue(members, (user) => buy(user, { country: 'us', count: 2 }));
     expect(responses.map(({ status }) => status)).toEqual([400, 400, 400]);
     expect(await service.control.getCalls('buy')).toHaveLength(2);
   }, 30_000);
@@ -234,28 +226,32 @@ describe('Orders that are in the queue at the same moment', () => {
   it('are refused at once when the country is not sold, and sent alone when they are too many', async () => {
     const members = await users(3);
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 220 });
-    const refused = await inQueue(3, () => members.map((user) => buy(user)));
+    const refused = await inQueue(members, (user) => buy(user));
     expect(refused.map(({ status }) => status)).toEqual([400, 400, 400]);
     expect(await service.control.getCalls('buy')).toHaveLength(1);
     await service.control.clearCalls();
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 200 });
-    const bought = await inQueue(3, () => members.map((user) => buy(user)));
+    const bought = await inQueue(members, (user) => buy(user));
     expect(bought.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(await boughtCounts()).toEqual(['3', '1', '1', '1']);
   }, 30_000);
 
   it('are bought until our balance at the provider is spent, which is read after a refusal', async () => {
+    const members = await users(4);
+    await knowAll();
     await service.control.setBalance('1000.00');
     await buy(inquirer);
     await service.control.clearCalls();
     // Something else spends from the same account.
     await service.control.setBalance('50.00');
-    const members = await users(4);
-    const responses = await inQueue(4, () => oneAfterTheOther(members, (user) => buy(user)));
-    expect(responses.map(({ status }) => status)).toEqual([200, 200, 503, 503]);
-    expect(await boughtCounts()).toEqual(['4', '2']);
-    await service.control.setBalance('100000.00');
-    await eventually(async () => (await buy(inquirer)).status === 200);
+    try {
+      const responses = await inQueue(members, (user) => buy(user));
+      expect(responses.map(({ status }) => status)).toEqual([200, 200, 503, 503]);
+      expect(await boughtCounts()).toEqual(['4', '2']);
+    } finally {
+      await service.control.setBalance('100000.00');
+      await eventually(async () => (await buy(inquirer)).status === 200);
+    }
   }, 30_000);
 
   it('share a short delivery in order of arrival, and pay for what they received', async () => {
@@ -266,7 +262,7 @@ describe('Orders that are in the queue at the same moment', () => {
       match: { country: 'ru' },
     });
     const members = await users(3);
-    const responses = await inQueue(3, () => oneAfterTheOther(members, (user) => buy(user, { count: 2 })));
+    const responses = await inQueue(members, (user) => buy(user, { count: 2 }));
     expect(responses.map(({ status, proxyIds }) => [status, proxyIds.length])).toEqual([
       [200, 2],
       [200, 1],
@@ -278,13 +274,8 @@ describe('Orders that are in the queue at the same moment', () => {
   it('do not keep a user waiting behind one who places many orders', async () => {
     const [busy, single] = (await users(2, '100000.00')) as [TestUser, TestUser];
     const periods = [3, 7, 14, 30, 60, 90];
-    await inQueue(7, () => {
-      const many = periods.map((period) => buy(busy, { period }));
-      const late = eventually(async () => (await openOrders()) >= periods.length).then(() =>
-        buy(single, { country: 'de', period: 30 }),
-      );
-      return [...many, late];
-    });
+    const late = [single, { country: 'de', period: 30 }] as const;
+    await inQueue([...periods.map((period) => [busy, { period }] as const), late], (order) => buy(...order));
     // The order in which they are claimed: several calls are under way at once.
     const sent = await service.dataSource.query<{ country: string }[]>(
       'SELECT country FROM orders WHERE user_id IN ($1, $2) ORDER BY submitted_at',
@@ -297,7 +288,7 @@ describe('Orders that are in the queue at the same moment', () => {
   it('do not keep a prolongation waiting for all listings that those of another user need', async () => {
     const [busy, single] = (await users(2)) as [TestUser, TestUser];
     // Each is bought under an order reference of its own, and is listed by it.
-    const owned: { user: TestUser; proxyId: string }[] = [];
+    const owned: Owned[] = [];
     for (const user of [...Array.from({ length: 16 }, () => busy), single]) {
       owned.push({ user, proxyId: (await buy(user)).proxyIds[0] ?? '' });
     }
@@ -305,11 +296,7 @@ describe('Orders that are in the queue at the same moment', () => {
       { orderReference: string }[]
     >('SELECT order_reference AS "orderReference" FROM orders WHERE user_id = $1', [single.id]);
     await service.control.clearCalls();
-    const prolong = ({ user, proxyId }: (typeof owned)[number]) => user.prolong(proxyId);
-    const responses = await inQueue(owned.length, () => [
-      ...owned.slice(0, -1).map(prolong),
-      eventually(async () => (await openOrders()) >= owned.length - 1).then(() => prolong(owned.at(-1)!)),
-    ]);
+    const responses = await inQueue(owned, prolong);
     expect(new Set(responses.map(({ response }) => response.status))).toEqual(new Set([200]));
     const listed = (await service.control.getCalls('getproxy')).map(({ parameters }) => parameters['descr']);
     expect(listed).toHaveLength(owned.length);
@@ -322,7 +309,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const { proxyIds } = await buy(user, { count: 4 });
     await service.control.clearCalls();
     await service.control.addFault({ method: 'prolong', kind: 'short-list', shortBy: 1 });
-    const responses = await inQueue(4, () => proxyIds.map((id) => user.prolong(id)));
+    const responses = await inQueue(proxyIds, (id) => user.prolong(id));
     const statuses = responses.map(({ response }) => response.status).sort((a, b) => a - b);
     // For one proxy the provider said yes without moving its end: that order is canceled on evidence.
     expect(statuses).toEqual([200, 200, 200, 503]);
@@ -332,9 +319,7 @@ describe('Orders that are in the queue at the same moment', () => {
 
   it('are prolonged although the listing of another purchase fails, which is canceled unsent', async () => {
     const members = await users(3);
-    const bought = await inQueue(3, () =>
-      members.map((user, at) => buy(user, { country: ['ru', 'us', 'de'][at]! })),
-    );
+    const bought = await inQueue(members, (user, at) => buy(user, { country: ['ru', 'us', 'de'][at]! }));
     const [{ orderReference }] = await service.dataSource.query(
       'SELECT order_reference AS "orderReference" FROM orders WHERE id = $1',
       [bought[1]?.orderId],
@@ -347,9 +332,7 @@ describe('Orders that are in the queue at the same moment', () => {
       match: { descr: orderReference },
     });
     await service.control.clearCalls();
-    const responses = await inQueue(3, () =>
-      members.map((user, at) => user.prolong(bought[at]?.proxyIds[0] ?? '')),
-    );
+    const responses = await inQueue(members, (user, at) => user.prolong(bought[at]?.proxyIds[0] ?? ''));
     expect(responses.map(({ response }) => response.status)).toEqual([200, 503, 200]);
     const sent = (await service.control.getCalls('prolong')).map(({ parameters }) => parameters['ids']);
     expect(sent.join(',').split(',')).toHaveLength(2);
@@ -357,10 +340,9 @@ describe('Orders that are in the queue at the same moment', () => {
   }, 60_000);
 
   describe('and of which one is a proxy that the provider lists, but does not prolong,', () => {
-    type Owned = { readonly user: TestUser; readonly proxyId: string };
     const owned = async (count: number): Promise<Owned[]> => {
       const members = await users(count);
-      const bought = await inQueue(count, () => members.map((user) => buy(user)));
+      const bought = await inQueue(members, (user) => buy(user));
       return members.map((user, at) => ({ user, proxyId: bought[at]?.proxyIds[0] ?? '' }));
     };
     const refuse = async ({ proxyId }: Owned) => {
@@ -370,9 +352,7 @@ describe('Orders that are in the queue at the same moment', () => {
     };
     const prolongAll = async (all: readonly Owned[]) => {
       await service.control.clearCalls();
-      const responses = await inQueue(all.length, () =>
-        all.map(({ user, proxyId }) => user.prolong(proxyId)),
-      );
+      const responses = await inQueue(all, prolong);
       const calls = (await service.control.getCalls('prolong')).map(({ parameters }) => parameters['ids']);
       return {
         statuses: responses.map(({ response }) => response.status),
@@ -414,7 +394,7 @@ describe('Orders that are in the queue at the same moment', () => {
       stage: 'received',
       match: { country: 'de' },
     });
-    const together = inQueue(2, () => [slow, reader].map((user) => buy(user, { country: 'de' })));
+    const together = inQueue([slow, reader], (user) => buy(user, { country: 'de' }));
     await service.control.untilGateReached(gate);
     // The delivery of the batch waits until somebody has let go of the account of one of its customers.
     const held = await lockRow(service.owner, `SELECT FROM accounts WHERE user_id = ${slow.id} FOR UPDATE`);
@@ -438,16 +418,15 @@ describe('Orders that are in the queue at the same moment', () => {
 
   it('are prolonged after one listing of all proxies when that takes fewer calls', async () => {
     const owners = await users(4);
-    const owned: { user: TestUser; proxyId: string }[] = [];
+    const owned: Owned[] = [];
     for (const user of owners) owned.push({ user, proxyId: (await buy(user)).proxyIds[0] ?? '' });
     await service.dataSource.query('INSERT INTO completed_sweeps (began_at, listed) VALUES (now(), 30)');
     await service.control.clearCalls();
-    const responses = await inQueue(4, () => owned.map(({ user, proxyId }) => user.prolong(proxyId)));
+    const responses = await inQueue(owned, prolong);
     expect(responses.map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
     const listings = await service.control.getCalls('getproxy');
     expect(listings.map(({ parameters }) => parameters['descr'])).toEqual([undefined]);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
-    await service.dataSource.query(`DELETE FROM completed_sweeps`);
   }, 30_000);
 });
 

@@ -306,11 +306,10 @@ describe('A customer who has left a mark everywhere', () => {
     });
   });
 
-  it('is found there', async () => {
+  it('is erased when nothing is open, refuses writes in progress, and keeps the books', async () => {
     expect(await marked()).toEqual([...ERASED_MARKS, ...KEPT_MARKS].sort());
-  });
 
-  it('is not erased while something is open, or by a number that was not shown', async () => {
+    // Something is open, or the number of proxies was not shown.
     const { id: rich } = await service.createUser({ balance: '1.00' });
     expect((await erase({ id: rich })).body).toMatchObject({ dry_run: true, open: ['balance'] });
     expect(await erase({ id: rich }, 0)).toMatchObject({
@@ -320,12 +319,11 @@ describe('A customer who has left a mark everywhere', () => {
     expect((await erase({ id: staff.id }, 0)).body.detail).toMatch('closed: staff');
     expect((await erase({ id: 999_999_999 }, 0)).status).toBe(404);
     expect((await erase(user, 0)).status).toBe(409);
-    expect(await marked()).toEqual([...ERASED_MARKS, ...KEPT_MARKS].sort());
-  });
 
-  it('stays whole if the erasing session is killed before its commit', async () => {
-    const held = await lockRow(service.owner, `SELECT FROM events WHERE user_id = ${user.id} FOR UPDATE`);
-    const erasing = erase(user, 1);
+    // The erasing session is killed before its commit.
+    const lock = `SELECT FROM events WHERE user_id = ${user.id} FOR UPDATE`;
+    let held = await lockRow(service.owner, lock);
+    let erasing = erase(user, 1);
     await untilWaiting(service.owner, 'DELETE FROM events');
     await query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -335,16 +333,14 @@ describe('A customer who has left a mark everywhere', () => {
     await held.release();
     expect((await erasing).status).toBe(503);
     expect(await marked()).toEqual([...ERASED_MARKS, ...KEPT_MARKS].sort());
-  });
 
-  it('is erased, with nothing that requests in progress write meanwhile, and the books stay', async () => {
     const { body: dryRun } = await erase(user);
     expect(dryRun).toMatchObject({ dry_run: true, open: [], running_proxies: 1 });
     const before = await books();
     const rows = await rowsOfTriggers();
     const stream = await openEventStream(service.baseUrl, '/events', user);
-    const held = await lockRow(service.owner, `SELECT FROM events WHERE user_id = ${user.id} FOR UPDATE`);
-    const erasing = erase(user, 1);
+    held = await lockRow(service.owner, lock);
+    erasing = erase(user, 1);
     await untilWaiting(service.owner, 'DELETE FROM events');
 
     // These requests passed the check of their token before the erasure commits.
@@ -388,9 +384,8 @@ describe('A customer who has left a mark everywhere', () => {
       user.id,
     );
     await query('UPDATE users SET tg_id = NULL WHERE tg_id = $1', [tgId]);
-  });
 
-  it('leaves empty columns, lines of the audit log without texts, and nothing to erase again', async () => {
+    // The columns are empty, and lines of the audit log contain no texts.
     for (const [table, columns] of Object.entries(CLEARED)) {
       if (table === 'audit_log') continue;
       const rows = await query<{ key: string; value: string | null }>(
@@ -414,29 +409,29 @@ describe('A customer who has left a mark everywhere', () => {
     );
     // The refused request of staff for a token was recorded after the erasure.
     await erase(user, 1);
-    const { body } = await erase(user, 1);
-    expect(body.data.filter(({ effect, rows }) => effect !== 'kept' && rows > 0)).toEqual([]);
+    const { body: again } = await erase(user, 1);
+    expect(again.data.filter(({ effect, rows: left }) => effect !== 'kept' && left > 0)).toEqual([]);
     await query(
       `UPDATE price_rules SET valid_to = now(), ended_at = now(), ended_by = $2, end_reason = $2
         WHERE user_id = $1`,
       [user.id, 'test'],
     );
   });
+});
 
-  it('is not erased if money arrives while the erasure waits for the account', async () => {
-    const poor = await service.createUser({ balance: '0.00' });
-    const crediting = service.owner.createQueryRunner();
-    await crediting.startTransaction();
-    await crediting.query(
-      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
-       VALUES ($1, 'topup', 5, 0, 'x')`,
-      [poor.id],
-    );
-    const erasing = erase(poor, 0);
-    await untilWaiting(service.owner, 'lock_accounts');
-    await crediting.commitTransaction();
-    await crediting.release();
-    expect(await erasing).toMatchObject({ status: 409, body: { detail: expect.stringMatching('balance') } });
-    expect((await poor.api.GET('/me', {})).response.status).toBe(200);
-  });
+it('A user is not erased if money arrives while the erasure waits for the account', async () => {
+  const poor = await service.createUser({ balance: '0.00' });
+  const crediting = service.owner.createQueryRunner();
+  await crediting.startTransaction();
+  await crediting.query(
+    `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
+     VALUES ($1, 'topup', 5, 0, 'x')`,
+    [poor.id],
+  );
+  const erasing = erase(poor, 0);
+  await untilWaiting(service.owner, 'lock_accounts');
+  await crediting.commitTransaction();
+  await crediting.release();
+  expect(await erasing).toMatchObject({ status: 409, body: { detail: expect.stringMatching('balance') } });
+  expect((await poor.api.GET('/me', {})).response.status).toBe(200);
 });

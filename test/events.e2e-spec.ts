@@ -6,7 +6,7 @@ import { openEventStream } from './support/event-stream';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
-import { startTestService } from './support/test-service';
+import { startTestService, type TestService } from './support/test-service';
 
 interface ReadEvent {
   readonly id: string;
@@ -31,8 +31,8 @@ describe('Events', () => {
     jest.restoreAllMocks();
   });
 
-  const waits = () => service.app.get(EventPageReader).awaited;
-  const untilWaiting = (count: number) => eventually(() => waits().count() === count);
+  const waits = ({ app }: TestService = service) => app.get(EventPageReader).awaited;
+  const untilWaiting = (count: number, at?: TestService) => eventually(() => waits(at).count() === count);
 
   async function read(
     query = '',
@@ -373,18 +373,19 @@ describe('Events', () => {
     });
   });
 
-  // The last ones: the service of the tests above stops.
   describe('at a replica that is stopping', () => {
+    const stopping = forAllTests(startTestService);
+
     it('are no longer waited for, and their streams end', async () => {
-      const { token } = user;
+      const { token } = await stopping.createUser();
       const headers = { Authorization: `Bearer ${token}` };
       // The events of the new user may come after now.
       const poll = () =>
-        fetch(`${service.baseUrl}/events?after=now&type=order.completed&wait=30`, { headers });
+        fetch(`${stopping.baseUrl}/events?after=now&type=order.completed&wait=30`, { headers });
       const waiting = poll();
-      const stream = await openEventStream(service.baseUrl, '/events?after=now', { token });
-      await untilWaiting(2);
-      drain(service.app);
+      const stream = await openEventStream(stopping.baseUrl, '/events?after=now', { token });
+      await untilWaiting(2, stopping);
+      drain(stopping.app);
       const response = await waiting;
       expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);
       await stream.ended();
@@ -392,7 +393,7 @@ describe('Events', () => {
       expect((await poll()).status).toBe(200);
       expect(performance.now() - begunMs).toBeLessThan(20_000);
       const late = poll();
-      const lateStream = await openEventStream(service.baseUrl, '/events?after=now', { token });
+      const lateStream = await openEventStream(stopping.baseUrl, '/events?after=now', { token });
       await lateStream.ended();
       expect((await late).status).toBe(200);
     });

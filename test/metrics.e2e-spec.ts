@@ -36,7 +36,25 @@ beforeAll(async () => {
   await service.runJob('sweep');
 });
 
+const OTHER_PAYMENT = `
+  INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, created_at, reason)
+  SELECT 'sandbox', 'other', 'unmatched', 100, 'RUB', at, at, 'other-amount'
+    FROM (VALUES (now() - interval '2 days')) AS paid (at)`;
+
+const change = (statements: string) =>
+  service.owner.query(`BEGIN; SET LOCAL session_replication_role = replica; ${statements}; COMMIT`);
+
+/** Reverts what the tests of single values write. */
+const UNDO = `
+  DELETE FROM maintenance; DELETE FROM webhooks; DELETE FROM webhook_deliveries; DELETE FROM payments;
+  DELETE FROM unmatched_proxies; DELETE FROM events WHERE position IS NULL;
+  UPDATE orders SET state = 'completed', captured = hold_amount, closed_at = now() WHERE state = 'review';
+  UPDATE job_runs SET report = '{}' WHERE name = 'sweep'; UPDATE renewals_pause SET paused_at = NULL;
+  SELECT pg_advisory_unlock_all()`;
+
 describe('GET /metrics', () => {
+  afterEach(() => change(UNDO));
+
   // The server of the tests archives nothing: `test/faults/metrics.e2e-spec.ts` reads these.
   const documented = Object.entries<MetricDefinition>(METRICS).filter(
     ([name]) => !name.startsWith('database_archive_'),
@@ -118,6 +136,8 @@ describe('GET /metrics', () => {
   it('shows which renewals are due and wait for the service, and the outcomes of a day', async () => {
     const before = await scrape();
     expect(before.value('job_pending{name="renewals"}')).toBe(0);
+    const renewing = await service.createUser();
+    await renewing.buy();
     await service.dataSource.query(
       `WITH rule AS (INSERT INTO renewal_rules (user_id, period) VALUES ($1, 30) RETURNING id)
        INSERT INTO renewals (proxy_id, user_id, rule_id, date_end_before, period, state, reason, due_at,
@@ -127,7 +147,7 @@ describe('GET /metrics', () => {
          FROM (SELECT id, date_end FROM proxies WHERE user_id = $1 LIMIT 1) AS proxies, rule,
               (VALUES (1, 'planned', NULL), (2, 'skipped', 'no-price'), (3, 'skipped', 'balance-short'),
                       (4, 'failed', 'no-price'), (-5, 'planned', NULL)) AS renewal (n, state, reason)`,
-      [user.id],
+      [renewing.id],
     );
     const { value } = await scrape();
     expect(value('job_pending{name="renewals"}')).toBe(2);
@@ -143,7 +163,6 @@ describe('GET /metrics', () => {
   });
 
   it('measures the waits of customers in the queue, and not those of renewals', async () => {
-    await service.dataSource.query('UPDATE renewals_pause SET paused_at = NULL');
     const renewing = await service.createUser();
     await renewing.buy({ period: 7 });
     await service.dataSource.query(
@@ -197,14 +216,8 @@ describe('GET /metrics', () => {
       `UPDATE orders SET state = 'review', created_at = now() - interval '2 hours', closed_at = NULL,
                          captured = 0, released = 0`,
     ],
-    [
-      'payments_undecided_oldest_seconds{reason="other-amount"}',
-      172_800,
-      `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, created_at, reason)
-       SELECT 'sandbox', 'other', 'unmatched', 100, 'RUB', at, at, 'other-amount'
-         FROM (VALUES (now() - interval '2 days')) AS paid (at)`,
-    ],
-    ['payments_undecided{reason="other-amount"}', 1, 'SELECT'],
+    ['payments_undecided_oldest_seconds{reason="other-amount"}', 172_800, OTHER_PAYMENT],
+    ['payments_undecided{reason="other-amount"}', 1, OTHER_PAYMENT],
     [
       'provider_rows_unread{owner="own"}',
       3,
@@ -226,7 +239,7 @@ describe('GET /metrics', () => {
        VALUES (1, 'token.created', '{}', now() - interval '2 minutes')`,
     ],
   ])('shows %s', async (series, value, statement) => {
-    await service.owner.query(`BEGIN; SET LOCAL session_replication_role = replica; ${statement}; COMMIT`);
+    await change(statement);
     // Ages grow meanwhile, and a scrape during which the database is slow lacks its values.
     await eventually(async () => Math.abs((await scrape()).value(series) - value) < (value > 60 ? 60 : 1));
   });

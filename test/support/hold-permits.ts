@@ -12,21 +12,32 @@ export async function holdPermits<Result>(
   });
 }
 
-/** Places orders in sequence, and lets no call out until all are queued. */
-export async function queueTogether<Response>(
+/** Places orders in sequence, and lets no call out until each is queued or refused. */
+export async function placeTogether<Response>(
   dataSource: DataSource,
   orders: readonly (() => Promise<Response>)[],
-): Promise<Response[]> {
-  const responses = await holdPermits(dataSource, async () => {
+): Promise<Promise<Response>[]> {
+  const countQueued = async () => {
+    const queued = await dataSource.query(`SELECT FROM orders WHERE state = 'reserved'`);
+    return queued.length as number;
+  };
+  return holdPermits(dataSource, async () => {
     const requested: Promise<Response>[] = [];
     for (const order of orders) {
-      requested.push(order());
-      await eventually(async () => {
-        const queued = await dataSource.query(`SELECT FROM orders WHERE state = 'reserved'`);
-        return queued.length >= requested.length;
-      });
+      const before = await countQueued();
+      let isRefused = false;
+      const end = () => void (isRefused = true);
+      const response = order();
+      response.then(end, end);
+      requested.push(response);
+      await eventually(async () => isRefused || (await countQueued()) > before);
     }
     return requested;
   });
-  return Promise.all(responses);
 }
+
+/** Like {@link placeTogether}, and waits for the responses. */
+export const queueTogether = async <Response>(
+  dataSource: DataSource,
+  orders: readonly (() => Promise<Response>)[],
+): Promise<Response[]> => Promise.all(await placeTogether(dataSource, orders));
