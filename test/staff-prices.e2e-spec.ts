@@ -89,6 +89,7 @@ describe('A price rule', () => {
   });
 
   it('for a country shows where it applies and is refused where it never does', async () => {
+    await quoted();
     const rule = { user_id: user.id, country: 'us', version: '6', min_period: 30, max_period: 30, ...REASON };
     const dear = await staff.post('/staff/price-rules', { ...rule, markup_percent: '50' });
     expect([dear.status, dear.body]).toEqual([
