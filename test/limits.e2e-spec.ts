@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { TokensService } from '../src/auth';
 import { generateToken } from '../src/auth/token-text';
+import { RequestLimits } from '../src/http';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { type RawResponse, sendRaw } from './support/raw-http';
 import { withReplica } from './support/replica';
+import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
 const TOKEN_LIMIT = 6;
@@ -246,4 +248,15 @@ it('A limit of 0 is none', async () => {
       expect((await request(undefined, { baseUrl: free.baseUrl })).status).toBe(401);
     }
   });
+});
+
+it('A connection closed at a limit is reported to a caller while the replica shares its count', async () => {
+  const limits = service.app.get(RequestLimits);
+  await limits.share();
+  const lock = await lockRow(service.owner, 'LOCK TABLE request_counts IN SHARE MODE');
+  limits.countFull('of-any');
+  await untilWaiting(service.owner, 'INTO request_counts');
+  const closed = limits.closedConnections();
+  await lock.release();
+  expect(await closed).toEqual(new Set(['of-any']));
 });

@@ -17,11 +17,15 @@ import { lockRow, untilWaiting } from './support/table-lock';
 import { startTcpRelay } from './support/tcp-relay';
 import { startTestService, type TestUser } from './support/test-service';
 
+jest.setTimeout(60_000);
+
 // There is an echo endpoint, the rule is on, and the sweep reads the proxies of all.
 const relay = forAllTests(startTcpRelay);
 const service = forAllTests(() =>
   startTestService({
     environment: { ECHO_URL: `http://127.0.0.1:${relay.port}/echo`, MAX_CONNECTIONS: '200' },
+    // No check takes as long on a busy machine.
+    tuning: { proxyCheckTimeoutMs: 60_000 },
   }),
 );
 beforeClosing(() => service.audit({ withProvider: true }));
@@ -99,7 +103,9 @@ const read = async (id: string) => (await call('GET', id)).data;
 /** Makes the next check, or several, due now. */
 async function check(times = 1): Promise<void> {
   for (let time = 0; time < times; time += 1) {
-    await query(`UPDATE proxy_refunds SET next_check_at = now() WHERE state = 'checking'`);
+    await query(`UPDATE proxy_refunds SET next_check_at = now() WHERE state = 'checking' AND user_id = $1`, [
+      user.id,
+    ]);
     await service.runJob('proxy-refunds');
   }
 }

@@ -27,6 +27,13 @@ describe('RatePermits', () => {
     return [1, 2].map(() => new RatePermits(dataSource, name, calls, windowMs)) as [RatePermits, RatePermits];
   };
 
+  /** The processes that wait for permits of the latest provider. */
+  const demands = () =>
+    dataSource.query<object[]>(
+      'SELECT FROM permit_demand WHERE provider = $1 AND cardinality(priorities) > 0',
+      [`provider ${providers}`],
+    );
+
   /** Notes which calls are served, in their order. */
   function recorder() {
     const served: CallPriority[] = [];
@@ -55,12 +62,12 @@ describe('RatePermits', () => {
 
   it('let the first calls go at once', async () => {
     const permits = createPermits(3, 60_000);
-    await Promise.all([1, 2, 3].map(() => permits.waitForPermit('order', 0)));
+    await Promise.all([1, 2, 3].map(() => permits.waitForPermit('order', 10_000)));
   });
 
   it('refuse a call that has waited too long, and serve the next', async () => {
     const permits = createPermits(1, 500);
-    await permits.waitForPermit('order', 0);
+    await permits.waitForPermit('order', 10_000);
     const impatient = permits.waitForPermit('order', 1);
     const patient = permits.waitForPermit('order', 10_000);
     await expect(impatient).rejects.toBeInstanceOf(ProviderUnavailable);
@@ -69,7 +76,7 @@ describe('RatePermits', () => {
 
   it('go to a confirmation every third time while orders wait, and first when none do', async () => {
     const permits = createPermits(1, SHORT_WINDOW_MS);
-    await permits.waitForPermit('rest', 0);
+    await permits.waitForPermit('rest', 10_000);
     const { calls, initials } = recorder();
     await Promise.all([
       calls(permits, 'rest', 2),
@@ -106,16 +113,22 @@ describe('RatePermits', () => {
   });
 
   it('go to the orders of one process before the other calls of another', async () => {
-    const [one, other] = createTwo(1, 100);
-    await one.waitForPermit('rest', 0);
+    const [one, other] = createTwo(1, 30_000);
+    await one.waitForPermit('rest', 10_000);
     const { calls, initials } = recorder();
-    await Promise.all([calls(other, 'rest', 2), calls(one, 'order', 3)]);
+    const served = Promise.all([calls(other, 'rest', 2), calls(one, 'order', 3)]);
+    await eventually(async () => (await demands()).length === 2);
+    for (const permits of [other, one]) {
+      Object.assign(permits, { windowMs: SHORT_WINDOW_MS });
+      permits['wakeUp'].abort();
+    }
+    await served;
     expect(initials()).toBe('ooorr');
   });
 
   it('go to a waiting call when they are given back', async () => {
     const permits = createPermits(1, 60_000);
-    const permit = await permits.waitForPermit('order', 0);
+    const permit = await permits.waitForPermit('order', 10_000);
     const waiting = permits.waitForPermit('order', 10_000);
     await permit.giveBack();
     await permit.giveBack();
@@ -125,7 +138,7 @@ describe('RatePermits', () => {
 
   it('go to a waiting call when they are given back right after the response of the database', async () => {
     const permits = createPermits(1, 60_000);
-    const permit = await permits.waitForPermit('order', 0);
+    const permit = await permits.waitForPermit('order', 10_000);
     const createQueryRunner = dataSource.createQueryRunner.bind(dataSource);
     const polling = jest.spyOn(dataSource, 'createQueryRunner').mockImplementationOnce(() => {
       const runner = createQueryRunner();
@@ -144,10 +157,9 @@ describe('RatePermits', () => {
 
   it('are no longer demanded for a call that has given up, so that others need not wait for it', async () => {
     const [one, other] = createTwo(1, 400);
-    await one.waitForPermit('rest', 0);
+    await one.waitForPermit('rest', 10_000);
     await expect(one.waitForPermit('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
-    const demand = 'SELECT FROM permit_demand WHERE provider = $1 AND cardinality(priorities) > 0';
-    await eventually(async () => (await dataSource.query(demand, [`provider ${providers}`])).length === 0);
+    await eventually(async () => (await demands()).length === 0);
     await other.waitForPermit('rest', 10_000);
   });
 
