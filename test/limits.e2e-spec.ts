@@ -257,6 +257,8 @@ it('A connection closed at a limit is reported to a caller while the replica sha
   limits.countFull('of-any');
   await untilWaiting(service.owner, 'INTO request_counts');
   const closed = limits.closedConnections();
+  // A response that takes several statements.
+  await request(user.token);
   await lock.release();
   expect(await closed).toEqual(new Set(['of-any']));
 });

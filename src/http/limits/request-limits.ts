@@ -65,6 +65,7 @@ export class RequestLimits {
   /** The last minute in which an address reached the limit on failed authentications. */
   private barredMinute = 0;
   private cleanedMinute = 0;
+  private sharing = Promise.resolve();
 
   constructor(
     { limits, tuning }: AppConfig,
@@ -168,7 +169,14 @@ export class RequestLimits {
     return remaining.every(({ left }) => left > 0) ? null : this.refusal(nowMs, remaining);
   }
 
-  async share(): Promise<void> {
+  /** Calls run one after the other, so that everything counted before a call is stored when it ends. */
+  share(): Promise<void> {
+    const share = () => this.shareCounts();
+    this.sharing = this.sharing.then(share, share);
+    return this.sharing;
+  }
+
+  private async shareCounts(): Promise<void> {
     const ofNetworks = [...this.failures, ...this.pages, ...this.registrations, this.full];
     const ofIds = [this.tokens, this.users, this.links, this.signIns, this.webhookTests];
     const counters = [...ofIds, ...ofNetworks];
