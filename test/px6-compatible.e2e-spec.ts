@@ -345,7 +345,11 @@ describe('A service whose provider is another one', () => {
   const second = forAllTests(async () => {
     between.target = Number(new URL(service.baseUrl).port);
     const { token: apiKey } = await service.createUser({ balance: '100000.00' });
-    return startTestService({ provider: { baseUrl: `http://127.0.0.1:${between.port}`, apiKey } });
+    return startTestService({
+      // The services of a process share its log.
+      environment: { LOG_LEVEL: 'info' },
+      provider: { baseUrl: `http://127.0.0.1:${between.port}`, apiKey },
+    });
   });
   beforeClosing(() => second.audit({ withProvider: true }));
 
