@@ -120,7 +120,7 @@ describe('Orders that are in the queue at the same moment', () => {
       [three, { proxy_type: 'socks' }],
       [four, { period: 7 }],
     ] as const;
-    const responses = await inQueue(kinds, (kind) => buy(...kind));
+    const responses = await inQueue(kinds, ([user, order]) => buy(user, order));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await service.control.getCalls('buy')).toHaveLength(4);
   });
