@@ -32,9 +32,9 @@ export function recordSession(error: Error, client: object): void {
 }
 
 /**
- * Looks up the outcome of a statement whose response was lost. First terminates the session, so that the
- * statement cannot commit after the lookup. Then waits for the standby, because a failover could undo a
- * commit that is visible but not replicated.
+ * Looks up the outcome of a statement whose response was lost. Terminates the statement's session first, so
+ * that the statement cannot commit after the lookup. Then waits for the standby, because a failover could
+ * undo a commit that is visible but not replicated.
  * @param error the statement's error, from `preparedRows` on a data source
  * @throws StatementOutcomeUnknown if the outcome was not found within ten seconds
  */

@@ -3,7 +3,7 @@ import { queryRows } from './sql';
 
 /**
  * Builds an index without blocking writes. Must be called in a migration with `transaction = false`.
- * @param definition the end of CREATE INDEX, after the name, e.g. `ON orders (closed_at)`
+ * @param definition the rest of CREATE INDEX after the index name, such as `ON orders (closed_at)`
  */
 export async function createIndexConcurrently(
   runner: QueryRunner,
@@ -11,7 +11,7 @@ export async function createIndexConcurrently(
   definition: string,
   { unique = false } = {},
 ): Promise<void> {
-  // The build waits for every open transaction, but blocks no other statement while it waits.
+  // No lock timeout, because the build waits for every open transaction. It blocks no other statement.
   await runner.query('SET lock_timeout = 0');
   const [existing] = await queryRows<{ valid: boolean }>(
     runner,

@@ -3,7 +3,7 @@ export class Conditions {
   readonly parameters: unknown[] = [];
   private readonly conditions: string[] = [];
 
-  /** Adds a parameter and returns its placeholder: `$1`. */
+  /** Adds a parameter and returns its placeholder, such as `$1`. */
   given(value: unknown): string {
     return `$${this.parameters.push(value)}`;
   }

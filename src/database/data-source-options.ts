@@ -67,7 +67,7 @@ export function dataSourceOptions(database: {
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
       onConnect: (client: Client) => identifySession(client, settings),
-      // If an option appears twice, the last one applies.
+      // The settings come last, because the last value of an option applies.
       options: [...options, ...Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)].join(
         ' ',
       ),

@@ -3,8 +3,8 @@ import DataLoader from 'dataloader';
 /**
  * Returns a function that runs one statement for all items that arrive in one turn of the event loop, or
  * while the previous statement runs.
- * @param run returns the results in the order of the items; a result that is a promise delays only its own
- * item
+ * @param run returns the results in the order of the items; a result may be a promise, which delays only its
+ * own item
  * @param limits.maxWaitMs maximum wait for the previous statement, which may hang
  */
 export function groupedStatement<Item, Result>(

@@ -16,7 +16,7 @@ const WAIT_MS = 500;
 /** Short, because other statements on the table queue behind a waiting migration. */
 const LOCK_TIMEOUT_SECONDS = 1;
 const LOCK_RETRY_MS = 3000;
-/** Longer than an export or an audit reads a table. */
+/** Longer than an export or an audit takes to read a table. */
 const LOCK_PATIENCE_MS = 10 * 60_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -135,7 +135,7 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
   }
 }
 
-/** Polls: a statement waiting for the lock would deadlock with the holder's CREATE INDEX CONCURRENTLY. */
+/** Polls, because waiting in a statement would deadlock with the holder's CREATE INDEX CONCURRENTLY. */
 async function takeLock(holder: Queryable): Promise<void> {
   const take = () =>
     queryRows<{ taken: boolean }>(holder, 'SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK]);

@@ -1,8 +1,8 @@
 import { type Queryable, queryRow } from './sql';
 
 /**
- * Statements that erase the data of user `$1`, by table. A `SELECT` finds rows that are kept. A row that an
- * `UPDATE` has cleared must no longer match the statement's condition.
+ * For each table, the statement that erases the data of user `$1`, or a `SELECT` of rows that are kept. An
+ * `UPDATE` must not match rows that it has already cleared, because it is repeated until it matches none.
  */
 export type PersonalData = Readonly<Record<string, string>>;
 
@@ -31,7 +31,7 @@ export async function countRowsOfUser(
   return counted;
 }
 
-/** Locks rows in id order, like all other statements. */
+/** Locks rows in id order, like all other statements, to avoid deadlocks. */
 export async function lockRowsOfUser(manager: Queryable, userId: number, data: PersonalData): Promise<void> {
   for (const [table, statement] of Object.entries(data)) {
     const rows = `SELECT FROM ${table} ${partsOf(statement).condition} ORDER BY id FOR NO KEY UPDATE`;

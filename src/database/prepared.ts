@@ -13,11 +13,11 @@ function nameOf(statement: string): string {
   return name;
 }
 
-/** An error event without a listener would end the process. The query rejects with the same error. */
+/** Without a listener, an error event would end the process. The query rejects with the same error. */
 const ignore = (): void => undefined;
 
 /**
- * Runs a statement that each connection prepares only once. The text must therefore be constant.
+ * Runs a statement that each connection prepares only once, so its text must be constant.
  * @throws QueryFailedError
  */
 export async function preparedRows<Row>(

@@ -18,7 +18,7 @@ export function isPlanOutdated(error: unknown): boolean {
   return code === FEATURE_NOT_SUPPORTED && routine === 'RevalidateCachedQuery';
 }
 
-/** @param run a single statement or a whole transaction, never a part of one */
+/** @param run a single statement or a whole transaction, never a part of a transaction */
 export async function retryUndone<Result>(run: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -11,7 +11,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
   private isListening = false;
   private isPolling = false;
 
-  /** @param read must return only rows that a failover cannot undo */
+  /** @param read must return only rows whose commit a failover cannot undo */
   constructor(
     private readonly notifier: Notifier,
     private readonly kind: string,
@@ -89,7 +89,10 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 }
 
-/** Lets a request wait for a row repeatedly. A change between two waits immediately ends the second. */
+/**
+ * Lets a request wait repeatedly for the same row. If the expected change comes between two waits, the second
+ * one returns at once.
+ */
 export class RowWait<Row> {
   row: Row | undefined;
   private check: (() => void) | undefined;

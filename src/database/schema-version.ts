@@ -52,7 +52,7 @@ const OLDER =
 const UNDEFINED_TABLE = '42P01';
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Whether the first migration has not yet created a table, or granted access to it. */
+/** Whether a query failed because the first migration has not yet created a table or granted access to it. */
 export function isBeforeFirstMigration(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code === UNDEFINED_TABLE || code === INSUFFICIENT_PRIVILEGE;

@@ -1,6 +1,6 @@
 import { Client, type ClientConfig } from 'pg';
 
-/** PostgreSQL routine that warns of a canceled wait for the standby. The warning may be translated. */
+/** PostgreSQL routine in the warning of a canceled wait for the standby, whose text may be translated. */
 const WAIT_OF_A_COMMIT = 'SyncRepWaitForLSN';
 /** SQLSTATE of the notice that report_events() raises. */
 const EVENTS_WRITTEN = 'PRX01';
@@ -11,11 +11,11 @@ const CANNOT_CONNECT = '57P03';
 const GREETING_MS = 5000;
 
 export interface ServiceClientConfig extends ClientConfig {
-  /** 0 means no limit. Must exceed the server's statement timeout. */
+  /** Time limit for a response; 0 for none. Must exceed the server's statement timeout. */
   readonly responseTimeoutMs?: number;
 }
 
-/** A failover may undo the commit. Without a SQLSTATE, the error is treated like a lost response. */
+/** Thrown if a failover may undo a commit. Has no SQLSTATE, so that it is treated like a lost response. */
 export class CommitNotOnStandby extends Error {
   constructor() {
     super("a commit's wait for the standby was canceled");
@@ -33,7 +33,7 @@ class DatabaseReadOnly extends Error {
 
 export type SessionSettings = Readonly<Record<string, string>>;
 
-/** Without the settings, commits may be lost, or statements may never end. */
+/** Thrown because, without the settings, commits may be lost, or statements may never end. */
 class SessionSettingsLost extends Error {
   readonly code = CANNOT_CONNECT;
 
@@ -86,14 +86,15 @@ export class ServiceClient extends Client {
   }
 }
 
-/** A later session may have the same process id. */
+/** Includes the start, because a later session may have the same process id. */
 export interface Session {
   readonly pid: number;
   readonly startedAt: string;
 }
 
 /**
- * Reads a new connection's session. Queries the process id, because a pooler reports a different one.
+ * Reads a new connection's session. Queries the process id, because a pooler reports a different one to the
+ * client.
  * @throws DatabaseReadOnly if the server is a standby, whose rows may be old
  * @throws SessionSettingsLost if a pooler or the URL has changed the settings
  */

@@ -4,7 +4,7 @@ import { type Queryable, queryRow, queryRows } from './sql';
 
 const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
 
-/** Rights on tables that the service's role may not freely read and write. */
+/** Privileges on tables that the service's role may not freely read and write. */
 const RIGHTS: Readonly<Record<string, string>> = {
   accounts: 'SELECT, UPDATE (low_balance)',
   audit_runs: 'SELECT, INSERT, DELETE',
@@ -62,8 +62,8 @@ function scramVerifier(password: string): string {
 }
 
 /**
- * Must run in the transaction that installs the functions: replicas of the previous version call new
- * functions immediately, and would fail without rights on new tables.
+ * Must run in the transaction that installs the functions, because replicas of the previous version call new
+ * functions immediately, and would fail without privileges on new tables.
  */
 export async function grantServiceRole(owner: Queryable, roleName: string): Promise<void> {
   const role = escapeIdentifier(roleName);

@@ -27,7 +27,7 @@ export function requireRow<Row>([row]: readonly Row[], statement: string): Row {
   return row;
 }
 
-/** Formats trusted constants as an SQL list: `('http', 'socks')`. Does not escape. */
+/** Formats trusted constants as an SQL list, such as `('http', 'socks')`. Does not escape them. */
 export const sqlList = (words: readonly string[]): string =>
   `(${words.map((word) => `'${word}'`).join(', ')})`;
 
@@ -107,7 +107,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   const cause = error instanceof QueryFailedError ? (error.driverError as unknown) : error;
   if (typeof cause !== 'object' || cause === null) return false;
   if ('code' in cause && UNAVAILABLE.test(String(cause.code))) return true;
-  // pg-pool sets no code if no connection becomes free in time.
+  // If no connection becomes free in time, pg-pool's error has no code, so check the message.
   return (
     'message' in cause &&
     /timeout exceeded when trying to connect|Connection terminated/.test(String(cause.message))

@@ -13,7 +13,7 @@ const waits = new WeakMap<DataSource, () => Promise<void>>();
 
 /**
  * Waits until the synchronous standby, if any, has every row that is visible now. Call it before acting on
- * rows that were only read: the session that wrote them may not have waited, and a failover would lose them.
+ * rows that were only read: a failover would lose them if the session that wrote them has not waited.
  * @throws QueryFailedError
  */
 export async function waitForStandby(dataSource: DataSource): Promise<void> {

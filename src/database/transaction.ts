@@ -20,7 +20,7 @@ interface Runner {
 
 /**
  * Runs statements in one transaction (read committed). Resolves only after the database has confirmed the
- * commit: if the work ignored an error, the database responds to COMMIT with ROLLBACK.
+ * commit. Rejects if the database rolled back instead, because the work ignored an error.
  * @param work runs again if the transaction deadlocks
  * @throws TransactionOutcomeUnknown, after terminating the session, so that later reads show the outcome
  */
@@ -55,7 +55,7 @@ async function runTransaction<Result>(
 async function rollBack(runner: Runner, client: Client, cause: unknown): Promise<void> {
   let isRolledBack = false;
   if (client.readyForQuery) {
-    // If the work is still running, refuse its later statements: each would be committed on its own.
+    // If the work is still running, refuse its later statements, because each would be committed on its own.
     runner.isReleased = true;
     const response = await client.query('ROLLBACK').catch(() => null);
     runner.isReleased = false;

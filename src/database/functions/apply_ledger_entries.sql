@@ -1,6 +1,7 @@
--- Applies a statement's new ledger entries to their accounts. Refuses gaps in an account's sequence, and
--- wrong balances. No other code writes balances. Has the owner's rights, because the service's role may not
--- write accounts. Its fixed `search_path` prevents callers from shadowing tables with their own.
+-- Applies a statement's new ledger entries to their accounts. Refuses wrong balances, and gaps in an
+-- account's sequence. No other code writes balances.
+-- SECURITY DEFINER, because the service's role may not write accounts. The fixed `search_path` prevents
+-- callers from shadowing tables with their own.
 CREATE OR REPLACE FUNCTION apply_ledger_entries() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

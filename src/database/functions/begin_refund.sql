@@ -1,6 +1,7 @@
--- Begins a proxy's refund, unless the proxy has one that was not refused. Returns null, or the refusal:
--- 'open' while an order or a type change is open, or 'refund-quota-used'. Locks the account and then the
--- user, so that concurrent requests cannot exceed the quota, and later orders have ids above `last_order_id`.
+-- Begins a refund of a proxy, unless the proxy already has one that was not refused. Returns null, or why it
+-- refuses: 'open' (an order or a type change is open) or 'refund-quota-used'.
+-- Locks the account and then the user, so that concurrent requests cannot exceed the quota, and every later
+-- order has an id above `last_order_id`.
 -- `minutes`: minimum time between the delivery and the first check.
 CREATE OR REPLACE FUNCTION begin_refund(of_user bigint, of_proxy bigint, minutes integer)
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$

@@ -1,6 +1,6 @@
 -- Refuses proxies whose order is missing or belongs to another user, or whose staff action is missing.
--- Replaces foreign keys, which are checked row by row; the referenced rows are never deleted. The loops look
--- up one row at a time, so that no plan reads a whole table.
+-- Replaces foreign keys, which are checked row by row. The referenced rows are never deleted, so checking
+-- inserts is enough. The loops look up one row at a time, so that no plan reads a whole table.
 CREATE OR REPLACE FUNCTION check_proxy_references() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   named record;

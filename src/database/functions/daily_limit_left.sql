@@ -1,4 +1,4 @@
--- Returns what orders may still spend today (UTC) within these tokens' daily limits; null without limits.
+-- Returns what orders may still spend today (UTC) within these tokens' daily limits; null if none has one.
 CREATE OR REPLACE FUNCTION daily_limit_left(tokens bigint[]) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (

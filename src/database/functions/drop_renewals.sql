@@ -1,4 +1,4 @@
--- Removes a proxy's renewals that were not ordered.
+-- Removes a proxy's renewals for which no order was placed.
 CREATE OR REPLACE FUNCTION drop_renewals(of_proxy bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM renewals WHERE id = ANY (ARRAY(

@@ -1,4 +1,5 @@
--- Whether a later expiry is a prolongation rather than a correction, as in `prolongationEvidence()`.
+-- Whether a later expiry means a prolongation rather than a correction. `prolongationEvidence()` uses the
+-- same tolerance.
 CREATE OR REPLACE FUNCTION is_prolonged(before timestamptz, after timestamptz) RETURNS boolean
   LANGUAGE sql STABLE AS $$
   SELECT after > before + interval '6 hours'

@@ -1,5 +1,5 @@
--- Locks accounts in user order and returns them. Has the owner's rights, because FOR UPDATE requires the
--- right to write accounts. The loop looks up one row at a time, so that no plan reads the whole table.
+-- Locks accounts in order of user id and returns them. SECURITY DEFINER, because FOR UPDATE requires the
+-- privilege to write accounts. The loop looks up one row at a time, so that no plan reads the whole table.
 CREATE OR REPLACE FUNCTION lock_accounts(of_users bigint[]) RETURNS SETOF accounts LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

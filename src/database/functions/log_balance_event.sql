@@ -1,4 +1,4 @@
--- Writes an event for each credit and refund. The order's own event reports released holds.
+-- Writes an event for each credit and refund, but not for released holds, which the order's event reports.
 CREATE OR REPLACE FUNCTION log_balance_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

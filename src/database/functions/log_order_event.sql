@@ -1,5 +1,5 @@
--- Writes an event when an order's public state changes. Has the owner's rights, so that replicas of the
--- previous version can write events.
+-- Writes an event when an order's public state changes. SECURITY DEFINER, so that replicas of the previous
+-- version can write events.
 CREATE OR REPLACE FUNCTION log_order_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

@@ -1,5 +1,5 @@
--- Numbers a ledger entry that was inserted without a number, and sets the balances after it. Statements that
--- post many entries number them under lock_accounts(). Has the owner's rights, because the service's role may
+-- Numbers a ledger entry inserted without a number, and fills in its resulting balances. Bulk statements
+-- number their entries themselves, under lock_accounts(). SECURITY DEFINER, because the service's role may
 -- not write accounts.
 CREATE OR REPLACE FUNCTION number_ledger_entry() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
@@ -11,7 +11,7 @@ BEGIN
     RAISE EXCEPTION 'user % has no account', NEW.user_id
       USING ERRCODE = 'foreign_key_violation', CONSTRAINT = 'ledger_entries_user_id_fkey';
   END IF;
-  -- Read the last entry after the lock. The query sees earlier entries of the same statement.
+  -- Read the last entry only after locking. The query also sees earlier entries of the same statement.
   SELECT * INTO last FROM ledger_entries WHERE user_id = NEW.user_id ORDER BY seq DESC LIMIT 1;
   NEW.seq := coalesce(last.seq, 0) + 1;
   NEW.available_after := coalesce(last.available_after, 0) + NEW.available_delta;

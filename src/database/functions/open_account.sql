@@ -1,4 +1,4 @@
--- Creates an empty account for each new user. Has the owner's rights, like apply_ledger_entries().
+-- Creates an empty account for each new user. SECURITY DEFINER for the same reason as apply_ledger_entries().
 CREATE OR REPLACE FUNCTION open_account() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

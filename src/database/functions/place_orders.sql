@@ -1,10 +1,11 @@
--- Places orders and holds their money. Each order is placed or refused on its own. Returns each order's
--- position in `asked`, from 1, with its id or the first of its `order_refusals`.
+-- Places orders and holds their money. Each order is placed or refused on its own. Returns a row for each
+-- order: its position in `asked`, from 1, and either its id or the first of its order_refusals().
 -- Locks the accounts first, so that no other statement can place orders for these users. Then locks the rows
 -- of token_spending, like every statement that writes both tables. `take_forgotten_key` needs the account's
 -- lock, so that a retry and a decision by staff cannot overlap.
--- `asked`: an array of objects with columns of `orders`, with `wait_seconds`, after which the order is given
--- up, and with `limited_by`, the tokens whose daily limits apply. Only columns in the INSERT are used.
+-- `asked`: an array of objects with columns of `orders`, of which only those in the INSERT are used.
+-- `wait_seconds` is how long an order may wait to be sent. `limited_by` lists the tokens whose daily limits
+-- apply.
 -- `of_users` and `limited`: all users and tokens in `asked`. `patience_ms`: maximum wait for each lock.
 CREATE OR REPLACE FUNCTION place_orders(
   asked jsonb, of_users bigint[], limited bigint[], patience_ms integer)

@@ -1,8 +1,9 @@
 -- Places renewals' orders through `place_orders`, and marks the renewals as placed. Checks each renewal again
 -- under locks. Every change that forbids a renewal locks the user or the global pause, so no renewal is
--- placed after such a change. An earlier attempt's `reason` is kept until the renewal is done, so that
--- customers get one event about it.
--- `asked`: as in `place_orders`, with `renewal_id` and with `rule_id`, the rule that decided the renewal.
+-- placed after such a change. Keeps the `reason` of an earlier attempt until the renewal is done, so that a
+-- repeated reason causes no second event.
+-- `asked`: as in `place_orders`, with the additional fields `renewal_id`, and `rule_id` for the rule that
+-- decided the renewal.
 CREATE OR REPLACE FUNCTION place_renewals(asked jsonb, of_users bigint[])
 RETURNS TABLE ("position" bigint, id bigint, obstacle text) LANGUAGE plpgsql AS $$
 DECLARE

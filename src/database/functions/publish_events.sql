@@ -1,7 +1,8 @@
 -- Assigns the next positions, in id order, to events that have none, and returns each event's user. Readers
--- continue from a position rather than an id, because ids become visible out of order. The advisory lock is
--- held until the positions are visible, so no position becomes visible after a greater one. A concurrent call
--- immediately returns null. The loop looks up one row at a time, so that no plan reads a whole table.
+-- continue from a position rather than an id, because ids become visible out of order.
+-- The advisory lock is held until the positions are visible, so no position becomes visible after a greater
+-- one. A call that finds the lock taken immediately returns null. The loop looks up one row at a time, so
+-- that no plan reads a whole table.
 CREATE OR REPLACE FUNCTION publish_events(how_many integer) RETURNS SETOF bigint LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

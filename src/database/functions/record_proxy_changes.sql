@@ -1,6 +1,6 @@
 -- Logs the changes to a proxy that its customer can see, and writes events for some of them. Never logs a
--- login or a password. The trigger's condition keeps other updates of many rows cheap. Has the owner's
--- rights, because the service's role may only read the log.
+-- login or a password. The trigger's condition skips other changes, which may affect many rows. SECURITY
+-- DEFINER, because the service's role may only read the log.
 CREATE OR REPLACE FUNCTION record_proxy_changes() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

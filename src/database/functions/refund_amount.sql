@@ -1,4 +1,4 @@
--- Sums the shares of a proxy's refund for orders up to `last_order`; null means all orders.
+-- Sums a proxy's refund_shares() for orders up to the id `last_order`; null means all orders.
 CREATE OR REPLACE FUNCTION refund_amount(of_proxy bigint, asked_at timestamptz, last_order bigint)
 RETURNS numeric LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(amount), 0)::numeric(14,2) FROM refund_shares(of_proxy, asked_at)

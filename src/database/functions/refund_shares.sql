@@ -1,6 +1,6 @@
 -- Returns each order's share of a proxy's refund: the price of the whole days that remain of the order's
--- period, rounded down to the kopeck, but at most the order's remaining charge. A purchase to which staff
--- assigned the proxy has no share, because it did not pay for the proxy.
+-- period, rounded down to the kopeck, but at most the charge that was not refunded yet. A purchase to which
+-- staff assigned the proxy has no share, because it did not pay for the proxy.
 CREATE OR REPLACE FUNCTION refund_shares(of_proxy bigint, asked_at timestamptz)
 RETURNS TABLE (order_id bigint, amount numeric) LANGUAGE sql STABLE AS $$
   SELECT id, share

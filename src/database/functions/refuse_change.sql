@@ -7,7 +7,7 @@ END $$;
 CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the ledger is append-only');
 
--- Stops manual writes by the owner. check_account_follows_ledger() refuses writes inside triggers.
+-- Stops manual writes by the owner. Writes inside triggers are checked by check_account_follows_ledger().
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (
     pg_trigger_depth() = 0
@@ -55,7 +55,7 @@ CREATE OR REPLACE TRIGGER price_rules_stay BEFORE DELETE OR TRUNCATE ON price_ru
 CREATE OR REPLACE TRIGGER default_markups_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON default_markups
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');
 
--- check_proxy_references() runs only on inserts, because a proxy's references never change.
+-- Keeps a proxy's references from changing, so that check_proxy_references() needs to run only on inserts.
 CREATE OR REPLACE TRIGGER proxies_keep_references
   BEFORE UPDATE OF user_id, order_id, assigned_action_id ON proxies
   FOR EACH ROW EXECUTE FUNCTION refuse_change('a proxy stays with its order');

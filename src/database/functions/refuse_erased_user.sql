@@ -1,10 +1,10 @@
--- Refuses data that a request in progress would write for an erased user. Waits for a running erasure, which
--- locks the user. Orders need no trigger, because only accounts without money are erased.
+-- Refuses data that a request in progress would write for an erased user. An erasure locks the user, so this
+-- waits for a running one. Orders need no trigger, because only accounts without money are erased.
 CREATE OR REPLACE FUNCTION refuse_erased_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM FROM users WHERE id = NEW.user_id FOR KEY SHARE;
   IF EXISTS (SELECT FROM users WHERE id = NEW.user_id AND deleted_at IS NOT NULL) THEN
-    -- The service reports this SQLSTATE as 503. The retry then finds the token revoked.
+    -- The service returns 503 for this SQLSTATE. When the client retries, its token is already revoked.
     RAISE operator_intervention USING MESSAGE = 'the data of this user was erased';
   END IF;
   RETURN NEW;
@@ -32,7 +32,7 @@ CREATE OR REPLACE TRIGGER accounts_not_of_erased BEFORE UPDATE OF low_balance ON
   FOR EACH ROW WHEN (NEW.low_balance IS NOT NULL) EXECUTE FUNCTION refuse_erased_user();
 CREATE OR REPLACE TRIGGER proxy_refunds_not_of_erased BEFORE INSERT ON proxy_refunds
   FOR EACH ROW WHEN (NEW.state = 'checking') EXECUTE FUNCTION refuse_erased_user();
--- Allows deposits without a key: a payment that is found after the erasure still gets a deposit.
+-- Allows deposits without a key, because a payment that is found after the erasure still gets a deposit.
 CREATE OR REPLACE TRIGGER deposits_not_of_erased BEFORE INSERT ON deposits
   FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_erased_user();
 CREATE OR REPLACE TRIGGER oauth_codes_not_of_erased BEFORE INSERT ON oauth_codes

@@ -1,4 +1,5 @@
--- Makes the client publish events after the commit. NOTIFY would serialize all commits.
+-- Raises a notice, which makes the client publish events after the commit. NOTIFY would serialize all
+-- commits.
 CREATE OR REPLACE FUNCTION report_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE NOTICE USING ERRCODE = 'PRX01', MESSAGE = 'events were written';

@@ -1,6 +1,6 @@
 -- Skips the next ids of every table after a database restore, because customers and the provider know ids
--- that were assigned after the restore point. Has the owner's rights, because the service's role may only
--- take a sequence's next value.
+-- that were assigned after the restore point. SECURITY DEFINER, because the service's role may only take a
+-- sequence's next value.
 CREATE OR REPLACE FUNCTION skip_ids(how_many bigint) RETURNS void LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

@@ -1,9 +1,9 @@
 -- Grants one rate permit for a call to a provider: all replicas together get at most `calls` permits in any
 -- window of `window_ms`. Returns the permit's priority, or null and the milliseconds until the next poll.
--- Priorities: 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices, 6 spare calls. `wanted`
--- contains the priority of each waiting call of the replica. `passed_over` counts, for each waiting priority,
--- the permits that went to others. A confirmation goes next after two such permits, any other call after
--- eight.
+-- `wanted`: the priority of each waiting call of the replica (1 orders, 2 confirmations, 3 prices, 4 the
+-- rest, 5 exact prices, 6 spare calls; see CALL_PRIORITIES).
+-- `passed_over` counts, for each waiting priority, the permits that went to others. After two such permits, a
+-- confirmation goes next; after eight, any other call does.
 CREATE OR REPLACE FUNCTION take_rate_permit(
   of_provider text, asker uuid, wanted smallint[], calls integer, window_ms double precision)
 RETURNS TABLE (priority smallint, wait_ms double precision, granted_at text) LANGUAGE plpgsql AS $$
@@ -36,7 +36,7 @@ BEGIN
       permits.granted[cardinality(permits.granted) - calls + 1] + make_interval(secs => window_ms / 1000));
   END IF;
 
-  -- A replica's demand expires if the replica, presumably dead, does not poll in time.
+  -- The demand of a replica that does not poll in time expires, because the replica is presumably dead.
   INSERT INTO permit_demand VALUES (of_provider, asker, wanted, greatest(free_at, moment) + interval '500 ms')
   ON CONFLICT (provider, holder)
   DO UPDATE SET priorities = excluded.priorities, expires_at = excluded.expires_at;
@@ -58,7 +58,7 @@ BEGIN
   END IF;
   free_at := permits.granted[cardinality(permits.granted) - calls + 2] + make_interval(secs => window_ms / 1000);
   IF best = 6 AND calls > 1 AND free_at > moment AND coalesce(permits.passed_over[best], 0) < 8 THEN
-    -- Leave the window's last permit to other priorities.
+    -- Leave the window's last permit to calls of other priorities.
     RETURN QUERY SELECT NULL::smallint, 100::double precision, NULL::text;
     RETURN;
   END IF;
@@ -70,7 +70,7 @@ BEGIN
                        THEN coalesce(permits.passed_over[kind], 0) + 1 ELSE 0 END
              FROM generate_series(1, 6) AS kind ORDER BY kind)
    WHERE provider = of_provider;
-  -- Remove only the granted call: the replica's other calls still wait.
+  -- Remove only the granted call, because the replica's other calls still wait.
   wanted := wanted[:array_position(wanted, best) - 1] || wanted[array_position(wanted, best) + 1:];
   UPDATE permit_demand demand SET priorities = wanted
    WHERE demand.provider = of_provider AND demand.holder = asker;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { QueryRunner } from 'typeorm';
 
-/** Files of `baseline/`, in order: tables may refer to tables in earlier files. */
+/** Files of `baseline/`, in this order because tables may refer to tables in earlier files. */
 const AREAS = [
   'users',
   'oauth',

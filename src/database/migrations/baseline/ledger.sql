@@ -1,8 +1,7 @@
 -- Balances and the ledger. Balances change only through ledger entries.
 
 -- A user's balance in roubles, which only apply_ledger_entries() writes. It is separate from `users`, and no
--- foreign key refers to it: every purchase updates this row, and a referencing row would lock it when
--- inserted.
+-- foreign key refers to it. Every purchase updates this row, and inserting a referencing row would lock it.
 CREATE TABLE accounts (
   user_id bigint PRIMARY KEY REFERENCES users,
   available numeric(14,2) NOT NULL DEFAULT 0 CHECK (available >= 0),
@@ -38,7 +37,7 @@ CREATE TABLE ledger_entries (
   available_after numeric(14,2) NOT NULL,
   held_after numeric(14,2) NOT NULL,
   reason text,
-  -- An invoice or a ticket where staff find more information.
+  -- An invoice or a ticket in which staff find more information.
   reference text,
   -- The staff action that created the entry.
   action_id bigint REFERENCES audit_log,
@@ -78,7 +77,7 @@ CREATE UNIQUE INDEX ledger_entries_action_id_key ON ledger_entries (action_id) W
 CREATE INDEX ledger_entries_proxy_refund_id_idx ON ledger_entries (proxy_refund_id)
   WHERE proxy_refund_id IS NOT NULL;
 CREATE INDEX ledger_entries_created_at_idx ON ledger_entries (user_id, created_at, seq);
--- Finds a user's entries of one kind, as customers name the kinds, among large numbers of others.
+-- Finds a user's entries of one kind among many others. The kinds are named as customers see them.
 CREATE INDEX ledger_entries_shown_kind_idx ON ledger_entries (
   user_id,
   (CASE kind

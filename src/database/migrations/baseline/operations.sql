@@ -25,7 +25,7 @@ INSERT INTO installed_functions DEFAULT VALUES;
 -- Times and reports of each job, and the lease of the replica that runs it.
 CREATE TABLE job_runs (
   name text PRIMARY KEY,
-  -- Fences the lease: a run that has lost its lease can no longer write to this row.
+  -- Fences the lease, so that a run that has lost it can no longer write to this row.
   run_id uuid NOT NULL DEFAULT gen_random_uuid(),
   holder uuid NOT NULL,
   lease_seconds double precision NOT NULL,
@@ -75,8 +75,8 @@ CREATE TABLE audit_runs (
 );
 CREATE INDEX audit_runs_scope_idx ON audit_runs (scope, id);
 
--- The provider's listing, for audits that compare it. A permanent table, because the service's role may not
--- create temporary tables.
+-- The provider's listing, stored for audits that compare it with the database. A permanent table, because the
+-- service's role may not create temporary ones.
 CREATE UNLOGGED TABLE provider_listings (
   audit uuid NOT NULL,
   provider_proxy_id text COLLATE "C" NOT NULL,
@@ -101,7 +101,7 @@ CREATE TABLE rate_permits (
   provider text PRIMARY KEY,
   granted timestamptz[] NOT NULL DEFAULT '{}',
   paused_until timestamptz NOT NULL DEFAULT '-infinity',
-  -- By priority, the number of permits that went to others while a call of the priority waited.
+  -- For each priority, the number of permits that went to others while a call of this priority waited.
   passed_over integer[] NOT NULL DEFAULT '{}'
 );
 

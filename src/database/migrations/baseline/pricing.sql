@@ -34,7 +34,7 @@ CREATE TABLE price_rules (
 CREATE INDEX price_rules_user_id_idx ON price_rules (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX price_rules_valid_to_idx ON price_rules (valid_to);
 
--- Incremented on every change to a price rule: see count_price_rules_change().
+-- Incremented on every change to a price rule; see count_price_rules_change().
 CREATE TABLE price_rules_revision (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   revision bigint NOT NULL DEFAULT 0
@@ -70,7 +70,7 @@ CREATE TABLE sales_days (
   proxies bigint NOT NULL,
   sales numeric NOT NULL,
   refunds numeric NOT NULL,
-  -- The share of `refunds` that was for proxies that did not work.
+  -- The part of `refunds` that was for proxies that did not work.
   refunds_by_rule numeric NOT NULL,
   cost numeric NOT NULL,
   PRIMARY KEY (day, country, version)

@@ -60,7 +60,7 @@ CREATE TABLE renewals (
   -- The renewal's latest order.
   order_id bigint UNIQUE REFERENCES orders,
   state text NOT NULL DEFAULT 'planned' CHECK (state IN ('planned', 'placed', 'done', 'skipped', 'failed')),
-  -- Why the renewal was last skipped or failed, kept during the next attempt.
+  -- Why the renewal was last skipped or failed. Kept during the next attempt.
   reason text,
   -- Period in days.
   period integer NOT NULL,
@@ -70,7 +70,8 @@ CREATE TABLE renewals (
   due_at timestamptz NOT NULL,
   -- When the next attempt is due; null if the renewal is over, or waits for its placed order.
   next_try_at timestamptz,
-  -- How many times in a row the current reason caused a skip. The pauses between attempts grow with it.
+  -- How many times in a row the renewal was skipped for the current reason. The more times, the longer the
+  -- pauses between attempts.
   tries bigint NOT NULL DEFAULT 0,
   -- The stage of the last reminder, in days before expiry: 7, 3 or 1.
   last_reminded_days integer,
@@ -87,12 +88,13 @@ CREATE TABLE renewals (
 CREATE INDEX renewals_user_id_idx ON renewals (user_id, id);
 -- For the month's budget.
 CREATE INDEX renewals_spent_idx ON renewals (user_id, charged_at, price) WHERE state IN ('placed', 'done');
--- For the renewal job: due renewals in processing order, open renewals by expiry, and placed renewals.
+-- Used by the renewal job, which reads due renewals in processing order, open renewals by expiry, and placed
+-- renewals.
 CREATE INDEX renewals_due_idx ON renewals (next_try_at, date_end_before, proxy_id)
   WHERE state IN ('planned', 'skipped');
 CREATE INDEX renewals_open_idx ON renewals (date_end_before, id) WHERE state IN ('planned', 'skipped');
 CREATE INDEX renewals_placed_idx ON renewals (id) WHERE state = 'placed';
--- For staff, the status and the metrics: due renewals, and lists by state and by reason.
+-- Used by the lists for staff (by state and by reason), and by the status and metrics (due renewals).
 CREATE INDEX renewals_due_at_idx ON renewals (due_at, state, reason);
 CREATE INDEX renewals_state_idx ON renewals (state, id);
 CREATE INDEX renewals_reason_idx ON renewals (reason, id) WHERE reason IS NOT NULL;

@@ -1,6 +1,6 @@
 -- Users, their tokens, and the audit log of staff actions.
 
--- Needed to search for parts of names. The extension is trusted: any role that may create objects in the
+-- Needed to search for parts of names. The extension is trusted, so any role that may create objects in the
 -- database may create it. It may already exist for other uses.
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
@@ -49,7 +49,7 @@ CREATE TABLE api_tokens (
   -- Maximum roubles that the token's orders may spend in a UTC day; null for no limit.
   daily_limit numeric(14,2) CHECK (daily_limit > 0),
   -- All tokens with a daily limit above this one in the chain of issuers. Their limits include this token's
-  -- orders: otherwise a token could exceed its limit by issuing further tokens.
+  -- orders, because a token could otherwise exceed its limit by issuing further tokens.
   limited_by bigint[] NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz,
@@ -64,8 +64,8 @@ CREATE TABLE api_tokens (
 CREATE INDEX api_tokens_user_id_idx ON api_tokens (user_id);
 CREATE INDEX api_tokens_issued_by_idx ON api_tokens (issued_by) WHERE issued_by IS NOT NULL;
 
--- The amount that the orders of a token with a daily limit, and of its descendants, hold or have spent in a
--- UTC day. Releases are subtracted, refunds are not.
+-- For each token with a daily limit and each UTC day, the amount that its orders and those of its descendants
+-- hold or have spent. Releases are subtracted, refunds are not.
 CREATE TABLE token_spending (
   token_id bigint NOT NULL REFERENCES api_tokens,
   day date NOT NULL,
@@ -116,6 +116,6 @@ CREATE INDEX audit_log_target_idx ON audit_log (target_type, target_id, at, id);
 -- Finds lines that refer to a token, so that retention can find unreferenced tokens without reading the
 -- table.
 CREATE INDEX audit_log_token_id_idx ON audit_log (token_id) WHERE token_id IS NOT NULL;
--- Nulls count as equal: keys must also be unique on the command line, where there is no user.
+-- Nulls count as equal, because keys must also be unique on the command line, where there is no user.
 CREATE UNIQUE INDEX audit_log_idempotency_key ON audit_log (user_id, idempotency_key)
   NULLS NOT DISTINCT WHERE idempotency_key IS NOT NULL;
