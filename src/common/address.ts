@@ -4,13 +4,13 @@ import ipaddr from 'ipaddr.js';
 /** Prefix that an IPv6 socket adds to an IPv4 peer's address. */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 
-/** Removes an IPv4 address's IPv6 prefix and an IPv6 address's zone. */
+/** Strips the IPv6 prefix from a mapped IPv4 address, and the zone from an IPv6 address. */
 export function plainAddress(address: string | undefined): string | null {
   const plain = address?.replace(MAPPED, '').replace(/%.*$/, '') ?? '';
   return isIPv4(plain) || isIPv6(plain) ? plain : null;
 }
 
-/** Prefix lengths /64 and /48, in groups of 16 bits. Each block usually belongs to one customer. */
+/** The networks /64 and /48, as numbers of 16-bit groups. Each usually belongs to one customer. */
 const IPV6_PREFIXES = [4, 3];
 
 /** Returns the networks whose limits apply to an address, narrowest first. */

@@ -17,7 +17,7 @@ export class ConcurrencyLimit<Key> {
     return this.waiting.get(key)?.size ?? 0;
   }
 
-  /** Begins work. Returns a function to call at the end of the work; null if a limit is reached. */
+  /** Begins work. Returns a function to call when the work ends; null if a limit is reached. */
   enter(...keys: readonly Key[]): (() => void) | null {
     if (this.total >= this.most || keys.some((key) => this.of(key) >= this.mostOfOne)) return null;
     this.add(keys, 1);

@@ -6,7 +6,7 @@ const UNTRUSTED =
 
 export function failureLine(error: unknown): string {
   if (!(error instanceof Error)) return 'Failed';
-  // For a host name with several addresses, Node's error contains a code but no message.
+  // Node's error for a host name with several addresses has no message, so check its code.
   if (('code' in error && UNREACHABLE.test(String(error.code))) || CONNECT_TIMEOUT.test(error.message)) {
     return 'The database cannot be reached';
   }

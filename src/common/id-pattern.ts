@@ -1,4 +1,4 @@
-/** Few enough digits for a bigint column, and for an exact number in JSON. */
+/** Limits ids to 15 digits, which fit into a bigint column and are exact as a JSON number. */
 export const ID_PATTERN = '[1-9][0-9]{0,14}';
 
 const ID = new RegExp(`^${ID_PATTERN}$`);

@@ -2,10 +2,10 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
 const TURN_MS = 5;
 
-/** Shared by all work on the event loop. */
+/** Shared by all callers, because they all block the same event loop. */
 let yieldedAtMs = -Infinity;
 
-/** Yields the items in slices. Every few milliseconds, yields the event loop to other requests. */
+/** Yields the items in slices, and lets other requests run every few milliseconds. */
 export async function* inSlices<Item>(
   items: Iterable<Item>,
   atOnce: number,

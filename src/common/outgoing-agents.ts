@@ -8,7 +8,7 @@ import { TimeLimit } from './time-limit';
 
 type Created = (error: Error | null, socket: Duplex) => void;
 
-/** Allows one retransmission, after a second. Node's default of 250 ms would skip slow addresses. */
+/** Long enough for one retransmission, after a second. Node's default of 250 ms would skip slow addresses. */
 const ADDRESS_TIMEOUT_MS = 1500;
 // Applies to the whole process, including connections to the database and to customers' proxies.
 net.setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_TIMEOUT_MS);
@@ -21,14 +21,14 @@ interface OutgoingAgents {
 }
 
 export interface OutgoingOptions {
-  /** Includes all addresses of a host name and the TLS handshake. */
+  /** Time limit for the whole connection attempt: all addresses of the host, and the TLS handshake. */
   readonly connectTimeoutMs: number;
   readonly idleMs: number;
-  /** URL of an HTTP proxy for HTTPS. */
+  /** URL of an HTTP proxy through which to send HTTPS requests. */
   readonly proxy?: string | undefined;
 }
 
-/** Creates agents that send requests only on connected sockets. A connection error means nothing was sent. */
+/** Creates agents that send only on connected sockets, so after a connection error, nothing was sent. */
 export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: OutgoingOptions): OutgoingAgents {
   const keepAlive = { keepAlive: true, timeout: idleMs, maxSockets: MAX_CONNECTIONS };
   const handOverWhen = (
@@ -42,7 +42,7 @@ export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: Outgoi
       limit.release();
       created(error, socket);
     };
-    // Not `once`: TLS over a tunnel may emit a second error, which the agent ignores.
+    // TLS over a tunnel may emit a second error, which `once` would leave unhandled. The agent ignores it.
     socket.on('error', onError);
     socket.once(readyEvent, () => {
       limit.release();

@@ -44,7 +44,7 @@ export async function openTunnel(
   call.once('proxyConnect', (response: { readonly statusCode: number }) => (status = response.statusCode));
   const agent = new HttpsProxyAgent(proxy, { signal });
   const socket = await agent.connect(call as http.ClientRequest, { ...target, secureEndpoint: false });
-  // Ignored here, because TLS reports the errors of the tunnel's socket.
+  // Errors are ignored here, because the TLS socket on top of this one reports them.
   socket.on('error', () => undefined);
   if (status === 200) return socket;
   throw Object.assign(new Error('the proxy opens no tunnel'), { code: `PROXY_${status}` });

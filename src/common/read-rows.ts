@@ -2,7 +2,7 @@ import type { z } from 'zod';
 
 export interface UnreadableRow {
   readonly row: unknown;
-  /** Empty if the row is not an object. */
+  /** Names of the unreadable fields; empty if the row is not an object. */
   readonly fields: readonly string[];
 }
 

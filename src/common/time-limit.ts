@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 
-/** Replaces `AbortSignal.any()` and `timeout()`: Node 20 may garbage-collect the timeout before it fires. */
+/** Replaces `AbortSignal.any()` and `timeout()`, because Node 20 may garbage-collect a running timeout. */
 export class TimeLimit {
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;

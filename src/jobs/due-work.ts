@@ -1,4 +1,4 @@
-/** Lets rows that finish together share one claim. */
+/** Delay before the next claim, so that rows that finish together share it. */
 const LOOK_AFTER_MS = 25;
 
 /** Selects the backlog's `count` and the time of its `oldest` row. Runs on each metrics scrape. */
@@ -21,11 +21,12 @@ export interface DueWork<Row> {
   readonly atOnce: number;
   readonly waiting: BacklogSql;
   /**
-   * Claims up to `capacity` rows with one guarded statement. A lease must outlast a row's processing.
+   * Claims up to `capacity` rows with one statement that skips claimed rows. A row's lease must outlast its
+   * processing.
    * @param underWay rows that this replica is processing
    */
   claim(capacity: number, underWay: Iterable<Row>): Promise<Claimed<Row>>;
-  /** The last statement must be guarded by the claim. `cutOff` aborts when the process stops. */
+  /** The last statement must do nothing if the claim was lost. `cutOff` aborts when the process stops. */
   execute(row: Row, cutOff: AbortSignal): Promise<void>;
   listen?(wake: () => void): void;
 }

@@ -8,7 +8,7 @@ import { LeasedRun, type LeasedJob } from './leased-run';
 import { StepLoop } from './step-loop';
 
 const STOP_MS = 5000;
-/** For jobs that would otherwise poll several times a second. */
+/** Pause after a failure, for jobs that would otherwise poll several times a second. */
 export const PAUSE_AFTER_FAILURE_MS = 2000;
 const POLLS_PER_INTERVAL = 10;
 const LONGEST_POLL_PAUSE_MS = 60_000;
@@ -19,7 +19,7 @@ export interface Job {
   readonly isRun: boolean;
   readonly waiting?: BacklogSql | undefined;
   intervalMs: number;
-  /** In this process, in milliseconds since 1970. */
+  /** Time of the last success in this process, in milliseconds since 1970. */
   lastSuccessMs: number | undefined;
 }
 

@@ -29,7 +29,7 @@ export interface LeasedJob {
   readonly pollEveryMs?: number;
   /** Defaults to 60. A failed run is also retried after this time. */
   readonly leaseSeconds?: number;
-  /** After this time, the lease is no longer renewed. Defaults to 120. */
+  /** Maximum duration of a step, after which the lease is no longer renewed. Defaults to 120. */
   readonly longestStepSeconds?: number;
   /**
    * Works in small, idempotent steps, because a run may be interrupted. Must call `renew()` before each step.
@@ -38,7 +38,7 @@ export interface LeasedJob {
   execute(run: LeasedRun, cutOff: AbortSignal): Promise<object>;
 }
 
-/** The run's id fences its lease in `job_runs`: a run that has lost the lease cannot affect a later run. */
+/** The run's id fences its lease in `job_runs`, so a run without the lease cannot affect a later run. */
 export class LeasedRun {
   private readonly logger = new Logger('Jobs');
   private readonly renewing: NodeJS.Timeout;
@@ -87,7 +87,8 @@ export class LeasedRun {
               leased_until = excluded.leased_until, interval_seconds = excluded.interval_seconds
         WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
                    ELSE run.started_at + make_interval(secs => $3) END <= now()
-           -- The database's clock was set back. The minute allows for statements that had to wait.
+           -- A start in the future means that the database's clock was set back. The minute allows for
+           -- statements that had to wait.
            OR run.started_at > now() + interval '1 minute'
        RETURNING run_id AS id, finished_at IS NOT NULL AS "isOver"`,
       [run.name, REPLICA_ID, dueForSeconds, run.leaseSeconds ?? LEASE_SECONDS, run.everySeconds],
@@ -104,7 +105,7 @@ export class LeasedRun {
                                     ELSE started_at + make_interval(secs => ${everySeconds}) END > now())`;
   }
 
-  /** Renews the lease before each step. `step` receives the previous step's `next`, at first null. */
+  /** Runs steps until `next` is null, renewing the lease before each. A step receives the previous `next`. */
   async repeat<Cursor>(
     soFar: Record<string, number>,
     name: string,

@@ -12,7 +12,7 @@ export interface RetentionStep<Cursor> {
 }
 
 export interface RetentionRule {
-  /** Plural noun for the removed rows. */
+  /** Plural noun for the removed rows, used in the job's report. */
   readonly name: string;
   readonly table: string;
   /** An indexed numeric column that increases with time. Defaults to `id`. */
@@ -27,7 +27,7 @@ export interface RetentionRule {
 
 const INTERVAL_SECONDS = 3600;
 export const STEP_ROWS = 1000;
-/** Makes pauses take two thirds of a run. */
+/** Each pause is twice as long as the step before it, so pauses take two thirds of a run. */
 const PAUSE_FACTOR = 2;
 
 type Step = (cursor: unknown) => Promise<RetentionStep<unknown>>;
@@ -59,7 +59,8 @@ export class Retention {
     this.addWalk(
       name,
       days,
-      // Times and keys may be in slightly different orders, so the first young row ends the step.
+      // A step ends at the first row that is too young, because times and keys may be in slightly different
+      // orders.
       `next AS MATERIALIZED (
          SELECT ${key} AS id, ${time} < now() - make_interval(days => $2) AS is_old
            FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT $3
@@ -83,9 +84,9 @@ export class Retention {
 
   /**
    * Adds a rule for rows that expire in id order.
-   * @param walk a CTE `walked (removed, last, left_ids)` that reads `$3` rows with ids above `$1`. `last` is
-   * the last id older than `$2` days. `left_ids` are old rows that stay. The walk also checks the rows in
-   * `left_ids` of the mark named `$4` again
+   * @param walk a CTE `walked (removed, last, left_ids)` that reads the next `$3` rows with ids above `$1`.
+   * `last` is the last id older than `$2` days; `left_ids` are the ids of old rows that stay. The walk must
+   * check these rows again next time; `left_ids` of the row `$4` in retention_marks lists them
    */
   addWalk(name: string, days: number, walk: string): void {
     if (days === 0) return;

@@ -4,7 +4,7 @@ import { captureOrigin } from '../tracing';
 export class StepLoop {
   private running: Promise<void> | undefined;
   private isWoken = false;
-  /** Shared work does not belong to the request that woke it. */
+  /** Runs steps outside any request, because shared work does not belong to the request that woke it. */
   private readonly background = captureOrigin();
 
   /** @param step returns whether there may be more work; never rejects */

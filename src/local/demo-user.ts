@@ -25,7 +25,7 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   const caller = await tokens.findCaller(stored);
   const takesPayments = app.get<unknown, AppConfig>(AppConfig).payments.provider !== 'off';
   const scopes = takesPayments ? [...USUAL_SCOPES, ...ALL_PAYMENT_SCOPES] : USUAL_SCOPES;
-  // A token from an earlier version may lack newer scopes.
+  // A token from an earlier version may lack newer scopes, and is then replaced.
   if (caller && scopes.every((scope) => caller.scopes.includes(scope))) {
     return { token: stored, proxy: await proxies.findActive(caller.userId), takesPayments };
   }

@@ -32,12 +32,12 @@ export interface LocalSandbox extends SandboxAddress {
 export interface LocalSandboxOptions {
   directory: string;
   onNote: (line: string) => void;
-  /** Ports on which the service will listen. */
+  /** Ports on which the service will listen, so that the sandbox must not use them. */
   exceptPorts?: readonly number[];
   program?: string;
 }
 
-/** A killed sandbox leaves its address file behind. */
+/** Checks that the process is alive, because a killed sandbox leaves its address file behind. */
 export async function findLocalSandbox(directory: string): Promise<SandboxAddress | null> {
   try {
     const text = await readFile(join(directory, 'address.json'), 'utf8');
@@ -49,8 +49,8 @@ export async function findLocalSandbox(directory: string): Promise<SandboxAddres
 }
 
 /**
- * Starts a sandbox that ends when its input closes, and so with this process, even a killed one. Its own
- * session shields the sandbox from Ctrl-C.
+ * Starts a sandbox that ends when its input closes, which happens even if this process is killed. The sandbox
+ * has its own session, so Ctrl-C does not reach it.
  * @throws Error with one line for the user, without the key
  */
 export async function startLocalSandbox(options: LocalSandboxOptions): Promise<LocalSandbox> {

@@ -2,7 +2,7 @@ export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
   /** Part of every scrape and of docs/metrics.md. */
   readonly help: string;
-  /** No caller may choose a label's value, such as a path or a country. */
+  /** Callers must not be able to choose a label's value, so a path or a country is never a label. */
   readonly labels: Labels;
   /** In seconds. */
   readonly buckets?: readonly number[];

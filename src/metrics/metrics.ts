@@ -27,7 +27,7 @@ interface Recorder {
 
 /** Records nothing unless METRICS_PORT is set. */
 export class Metrics {
-  /** For code outside of the application. */
+  /** For code outside the application. */
   static readonly disabled = new Metrics(undefined);
 
   private readonly readers: GaugeReader[] = [];
@@ -100,7 +100,7 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
   return { name: METRIC_PREFIX + name, help: definition.help, labelNames: Object.keys(definition.labels) };
 }
 
-/** Omits garbage collection, because observing slows it down, and resources, whose labels come and go. */
+/** Omits garbage collection, which would be slower if observed, and resources, whose labels come and go. */
 const PROCESS_METRICS = [
   'processCpuTotal',
   'processStartTime',

@@ -18,7 +18,7 @@ export interface OpenTelemetry extends Tracing {
   end(): Promise<void>;
 }
 
-/** The service never waits for the collector. */
+/** Exports spans in the background, so that requests never wait for the collector. */
 export async function loadOpenTelemetry(
   { url, ratio }: { readonly url: string; readonly ratio: number },
   proxy: string | undefined,
@@ -35,7 +35,7 @@ export async function loadOpenTelemetry(
   });
   const losses = new Losses();
   const provider = new sdk.TracerProvider({
-    // Detected resources would contain the process's command line and directories.
+    // Resources are not detected, because they would contain the process's command line and directories.
     resource: resourceFromAttributes({
       'service.name': 'proxy-rental-service',
       'service.version': SERVICE_VERSION,

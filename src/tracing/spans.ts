@@ -35,7 +35,7 @@ export interface OpenSpan {
   end(attributes?: SpanAttributes): void;
 }
 
-/** Context of a request for work that runs later, possibly together with other work. */
+/** A request's context, captured for work that runs later, possibly together with other work. */
 export interface Origin {
   readonly span: Api.Span | undefined;
   /** Runs work in the request's context, so that log lines contain the request's id. */

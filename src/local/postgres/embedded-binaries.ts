@@ -6,7 +6,7 @@ import { createStagingDirectory, publish } from './embedded-staging';
 
 const NAME = 'postgresql';
 
-/** Links PostgreSQL's files, because `npm ci` deletes node_modules under a running server. */
+/** Hard-links PostgreSQL's files, because `npm ci` deletes node_modules even under a running server. */
 export async function getBinaries(directory: string, account: ServerAccount): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();
   const place = join(directory, `${NAME}-${version}-${platform}`);
@@ -66,7 +66,7 @@ async function linkFile(source: string, target: string, mode: number): Promise<v
   }
 }
 
-/** Lists the symbolic links, which npm cannot pack. A link at `target` points to `source`. */
+/** Reads the list of symbolic links, which npm cannot pack. A link at `target` points to `source`. */
 async function readSymbolicLinks(native: string): Promise<{ source: string; target: string }[]> {
   const list = join(native, 'pg-symlinks.json');
   return (await exists(list)) ? JSON.parse(await readFile(list, 'utf8')) : [];

@@ -134,7 +134,7 @@ async function initialise(directory: string, account: ServerAccount): Promise<vo
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // The built-in provider needs no locale of the system.
+    // The locale provider built into PostgreSQL needs no locale of the system.
     '--locale=C',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',

@@ -7,9 +7,10 @@ import { type Cluster, getCluster, SERVICE_ROLE, servicePassword, SUPERUSER } fr
 import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server';
 
 /**
- * Advisory lock that all users of the embedded server share. The first user starts the server; the last user
- * gets the lock exclusively and stops the server. PostgreSQL releases the lock with the connection, so no
- * killed process keeps it. A process that loses its connection joins again, and restarts a killed server.
+ * Advisory lock that all users of the embedded server share. The first user starts the server. The last user
+ * gets the lock exclusively and stops the server.
+ * PostgreSQL releases the lock with the connection, so no killed process keeps it. A process that loses its
+ * connection joins again, and restarts the server if it was killed.
  */
 const USE_LOCK = 20_631_004;
 
@@ -35,7 +36,7 @@ export interface EmbeddedPostgres extends DatabaseAddress {
   readonly ownerUrl: string;
   /** Rejects if the server has ended and cannot be restarted on its port. Never resolves. */
   readonly lost: Promise<never>;
-  /** The last user also stops the server, and waits until it has ended. */
+  /** If no other process uses the server, also stops it and waits until it has ended. */
   release(): Promise<void>;
 }
 
@@ -132,7 +133,8 @@ async function connect(cluster: Cluster, port: number): Promise<Client> {
     application_name: USE_APPLICATION,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // An error event without a listener would end the process. The 'end' event also reports a lost connection.
+  // Errors are ignored, because the 'end' event also reports a lost connection. Without a listener, they
+  // would end the process.
   lock.on('error', () => undefined);
   try {
     await lock.connect();
@@ -168,7 +170,7 @@ async function release(cluster: Cluster, lock: Client): Promise<void> {
   }
 }
 
-/** Unlocks first: otherwise, two processes that leave together would each see the other as a user. */
+/** Unlocks first, because two processes that leave together would otherwise each see the other as a user. */
 async function leave(cluster: Cluster, lock: Client): Promise<void> {
   try {
     await lock.query('SELECT pg_advisory_unlock_shared($1)', [USE_LOCK]);
@@ -181,7 +183,7 @@ async function leave(cluster: Cluster, lock: Client): Promise<void> {
   }
 }
 
-/** Includes a process that lost its connection, and thus its lock, and has not joined again. */
+/** Other users include a process that lost its connection, and thus its lock, and has not joined again. */
 async function hasOtherUsers(lock: Client): Promise<boolean> {
   const sinceMs = performance.now();
   for (;;) {

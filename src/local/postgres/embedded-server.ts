@@ -28,12 +28,12 @@ const SETTINGS: ServerSettings = {
   unix_socket_directories: '',
   max_connections: '200',
   log_checkpoints: 'off',
-  // Error details and statements can contain customers' passwords.
+  // Error details and statements are not logged, because they can contain customers' passwords.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
 };
 
-/** Errors after which to retry: another start came first, or a server is still stopping. */
+/** Errors after which to retry, because another start came first, or a server is still stopping. */
 const TRANSIENT = [
   'lock file "postmaster.pid" already exists',
   'pre-existing shared memory block',
@@ -147,8 +147,8 @@ async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady
 }
 
 /**
- * Removes a postmaster.pid that a power cut has made unreadable, because PostgreSQL would not start. The lock
- * keeps a second start from removing the file of the first start's server.
+ * Removes a postmaster.pid that a power cut has made unreadable, because PostgreSQL would not start with it.
+ * The lock keeps a second start from removing the file of the server that the first start began.
  * @returns why the file cannot be removed yet; null if it was removed or is readable
  */
 async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null> {
@@ -177,7 +177,7 @@ async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null>
   }
 }
 
-/** After a crash, or in a copy of the data, postmaster.pid may contain the id of another process. */
+/** After a crash, or in a copy of the data, postmaster.pid may name another process, so check the program. */
 async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   if (process.platform === 'linux') {
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
@@ -191,7 +191,7 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   return stdout.includes(`/bin/postgres -D ${cluster.dataDirectory} -c `);
 }
 
-/** Undefined if unknown: root in a container may not inspect other users' processes. */
+/** Undefined if unknown: in a container, even root may be unable to inspect other users' processes. */
 async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean | undefined> {
   const data = await stat(cluster.dataDirectory);
   try {
@@ -210,8 +210,8 @@ async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
 }
 
 /**
- * Makes PostgreSQL ignore another program's id in postmaster.pid, as pg_ctl does. PostgreSQL replaces the
- * file itself, so that only one of two concurrent starts succeeds.
+ * Makes PostgreSQL ignore another program's id in postmaster.pid, as pg_ctl does. Leaves it to PostgreSQL to
+ * replace the file, so that only one of two concurrent starts succeeds.
  */
 async function disownRecordedPid(cluster: Cluster): Promise<Record<string, string>> {
   const recorded = await readPidFile(cluster);
@@ -232,7 +232,7 @@ async function choosePort(preferred = 0): Promise<number> {
   }
 }
 
-/** Does not follow a link: the server's user owns the directory and could have planted one. */
+/** Does not follow a link, because the server's user owns the directory and could have planted one. */
 async function openLog(cluster: Cluster): Promise<FileHandle> {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const log = await open(cluster.logFile, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);

@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isAlive, isErrorWithCode } from '../system';
 
-/** Creates a directory to fill before `publish`. Removes the directories of killed processes. */
+/** Creates a directory to fill before `publish`. Removes directories that killed processes left behind. */
 export async function createStagingDirectory(parent: string, name: string): Promise<string> {
   const prefix = `.${name}.`;
   for (const entry of await readdir(parent)) {
