@@ -8,10 +8,10 @@ interface OrderTimes {
 /** Time for our own work between the reservation and the claim. */
 export const QUEUE_SLACK_MS = 2000;
 
-/** Maximum time that a request waits after its call, including the search after a lost response. */
+/** Maximum time that a request waits after its provider call, including the search after a lost response. */
 export const LONGEST_CHECK_MS = 10_000;
 
-/** A prolongation waits for two permits and two calls, because a listing comes first. */
+/** A prolongation waits for two permits and two calls, because its call comes after a listing. */
 export function longestOrderMs(
   { purchases, provider }: OrderTimes,
   kind: OrderKind = 'prolongation',

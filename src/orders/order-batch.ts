@@ -28,11 +28,11 @@ export interface OrderBatch {
   readonly period: number;
   readonly proxyType: ProxyType;
   readonly submittedAt: Date;
-  /** Whether a batch with these members was refused before. They are not sent a third time. */
+  /** Whether this is the second call for these members. There is no third. */
   readonly resent: boolean;
   /** Latest time at which the call could have been sent. */
   readonly sentBefore: Date;
-  /** Provider's quote for all members in roubles, as a decimal string with four decimals. */
+  /** Provider's quote in roubles for all members, as a decimal string with four decimal places. */
   readonly providerPrice: string;
   /** Open members, in order of arrival. */
   readonly members: readonly BatchMember[];
@@ -49,8 +49,8 @@ export const listsWholePurchase =
 export const memberIds = (batch: OrderBatch): number[] => batch.members.map(({ id }) => id);
 
 /**
- * Chooses the members that the capacity allows: each user's first order, by arrival, then each user's second,
- * and so on. An order that is too large is skipped, so that it does not block smaller ones.
+ * Chooses members that fit into the capacity: first each user's first order, in order of arrival, then each
+ * user's second, and so on. An order that does not fit is skipped, so that it does not block smaller ones.
  * @param capacity number of proxies, or roubles, as a decimal string
  */
 export function chooseInTurn(

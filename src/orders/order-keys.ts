@@ -28,14 +28,14 @@ export function requireIdempotency(...given: Parameters<typeof readIdempotency>)
   return idempotency;
 }
 
-/** Contains a space, so that no caller can send it: callers' keys contain none. */
+/** Returns a key with a space, so that it never equals a caller's key. */
 export const bulkOrderKey = (key: string, proxyId: number | string): string => `${key} ${proxyId}`;
 
 /** @param bulk table alias @param proxyId SQL expression */
 export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
   `${bulk}.idempotency_key || ' ' || ${proxyId}`;
 
-/** Ensures one charge for each proxy and old expiry. Its two spaces distinguish it from all other keys. */
+/** Returns a key that allows one charge per expiry of a proxy. Its two spaces set it apart. */
 export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
   `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;
 

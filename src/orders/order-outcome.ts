@@ -36,7 +36,7 @@ export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS 
 export const WHOLE_OUTCOME_COLUMNS = `${OUTCOME_COLUMNS}, delivered_proxies AS "deliveredProxies"`;
 
 export type OrderProgress = OrderOutcome & {
-  /** How much longer a reserved order may wait. */
+  /** How much longer a reserved order may wait in the queue. */
   readonly leftMs?: number | null;
   /** Whether the order's first call was refused. */
   readonly resent?: boolean;

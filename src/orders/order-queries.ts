@@ -33,7 +33,7 @@ export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly ba
 
 export const REFERENCE_PREFIX_SQL = '(SELECT reference_prefix FROM installation)';
 
-/** SQL for a proxy's order reference at the provider. Only proxies that staff assigned store their own. */
+/** SQL for a proxy's order reference at the provider. Only a proxy that staff assigned stores its own. */
 export const PURCHASE_REFERENCE_SQL = `coalesce(proxies.order_reference,
   (SELECT leader.order_reference
      FROM orders purchase JOIN orders leader ON leader.id = coalesce(purchase.batch_id, purchase.id)
@@ -91,8 +91,8 @@ export class OrderQueries {
   }
 
   /**
-   * Finds the order under a key, unless it was canceled. A failover cannot undo the result. Must not be
-   * called with an accepted bulk request's own key, which would count as written off.
+   * Finds the order under a key, unless the order was canceled. The result survives a failover. Must not be
+   * called with the key of an accepted bulk request, which would count as written off.
    * @throws IdempotencyKeyReused if the key belongs to another request
    */
   async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<EarlierRequest | null> {
@@ -119,7 +119,7 @@ export class OrderQueries {
   ): Promise<ReadonlyMap<string, number>> {
     const rows = await queryRows<{ id: number; attempt: string }>(
       this.dataSource,
-      // Searches only the last day: the statements were sent minutes ago, and users may have many orders.
+      // Searches only the last day, because users may have many orders. The attempts were made minutes ago.
       `SELECT id, attempt FROM orders
         WHERE user_id = ANY ($1) AND created_at > now() - interval '1 day' AND attempt = ANY ($2)`,
       [attempts.map(({ userId }) => userId), attempts.map(({ attempt }) => attempt)],
@@ -134,10 +134,10 @@ export class OrderQueries {
     return outcome;
   }
 
-  /** Reads outcomes in one statement, because all callers of a batch read at the same moment. */
+  /** Reads outcomes in one statement, because all requests that wait for a batch read at the same moment. */
   private readonly outcomeOf = batchedLookup((orderIds: readonly number[]) => this.outcomesOf(orderIds));
 
-  /** Omits unknown ids. A failover does not reopen an order that was returned as closed. */
+  /** Omits unknown ids. An order returned as closed stays closed even after a failover. */
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,

@@ -5,18 +5,19 @@ import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
 
 /* These expressions over a row of `orders` define the queue. */
 
-/** False during maintenance: after a restore, an order that seems to wait may have been sent already. */
+/** False during maintenance, because an order that seems to wait may have been sent before the restore. */
 export const IN_QUEUE_SQL = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
-/** How long an expiry is trusted after it was read. Somebody else may prolong the rental afterwards. */
+/** How long a stored expiry is trusted, because the rental may be prolonged at the provider meanwhile. */
 const AN_END_COUNTS_FOR = `interval '1 hour'`;
 
 export const IS_READY_SQL = `(kind = 'purchase'
             OR date_end_before IS NOT NULL AND end_read_at > now() - ${AN_END_COUNTS_FOR})`;
 
 /**
- * A replica that does not store the expiry in time counts as dead. @param longestReadingSeconds SQL parameter
+ * A replica that does not store the expiry in time counts as dead, so another one reads the expiry.
+ * @param longestReadingSeconds SQL parameter
  */
 export const isEndUnreadSql = (longestReadingSeconds: string): string => `(kind = 'prolongation'
             AND (end_read_at IS NULL
@@ -27,7 +28,7 @@ export const isEndUnreadSql = (longestReadingSeconds: string): string => `(kind 
 export const QUEUE_LEFT_MS_SQL = `CASE state WHEN 'reserved' THEN
                 extract(epoch FROM queued_until - now())::double precision * 1000 - ${QUEUE_SLACK_MS} END`;
 
-/** A renewal lets others go first, but only for ten minutes: otherwise, a busy service would never renew. */
+/** Renewals let other orders go first, but for ten minutes at most, or a busy service would never renew. */
 export const YIELDS_TO_OTHERS_SQL = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
 /** `oldest` excludes renewals, because they let other orders go first. */

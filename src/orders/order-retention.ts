@@ -12,7 +12,7 @@ const DAYS_TO_CLOSE = 2;
 /** Small, because one order may have delivered a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
 
-/** Removes old order data that is not accounting data. */
+/** Removes old data of orders, except accounting data. */
 @Injectable()
 export class OrderRetention {
   constructor(
@@ -27,7 +27,7 @@ export class OrderRetention {
     retention.add('unused_bulks', () => bulks.forgetUnused());
     retention.add('expected_retries', () => this.endExpectedRetries());
     if (historyDays > 0) {
-      // After the removal, a replay returns the current proxies.
+      // After the removal, a replay returns the proxies as they are now.
       retention.add('delivered_proxies', () =>
         this.forgetBatch(
           `UPDATE orders SET delivered_proxies = NULL WHERE id = ANY (ARRAY(
@@ -104,7 +104,7 @@ export class OrderRetention {
     return { removed: batch?.forgotten ?? 0, next: batch ?? null };
   }
 
-  /** When the time for retries is over, stops waiting for clients to retry requests that a restore lost. */
+  /** Once the time for retries is over, stops expecting retries of requests that a restore lost. */
   private async endExpectedRetries(): Promise<RetentionStep<true>> {
     const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,

@@ -48,7 +48,7 @@ export class RequestWrittenOff extends domainError(
   refusedAs('request-written-off'),
 ) {}
 
-/** Short, because the first searches follow soon. */
+/** Short, because the first searches at the provider follow soon. */
 const RETRY_AFTER_SECONDS = 5;
 
 /** Thrown if the outcome is unknown. The money stays held until the order is settled in the background. */

@@ -35,7 +35,7 @@ import { OrderClaims } from './transitions/order-claims';
 import { OutcomeSearchRecords } from './transitions/outcome-search-records';
 import { Settlement } from './transitions/settlement';
 
-/** The first search after a lost response comes within a second. */
+/** Short, so that the first search after a lost response comes within a second. */
 const RECONCILE_INTERVAL_MS = 1000;
 const SEARCHES_AT_ONCE = 20;
 const IS_SEARCH_DUE = `FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()`;
@@ -85,8 +85,8 @@ const RECORDS = [
 })
 export class OrdersModule {
   constructor(jobs: Jobs, { tuning }: AppConfig, reconciliation: ReconciliationService) {
-    // The schedule of searches decides what counts as evidence, so no failure or lease may change it.
-    // Claiming a search sets the time of the next search.
+    // Claiming a search sets the time of the next one. No failure or lease may change that time, because the
+    // schedule decides what counts as evidence.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
     jobs.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
       waiting: DUE_SEARCHES,

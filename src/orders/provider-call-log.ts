@@ -4,14 +4,14 @@ import { messageOf } from '../common';
 import { mayHaveCommitted, queryRows, resolveCommitOutcome } from '../database';
 import type { ProviderCallRecord } from '../provider';
 
-/** Stores orders' calls to the provider for staff. */
+/** Records the provider calls made for orders, so that staff can see them. */
 @Injectable()
 export class ProviderCallLog {
   private readonly logger = new Logger(ProviderCallLog.name);
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Stores the records of the work's calls, except those that the work's own statement has stored. */
+  /** Stores the records of the work's provider calls, except one that the work has stored itself. */
   async record<Result>(
     orderId: number,
     work: (onCall: (record: ProviderCallRecord) => void, calls: OrderCallRecorder) => Promise<Result>,
@@ -27,7 +27,7 @@ export class ProviderCallLog {
   private async store(calls: OrderCallRecorder): Promise<void> {
     const { orderId } = calls;
     try {
-      // If the record were stored twice, staff would see one purchase as two.
+      // Do not store the first record twice, because staff would take one purchase for two.
       const isFirstStored = calls.isFirstStored || (await this.isFirstStored(calls));
       for (const record of isFirstStored ? calls.records.slice(1) : calls.records) {
         const parameters = callParameters({ orderId, record });
@@ -63,7 +63,7 @@ export class OrderCallRecorder {
 
   constructor(readonly orderId: number) {}
 
-  /** Runs a statement that stores a call's first log record and the call's delivery together. */
+  /** Runs a statement that stores the first call's record together with the call's delivery. */
   async storeFirstBy<Result>(
     statement: (call: RecordedCall | undefined) => Promise<Result>,
   ): Promise<Result> {

@@ -95,7 +95,7 @@ export class BulkProlongations {
     const whole = first && { ...first, total, proxyId: null };
     const assessed = whole && (await this.placement.assess(whole));
     for (const order of orders) {
-      // Refusals of the whole request are reported once, below.
+      // Refusals that apply to the whole request are reported only once, below.
       const { refusals: own } = await this.placement.assess(order);
       for (const refusal of own.filter((one) => !assessed?.refusals.includes(one))) {
         refuse(ERROR_OF_REFUSAL[refusal](order), String(order.proxyId));
@@ -115,7 +115,7 @@ export class BulkProlongations {
     };
   }
 
-  /** Prolongs proxies without an idempotency key, so that a retry is not safe. */
+  /** Prolongs proxies without an idempotency key, so a retry is not safe. */
   async prolongOnce(
     caller: Caller,
     ids: readonly string[],
@@ -156,7 +156,7 @@ export class BulkProlongations {
     }
     const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
     const { overLimit } = caller;
-    // A rate-limited caller may retry soon. Any other refusal is final for each remaining proxy.
+    // A rate-limited caller may soon retry the request. Any other limit refuses all remaining proxies.
     if (missing.length > 0 && overLimit?.kind === 'rate-limited') throw overLimit;
     if (known && missing.length > 0 && !overLimit) await this.maintenance.assertOpen();
 

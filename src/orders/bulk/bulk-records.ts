@@ -10,7 +10,7 @@ import { IdempotencyKeyReused } from '../orders.errors';
 /** An accepted bulk request. It never changes. */
 export interface Bulk {
   readonly proxyIds: readonly number[];
-  /** Maximum price of each order, in the order of `proxyIds`; `null` for any price. */
+  /** Maximum price of each order, in the sequence of `proxyIds`; `null` for any price. */
   readonly maxPrices: readonly Money[] | null;
 }
 
@@ -22,7 +22,7 @@ interface BulkRow {
 
 const BULK = 'request_hash AS "requestHash", proxy_ids AS "proxyIds", max_prices::text[] AS "maxPrices"';
 
-/** Days for which a bulk request without orders is kept after its last attempt. */
+/** Days for which a bulk request without orders is kept after the last attempt to use its key. */
 const UNUSED_DAYS = 1;
 const FORGOTTEN_AT_ONCE = 100;
 
@@ -80,7 +80,7 @@ export class BulkRecords {
     return new Map(orders.map((order) => [order.proxyId ?? 0, order]));
   }
 
-  /** Frees the keys of bulk requests without orders. A retry of any other must find the same proxies. */
+  /** Frees the keys of bulk requests without orders. All others stay, because a retry needs their proxies. */
   async forgetUnused(): Promise<RetentionStep<true>> {
     const { checked, forgotten } = await queryRow<{ checked: number; forgotten: number }>(
       this.dataSource,

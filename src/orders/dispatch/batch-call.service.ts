@@ -47,7 +47,7 @@ export interface SettledBatch {
 /** Members of a refused batch to send a second time, grouped by call. */
 type OtherCalls = readonly (readonly BatchMember[])[];
 
-/** Maximum number of calls that resend a refused batch's prolongations. They take four seconds in total. */
+/** Maximum number of calls that resend a refused batch's prolongations. Twelve calls take four seconds. */
 const PROLONGATION_CALLS = 12;
 
 type OnCall = (record: ProviderCallRecord) => void;
@@ -72,7 +72,7 @@ export class BatchCallService {
     private readonly calls: ProviderCallLog,
   ) {}
 
-  /** Never rejects: reconciliation takes over unsettled orders. */
+  /** Never rejects, because reconciliation takes over unsettled orders. */
   async callAndSettle(batch: OrderBatch, permission: CallPermission): Promise<SettledBatch> {
     const outcomes: OrderOutcome[] = [];
     let hasResponse = false;
@@ -99,7 +99,7 @@ export class BatchCallService {
       for (const { count } of batch.members) this.catalog.recordPriceUsed({ ...batch, count });
       return { mayBeQueued: false, outcomes };
     } catch (error) {
-      // A failure after a successful call is not a refusal: the proxies may have been bought.
+      // A failure after a successful call is not a refusal, because the proxies may have been bought.
       const failure = hasResponse
         ? new ProviderOutcomeUnknown(`after a successful call: ${messageOf(error)}`)
         : error;
@@ -175,7 +175,7 @@ export class BatchCallService {
     return false;
   }
 
-  /** Requeues members that may not have caused the refusal. No member is sent a third time. */
+  /** Requeues the members that may be accepted in another call. No member is sent a third time. */
   private async settleRefusal(batch: OrderBatch, reason: ProviderRefusal): Promise<boolean> {
     if (batch.kind === 'purchase' && reason === 'period') {
       this.catalog.recordPeriodRefused(batch.version, batch.period, batch.country);
@@ -236,7 +236,7 @@ export class BatchCallService {
   }
 }
 
-/** Splits prolongations by expiry: rentals bought together, and expired ones, then usually share a call. */
+/** Splits prolongations by expiry: rentals bought together usually share a call, and so do expired ones. */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;
   const byEnd = members.toSorted((one, other) => endOf(one) - endOf(other));

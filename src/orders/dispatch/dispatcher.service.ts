@@ -28,7 +28,7 @@ const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
 
 /**
  * Sends queued orders to the provider. Whichever replica gets a rate permit sends the next batch, wherever
- * its orders were placed. A claim requires a permit and, unlike a lease, never expires, because a claimed
+ * its orders were placed. A claim requires a permit. Unlike a lease, a claim never expires, because a claimed
  * order counts as possibly bought.
  */
 @Injectable()
@@ -37,7 +37,7 @@ export class DispatcherService {
   private readonly calls: DueRows<ClaimedCall>;
   private readonly background = captureOrigin();
   private isStopping = false;
-  /** Whether some prolongations may be waiting for a listing. */
+  /** Whether prolongations may be waiting for a listing that shows their rentals' expiries. */
   private mayBeUnread = true;
   private wasListed = false;
 
@@ -90,7 +90,7 @@ export class DispatcherService {
         : await this.claimBatch(permit);
     } catch (error) {
       if (error instanceof ProviderError) {
-        // If no permit was available, each waiting request leaves the queue when its own timer fires.
+        // Without a permit, an order stays queued until its own timer fires, unless the provider is closed.
         await this.waiters.emptyQueueIfClosed();
       } else {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
@@ -100,7 +100,7 @@ export class DispatcherService {
     }
   }
 
-  /** Chooses what the next permit is for; null if no permit is needed. Calls alternate with listings. */
+  /** Returns what the next permit is for; null if no permit is needed. Calls and listings alternate. */
   private async nextStep(): Promise<'call' | 'listing' | null> {
     if (this.isStopping && this.waiters.countQueued() === 0) return null;
     const hasPurchase = this.waiters.isAnyQueued('purchase');
@@ -113,7 +113,7 @@ export class DispatcherService {
   }
 
   private async claimBatch(permit: RatePermit): Promise<Claimed<ClaimedCall>> {
-    // The deadline starts before the claim, so that it is no later than `sent_before`.
+    // Start the deadline before the claim, so that it ends no later than `sent_before`.
     const deadline = Deadline.after(this.config.provider.timeoutMs);
     const claim = randomUUID();
     let batch: ClaimedBatch | null;
@@ -139,7 +139,7 @@ export class DispatcherService {
   }
 
   private async toCall(batch: ClaimedBatch, permission: CallPermission): Promise<ClaimedCall> {
-    // Only a batch of one order may cost more than the known balance.
+    // Only a batch of one order may exceed the known balance, because the first order is always claimed.
     const isAfforded = batch.members.length > 1 || (await this.provider.affords(batch.providerPrice));
     if (isAfforded) return () => this.send(batch, permission);
     await permission.permit.giveBack();

@@ -23,7 +23,7 @@ const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
-  /** Whether to list missing proxies separately, or the reason with which to cancel their orders. */
+  /** Whether to list missing proxies separately, or else the failure with which to cancel their orders. */
   readonly missing: 'listed-alone' | OrderFailure;
 }
 
@@ -37,10 +37,11 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
   ends.map(({ orderId }) => orderId);
 
 /**
- * Reads a rental's expiry before its prolongation, unless a sweep has confirmed the expiry. The stored expiry
- * shows afterwards whether the prolongation succeeded. The listing must start after the claim, because an
- * older one may miss an earlier prolongation. If the expiry cannot be read, the order is canceled: no call
- * that costs money has been sent yet.
+ * Reads a rental's expiry before its prolongation, unless a sweep has confirmed the expiry. A comparison with
+ * the later expiry shows whether the prolongation succeeded.
+ *
+ * The listing must start after the claim, because an older one may miss an earlier prolongation. An order
+ * whose rental's expiry cannot be read is canceled, because no call that costs money has been sent for it.
  */
 @Injectable()
 export class EndReader {

@@ -48,7 +48,7 @@ export class OrderWaiters {
     return orderIds.flatMap((id) => this.requests.get(id)?.origin ?? []);
   }
 
-  /** Never rejects. @returns undefined if the outcome must be read from the order */
+  /** Never rejects. @returns undefined if the outcome must be read from the database */
   untilOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     return new Promise((resolve) => {
       const request: WaitingRequest = {
@@ -88,9 +88,9 @@ export class OrderWaiters {
   }
 
   /**
-   * Ends the requests of a batch whose call is over. Reconciliation takes over orders without an outcome.
-   * Members of a refused batch that are sent a second time keep waiting.
-   * @param outcomes those known without a query
+   * Ends the waits for orders of a batch whose call is over. Reconciliation takes over orders without an
+   * outcome. If the call was refused, the waits for orders that will be sent again continue.
+   * @param outcomes outcomes that are already known, so that no query is needed
    */
   async recordCallOver(batch: OrderBatch, outcomes: readonly OrderOutcome[] = []): Promise<void> {
     const orderIds = memberIds(batch);
@@ -102,7 +102,7 @@ export class OrderWaiters {
     }
   }
 
-  /** Cancels this process's queued orders while the provider accepts none. */
+  /** If the provider accepts no orders now, cancels this process's queued orders. */
   async emptyQueueIfClosed(): Promise<void> {
     try {
       this.provider.assertTakesOrders();
@@ -112,7 +112,7 @@ export class OrderWaiters {
     }
   }
 
-  /** Each order has one waiting request, on one replica. */
+  /** An order has one waiting request, so other replicas are notified only about orders not awaited here. */
   private recordChanged(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
     const elsewhere = orderIds.filter((id) => !this.requests.has(id));
     return this.queries.awaited.changed(orderIds, outcomes, elsewhere);
@@ -131,7 +131,7 @@ export class OrderWaiters {
     else void this.leaveQueue(id, 'busy');
   }
 
-  /** Checks the order again after `waitMs`, because reading the rental's expiry extends the time limit. */
+  /** Checks the order again after `waitMs`, because reading the rental's expiry may extend the time limit. */
   private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;
     request.timer = setTimeout(() => {

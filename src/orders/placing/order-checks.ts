@@ -79,8 +79,9 @@ export class OrderChecks {
   ) {}
 
   /**
-   * Yields refusals in the order in which callers see them. An order stops at the first one; a dry run
-   * collects all. Placing repeats the checks of `order_refusals.sql`, so they may be skipped here.
+   * Yields refusals in the sequence in which callers see them. Placing an order stops at the first one; a dry
+   * run collects all. `place_orders.sql` repeats the checks of `order_refusals.sql`, so they may be skipped
+   * here.
    * @throws DomainError
    */
   async *of(request: OrderRequest, use: 'order' | 'preview'): AsyncGenerator<DomainError, PreparedOrder> {
@@ -98,8 +99,8 @@ export class OrderChecks {
     const buyer = { userId, country: item.country };
 
     const isWhole = request.kind === 'purchase' && !request.allowPartial;
-    // Without partial delivery, a shortage in the stored stock is no refusal: the current stock is read
-    // below.
+    // Without partial delivery, a shortage in the stored stock is no refusal yet, because the current stock
+    // is read below.
     const short =
       item.kind === 'purchase'
         ? await orRefusal(() =>
@@ -137,7 +138,7 @@ export class OrderChecks {
     return { order, available };
   }
 
-  /** Chooses the priority for reading an unknown stock, so that an unpayable order delays no others. */
+  /** Chooses the priority for reading an unknown stock: an order that cannot be paid delays no others. */
   private async firstRead(toOrder: (quote: Quote) => NewOrder, known?: Quote): Promise<FirstRead> {
     const { available, refusals } = await this.placement.assess(toOrder(known ?? UNKNOWN_QUOTE));
     if (refusals.length > 0 || !available.isPositive()) return { priority: 'spare', line: 'unpaid' };
@@ -163,7 +164,7 @@ export class OrderChecks {
     return { ...item, proxyType: proxyType as ProxyType };
   }
 
-  /** Running orders may be subtracted from the stock twice: a needless refusal beats a short delivery. */
+  /** May subtract orders in progress from the stock twice: a needless refusal beats a short delivery. */
   private async assertStockNow({ country, version, count, userId }: NewOrder): Promise<void> {
     const stock = await this.catalog.stockNow(country, version, userId);
     if (stock - (await this.queries.countQueuedProxies(country, version)) < count) {

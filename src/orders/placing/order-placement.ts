@@ -25,7 +25,7 @@ export type OrderRefusal =
   | 'insufficient-balance'
   | 'daily-limit';
 
-/** After a `StatementOutcomeUnknown`, the order may still be placed; after any other error, it was not. */
+/** After a `StatementOutcomeUnknown`, the order may be placed or not. After any other error, it was not. */
 export type Placement =
   | { readonly outcome: 'placed'; readonly id: number }
   | { readonly outcome: 'refused'; readonly refusal: OrderRefusal }
@@ -91,7 +91,7 @@ export class OrderPlacement {
     });
   }
 
-  /** Returns all refusals in the order in which callers see them. Places and locks nothing. */
+  /** Returns all refusals in the sequence in which callers see them. Places and locks nothing. */
   async assess(order: NewOrder): Promise<{ available: Money; refusals: readonly OrderRefusal[] }> {
     const found = await preparedRow<{ available: string; refusals: OrderRefusal[] }>(
       this.dataSource,
@@ -150,7 +150,7 @@ export class OrderPlacement {
       } catch (error) {
         // If no connection was available for this statement, none would be for separate statements.
         if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
-        // Nothing was placed: one order made the shared statement fail. Each is now placed separately.
+        // Nothing was placed, because one order made the statement fail. Each is now placed separately.
       }
     }
     return this.insert(attempts, null);
@@ -178,7 +178,7 @@ export class OrderPlacement {
     );
   }
 
-  /** Finds the placed orders after a lost reply. The errors of the other orders are lost. */
+  /** After a lost reply, finds the orders that were placed. The errors of the others are unknown. */
   private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
     try {
       const ids = await resolveCommitOutcome(this.dataSource, error, () =>

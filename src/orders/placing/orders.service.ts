@@ -26,16 +26,14 @@ export interface OrderResult {
   readonly replayed: boolean;
 }
 
-/** `descr` of a proxy in a response replayed after the replay window. */
+/** `descr` of a proxy in a replay after its credentials were removed. */
 const CREDENTIALS_GONE = 'The login and the password are no longer stored';
 
 /** Whether an error guarantees that the order was not placed. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof DomainError && !(error instanceof OrderBeingConfirmed);
 
-/**
- * A waiting request has no open transaction or connection. `docs/reliability.md` describes crash recovery.
- */
+/** A waiting request holds no transaction or connection. See `docs/reliability.md` for crash recovery. */
 @Injectable()
 export class OrdersService {
   private readonly logger = new Logger(OrdersService.name);
@@ -209,7 +207,7 @@ export class OrdersService {
     if (!order.deliveredProxies) {
       const proxies = await this.proxies.ofOrder(order);
       if (!replayed) return proxies;
-      // Stored proxies are removed long after their credentials, so a replay must not show credentials.
+      // Credentials are removed long before the stored proxies, so do not show those of ended rentals.
       const gone = { login: '', password: '', descr: CREDENTIALS_GONE };
       return proxies.map((proxy) => (proxy.active ? proxy : Object.assign(proxy, gone)));
     }

@@ -206,7 +206,7 @@ interface Guards {
   readonly dry_run: boolean;
 }
 
-/** Lets a script notice a misspelt guard: by the fixed contract, this route ignores unknown fields. */
+/** Lets scripts notice a misspelt guard. By its fixed contract, this route ignores unknown fields. */
 function nameGuards(response: Response, guards: Guards): void {
   const named = [
     guards.max_price && `max_price=${guards.max_price.toString()}`,

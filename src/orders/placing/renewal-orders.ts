@@ -38,7 +38,7 @@ export interface WantedRenewal extends RenewalOffer {
 
 /** Queued renewals fill at most three calls: enough to use the provider's rate without holding much money. */
 const CALLS_QUEUED = 3;
-/** Maximum number of queued purchases with unconfirmed expiries. Each purchase requires one listing. */
+/** Maximum number of queued purchases with unconfirmed expiries, because each requires one listing. */
 const PURCHASES_TO_LIST = 10;
 
 export class RenewalCapacity {
@@ -47,7 +47,7 @@ export class RenewalCapacity {
     private free: number,
     /** Roubles that further renewals may cost at the provider; `null` if unknown. */
     private spendable: string | null,
-    /** Order references of purchases that must be listed before the call. */
+    /** Order references of purchases that must be listed before their rentals are prolonged. */
     private readonly toList: Set<string>,
   ) {}
 

@@ -11,7 +11,7 @@ export const LISTED_COLUMNS = `id, kind, state, country, version, period, count,
   released,
   refunded, 'RUB' AS currency, failure, idempotency_key, request_id, created_at, closed_at`;
 
-/** Maximum wait for an account's lock: `created_at` is before the wait, but ids are assigned after it. */
+/** Maximum wait for an account's lock. An order's `created_at` precedes the wait, but its id follows it. */
 const LONGEST_WAIT = `interval '1 minute'`;
 
 const GREATEST_ID = '9223372036854775807';
@@ -47,14 +47,14 @@ export function toListStatement(
       WHERE (user_id, created_at) >= (${user}, ${time} + ${LONGEST_WAIT}) AND user_id <= ${user}
       ORDER BY user_id, created_at, id LIMIT 1)`);
   }
-  // `greatest` and `least` ignore null.
+  // `greatest` and `least` ignore a null bound.
   const lower = `greatest(${lowerBounds.join(', ')})`;
   const upper = `least(${upperBounds.join(', ')})`;
   const order = `ORDER BY id ${direction}`;
   const pageEnd = `LIMIT ${given(limit)}`;
   const kinds = `${given(kind ? [kind] : ORDER_KINDS)}::text[]`;
 
-  /** Compares whole rows in index order: with `user_id = …`, the planner may read all users' orders. */
+  /** Compares rows as an index sorts them. With `user_id = …`, the planner might read all users' orders. */
   function ofStates(): string {
     const states = `${given(state ? statesShownAs(state) : ORDER_STATES)}::text[]`;
     const columns = ['user_id', 'state', 'kind', 'id'];
@@ -67,7 +67,7 @@ export function toListStatement(
            LATERAL (SELECT id FROM orders WHERE ${wanted} ORDER BY ${rowOrder} ${pageEnd}) AS listed`;
   }
 
-  /** A key has at most one order that is not canceled. Orders of bulk requests have derived keys. */
+  /** A key has at most one uncanceled order. Orders of a bulk request have keys derived from its key. */
   function ofKey(text: string): string {
     // A subquery hides the value from the planner, which then assumes that few orders match.
     const sought = `(SELECT ${given(text)}::text)`;

@@ -32,7 +32,7 @@ import {
 import { Settlement } from '../transitions/settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
-/** Determines unknown outcomes. All replicas may search concurrently, because no search buys anything. */
+/** Finds out unknown outcomes. All replicas may search concurrently, because no search buys anything. */
 @Injectable()
 export class ReconciliationService {
   private readonly logger = new Logger(ReconciliationService.name);
@@ -48,7 +48,7 @@ export class ReconciliationService {
     private readonly metrics: Metrics,
   ) {}
 
-  /** @returns the number of batches and unsent orders */
+  /** @returns the number of batches and unsent orders that were due */
   async settleDue(limit: number): Promise<number> {
     const { unsent, batches } = await this.searches.claimDueSearches(limit);
     for (const id of await this.cancellations.cancelOrders(unsent, 'not-sent', ['reserved'])) {
@@ -202,7 +202,7 @@ export class ReconciliationService {
     }
   }
 
-  /** Whether a request sent at the last moment would be visible by now. */
+  /** Whether a call sent at the last possible moment would be visible at the provider by now. */
   private isSettlementDelayOver({ sentBefore }: OrderBatch, at: Date): boolean {
     return at.getTime() - sentBefore.getTime() >= this.config.reconciliation.settlementDelaySeconds * 1000;
   }

@@ -20,7 +20,7 @@ export interface StoredEnd {
   readonly outcome: 'queued' | 'possibly-bought' | 'not-needed';
 }
 
-/** Claims prolongations whose rental's expiry must be read first, each for one replica. */
+/** Claims prolongations whose rentals' expiries must be read first. Each is claimed by one replica. */
 @Injectable()
 export class EndReadClaims {
   constructor(
@@ -89,10 +89,9 @@ export class EndReadClaims {
   }
 
   /**
-   * Stores expiries, which show later whether the prolongations succeeded. A listing may lag: an expiry
-   * earlier than the known one is not trusted, or the previous prolongation would later be mistaken for this
-   * one. A later expiry may come from a call whose order was canceled without proof. The new order is then
-   * not sent, because that call may have fulfilled it, and reconciliation decides.
+   * Stores each rental's expiry before its prolongation, so that a later comparison shows whether the
+   * prolongation succeeded. Listings lag, so an expiry earlier than the known one is ignored. Otherwise, the
+   * previous prolongation would later be mistaken for this one.
    */
   store(ends: readonly (EndToRead & { readonly dateEnd: Date })[]): Promise<StoredEnd[]> {
     return preparedRows<StoredEnd>(
@@ -100,6 +99,9 @@ export class EndReadClaims {
       `WITH read AS MATERIALIZED (
          SELECT orders.id, proxies.date_end AS known, greatest(ends.date_end, proxies.date_end) AS listed,
                 late.submitted_at AS sent_at,
+                -- An expiry later than the known one may come from an earlier order, canceled without proof.
+                -- This order is then not sent, because it may already be fulfilled, and reconciliation
+                -- decides.
                 CASE WHEN NOT is_prolonged(proxies.date_end, ends.date_end) THEN 'queued'
                      WHEN late.submitted_at IS NOT NULL THEN 'possibly-bought'
                      WHEN ${IS_RENEWAL_SQL} THEN 'not-needed'

@@ -93,7 +93,7 @@ export class ForgottenOrderRecords {
     return placed.id;
   }
 
-  /** Makes `take_forgotten_key.sql` refuse a retry. The account's lock delays a simultaneous retry. */
+  /** Makes `take_forgotten_key.sql` refuse a retry. A simultaneous retry waits for the account's lock. */
   async writeOff(request: WrittenOffRequest, manager: EntityManager): Promise<void> {
     const { userId, days, orderReference = null, country = null, version = null, proxyId = null } = request;
     await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [userId]);
@@ -107,7 +107,7 @@ export class ForgottenOrderRecords {
     );
   }
 
-  /** A key that was matched with the order keeps its response. */
+  /** A key that a retry has already matched with the written-off order keeps its response. */
   async withdrawWriteOff(orderReference: string, manager: EntityManager): Promise<void> {
     const untaken = 'order_reference = $1 AND idempotency_key IS NULL';
     await queryRows(manager, `DELETE FROM written_off_requests WHERE ${untaken}`, [orderReference]);

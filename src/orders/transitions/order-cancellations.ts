@@ -8,11 +8,11 @@ import { countOutcomes, type EndedOrder } from '../order-outcome';
 import type { OrderFailure, OpenState } from '../order-states';
 
 const LEAVING_TOGETHER = 200;
-/** An order counts towards its token's daily limit on this UTC day. Later releases are subtracted from it. */
+/** Day (UTC) whose token limit an order counts towards. Later releases are subtracted from this day. */
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 
 /**
- * As in `place_orders.sql`, accounts are locked before rows of token_spending, and these rows in token order,
+ * As in `place_orders.sql`, rows of token_spending are locked after accounts, and in the order of token ids,
  * so that no two statements deadlock.
  */
 export const UNCOUNT_SPENDING = `
@@ -84,7 +84,7 @@ export class OrderCancellations {
     { maxItems: LEAVING_TOGETHER, maxWaitMs: 500 },
   );
 
-  /** @throws BalanceTooLarge, or QueryFailedError (`orders_refunded_check`) if the charge left is too low */
+  /** @throws BalanceTooLarge, or QueryFailedError (`orders_refunded_check`) if less than `amount` is left */
   async refundCharge(
     orderId: number,
     amount: Money,

@@ -53,19 +53,20 @@ export class OrderClaims {
   }
 
   /**
-   * Claims the next batch. Once committed, its orders count as possibly bought. Returns `null` if the queue
-   * is empty, or another replica is claiming. The user who was served longest ago comes first; renewals come
-   * last. A prolongation goes alone if the provider refused its proxy within the hour, because it would cause
-   * the refusal of the whole call.
+   * Claims the next batch. Once the claim is committed, its orders count as possibly bought. The user who was
+   * served longest ago comes first; renewals come last.
    * @param claim client-generated id, which finds the batch if the reply is lost
-   * @param affordable roubles that the batch may cost together with the running calls, except that the first
-   * order is always sent; null if unknown
+   * @param affordable roubles that the batch may cost together with the running calls; null if unknown. The
+   * first order is claimed even if it costs more.
+   * @returns null if the queue is empty, or another replica is claiming
    */
   async claimNextBatch(claim: string, affordable: string | null): Promise<ClaimedBatch | null> {
     const rows = await preparedRows<BatchRow & { readonly queued: number; readonly leavesUnread: boolean }>(
       this.dataSource,
       `WITH waiting AS (
          SELECT id, user_id, kind, country, version, period, proxy_type, count, provider_price,
+                -- A prolongation goes alone if the provider refused its proxy within the hour, because the
+                -- provider would refuse the whole call.
                 CASE WHEN kind = 'prolongation' AND claim IS NULL AND ${WAS_RECENTLY_REFUSED_SQL}
                      THEN gen_random_uuid() ELSE claim END AS refused_claim,
                 ${YIELDS_TO_OTHERS_SQL} AS gives_way,
@@ -76,7 +77,7 @@ export class OrderClaims {
             AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
        ),
        queued AS MATERIALIZED (
-         -- Looks up the time of each user's last call only once.
+         -- Looks up the time of a user's last call only once.
          SELECT *, max(CASE place WHEN 1 THEN
                          ${lastServedAtSql('waiting.user_id')} END)
                      OVER (PARTITION BY user_id) AS served_at

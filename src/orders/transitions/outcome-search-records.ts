@@ -9,14 +9,14 @@ import { countOutcomes, type EndedOrder } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
-/** Search times after the latest possible time of the call, for a settlement delay of 600 seconds. */
+/** Seconds between the latest possible time of the call and each search, for a settlement delay of 600 s. */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
 
 /** Seconds after which an order moves to review. */
 export const SEARCHES_END_AFTER_SECONDS = 24 * 3600;
 
-/** Returns the longest pause between two searches. It covers a call that may still be sent. */
+/** Returns the longest pause between two searches, which is longer than it can take to send a call. */
 const longestPauseSeconds = (settlementDelaySeconds: number): number =>
   Math.max(ORDINARY_SETTLEMENT_DELAY_SECONDS, settlementDelaySeconds) * 2;
 
@@ -26,12 +26,12 @@ function searchOffsetsSeconds(settlementDelaySeconds: number): number[] {
   );
 }
 
-/** Returns the minimum time between two empty searches for them to count as two. */
+/** Returns the minimum time between two empty searches for both to count. */
 export function spacingOfEmptySearchesSeconds(settlementDelaySeconds: number): number {
   return Math.min(60, settlementDelaySeconds / 10);
 }
 
-/** After a restore, every open order must be reconciled: even a queued order may have been sent since. */
+/** After a restore, even a queued order may have been sent already, so every open order is reconciled. */
 export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Promise<void> {
   await queryRows(
     queryable,
@@ -93,8 +93,8 @@ export class OutcomeSearchRecords {
        leaders AS (
          SELECT id FROM orders
           WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_search_at) LIMIT $1)
-            -- Not FOR UPDATE: a settlement that has locked members may record the leader's call at the same
-            -- time.
+            -- FOR UPDATE would deadlock with a settlement that has locked members and records the leader's
+            -- call, because the record's foreign key locks the leader.
             FOR NO KEY UPDATE SKIP LOCKED
        ),
        locked AS MATERIALIZED (

@@ -41,8 +41,8 @@ export class Settlement {
   ) {}
 
   /**
-   * Distributes a purchase's proxies among its batch's orders: each user's first order, by arrival, then each
-   * user's second, and so on. Proxies that the batch has already received are skipped.
+   * Distributes a purchase's proxies among its batch's orders: first each user's first order, in order of
+   * arrival, then each user's second, and so on. Proxies that the batch has already received are skipped.
    * @param only members that receive something; if omitted, all open ones
    * @throws QueryFailedError (`proxies_provider_proxy_id_key`) if a proxy belongs to another batch's order
    */
@@ -201,7 +201,7 @@ export class Settlement {
           WHERE orders.id = member.id
          RETURNING orders.*, member.date_end
        ),
-       -- Lock proxies in the same order as label changes and the sweep do.
+       -- Lock proxies in the same order as label changes and the sweep do, to prevent deadlocks.
        locked AS MATERIALIZED (
          SELECT id FROM proxies WHERE id IN (SELECT proxy_id FROM closed) ORDER BY id FOR NO KEY UPDATE
        ),
