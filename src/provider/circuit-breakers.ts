@@ -20,7 +20,7 @@ import {
 } from './provider-errors';
 import type { BreakerStatus } from './proxy-provider';
 
-/** Fewer failures may be caused by the calls themselves. */
+/** Fewer failures in a row may be the fault of the calls rather than of the provider. */
 const FAILURES_IN_A_ROW = 5;
 const PROBE_MS = 5000;
 const LONGEST_PROBE_INTERVAL_MS = 60_000;
@@ -61,7 +61,7 @@ class CircuitBreaker {
       breaker: new ConsecutiveBreaker(failures),
     });
     this.policy.onBreak((reason) => {
-      // After a failed probe, the breaker is still open.
+      // Also called after a failed probe, when the breaker is already open.
       if (this.isOpen) return;
       this.isOpen = true;
       this.since = clock.now();
@@ -97,14 +97,17 @@ class CircuitBreaker {
 }
 
 /**
- * `money` counts the calls that cost money, `reads` all others. While a breaker is open, a read probes the
- * provider at growing intervals. `funds` opens with a refusal for lack of funds, and closes once the balance
- * covers the smallest refused cost. It stops no calls: each call's cost is compared with the balance.
+ * `money` and `reads` open after several failures in a row: `money` for calls that cost money, `reads` for
+ * other calls. While a breaker is open, a read probes the provider at growing intervals.
  */
 export class CircuitBreakers {
   private readonly probeMs: number;
   private readonly money: CircuitBreaker;
   private readonly reads: CircuitBreaker;
+  /**
+   * Opens after a refusal for lack of funds; closes once the balance covers the smallest refused cost. Stops
+   * no calls, because the cost of each call is compared with the balance.
+   */
   private readonly funds: CircuitBreaker;
   /** The balance, in roubles, that closes `funds`. */
   private requiredFunds = '0';
@@ -114,7 +117,7 @@ export class CircuitBreakers {
   private timer: NodeJS.Timeout | undefined;
   private isShutDown = false;
 
-  /** @param balance returns roubles; null while unknown */
+  /** @param balance returns roubles; null if unknown */
   constructor(
     clock: Clock,
     tuning: Tuning,
@@ -125,7 +128,7 @@ export class CircuitBreakers {
     this.probeMs = tuning.breakerProbeMs ?? PROBE_MS;
     this.money = new CircuitBreaker('money', failures, clock, () => this.probeFirstIn(this.probeMs));
     this.reads = new CircuitBreaker('reads', failures, clock, () => this.probeFirstIn(this.probeMs));
-    // The refusal contains no balance, so a probe fetches the balance immediately.
+    // A refusal for lack of funds contains no balance, so a probe fetches the balance immediately.
     this.funds = new CircuitBreaker('funds', 1, clock, () => this.probeFirstIn(0));
   }
 
@@ -138,7 +141,7 @@ export class CircuitBreakers {
     this.assertClosed(this.money);
   }
 
-  /** Makes a call that costs money, even if breakers are open: the order is already marked as sent. */
+  /** Makes a call that costs money, even if breakers are open, because the order already counts as sent. */
   async spend<Result>(quoted: string, call: () => Promise<Result>): Promise<Result> {
     try {
       return await this.count(this.money, call);
@@ -188,7 +191,7 @@ export class CircuitBreakers {
       await breaker.count(undefined);
       return result;
     } catch (error) {
-      // For purchases, unreadable responses count as failures, because confirming them takes a long time.
+      // Unreadable responses count as failures only for `money`, because confirming orders takes a long time.
       const isNothing = error instanceof ProviderUnreadable && breaker === this.reads;
       if (!isIrrelevant(error) && !isNothing) await breaker.count(isFailure(error) ? error : undefined);
       throw error;

@@ -4,10 +4,10 @@ import { compareDecimals, messageOf } from '../common';
 import { queryRows } from '../database';
 
 const STORED_AT_MOST_EVERY_MS = 1000;
-/** How long until an unchanged balance is stored again, to replace an older one from another replica. */
+/** Interval at which an unchanged balance is stored again: other replicas may have stored an older one. */
 const STORED_AGAIN_AFTER_MS = 60_000;
 
-/** Stores our balance at the provider in the background, without delaying or failing a call. */
+/** Tracks our balance at the provider. Stores it in the background, without delaying or failing calls. */
 export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger(ProviderAccount.name);
   /** Roubles; `null` before the first response. */
@@ -39,14 +39,14 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     return this.known;
   }
 
-  /** Returns the maximum total cost of orders; `null` while it is unknown. */
+  /** Returns the maximum total cost of orders; `null` if unknown. */
   spendable(): string | null {
     const { known, refusedCost } = this;
     if (refusedCost === null) return known;
     return known !== null && compareDecimals(known, refusedCost) < 0 ? known : refusedCost;
   }
 
-  /** Whether the balance covers a cost. True while the balance is unknown: the provider then decides. */
+  /** Whether the balance covers a cost. True if the balance is unknown, because the provider then decides. */
   covers(cost: string): boolean {
     if (this.refusedCost !== null && compareDecimals(cost, this.refusedCost) >= 0) return false;
     return this.known === null || compareDecimals(this.known, cost) >= 0;
@@ -108,12 +108,12 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
       }
     } catch (error) {
       this.logger.debug(`the balance at the provider was not stored: ${messageOf(error)}`);
-      // Retry soon: the next call may be hours away.
+      // Retry soon, because the next call, which would store the balance, may be hours away.
       this.storeAfter(STORED_AT_MOST_EVERY_MS);
     }
   }
 
-  /** The row lock lets only one replica see `is_low` change and log it. */
+  /** The row lock ensures that only one replica sees `is_low` change and logs it. */
   private async write(amount: string): Promise<{ wasLow: boolean; isLow: boolean }> {
     const [written] = await queryRows<{ wasLow: boolean; isLow: boolean }>(
       this.dataSource,

@@ -1,4 +1,4 @@
-/** Reason for a refusal. We cause `out-of-funds` and `misconfigured`; the request causes the others. */
+/** Reason for a refusal. `out-of-funds` and `misconfigured` are our fault; the request causes the others. */
 export type ProviderRefusal =
   | 'count'
   | 'period'
@@ -33,7 +33,7 @@ export class ProviderUnavailable extends ProviderError {
   readonly outcome = 'unavailable';
 }
 
-/** The request was not sent: a circuit breaker is open, or our balance is too low. */
+/** The request was not sent, because a circuit breaker is open or our balance is too low. */
 export class ProviderClosed extends ProviderUnavailable {
   constructor(
     reason: string,
@@ -54,7 +54,7 @@ export class NoPermitInTime extends ProviderUnavailable {
 export class ProviderOutcomeUnknown extends ProviderError {
   readonly outcome = 'unknown';
 
-  /** @param rateLimited whether the provider returned 429, which by its documentation has no effect */
+  /** @param rateLimited whether the provider returned 429, which it documents as having had no effect */
   constructor(
     message: string,
     readonly rateLimited = false,
@@ -66,5 +66,5 @@ export class ProviderOutcomeUnknown extends ProviderError {
 /** The provider's response is unreadable. The provider is working, so a retry would not help. */
 export class ProviderUnreadable extends ProviderOutcomeUnknown {}
 
-/** The provider returned 429, or 503 in its place: too many calls use this key, perhaps from elsewhere. */
+/** The provider returned 429, or 503 instead: too many calls use this key, perhaps not only ours. */
 export class TooManyCalls extends ProviderOutcomeUnknown {}

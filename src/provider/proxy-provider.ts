@@ -4,8 +4,9 @@ import { type ProviderError, ProviderOutcomeUnknown } from './provider-errors';
 
 /**
  * Methods that call the provider throw only a `ProviderError`. Reads wait for their own rate permit and may
- * be retried. A method that costs money requires a permit, and sends its call at most once. Amounts are
- * roubles as decimal strings of any precision, periods are days, country codes are in lower case.
+ * be retried. A method that costs money requires a permit, and sends its call at most once.
+ *
+ * Amounts are roubles as decimal strings of any precision, periods are days, country codes are lower-case.
  */
 export abstract class ProxyProvider {
   /** Stored with each order and proxy. */
@@ -15,7 +16,7 @@ export abstract class ProxyProvider {
 
   abstract stock(country: string, version: IpVersion, options?: ReadOptions): Promise<number>;
 
-  /** Lists the prices of a single proxy. Other periods may be on sale: see `totalPrice`. */
+  /** Returns the prices of a single proxy. Periods that the table lacks may be on sale: see `totalPrice`. */
   abstract priceTable(options?: ReadOptions): Promise<PriceTable>;
 
   abstract totalPrice(
@@ -24,22 +25,22 @@ export abstract class ProxyProvider {
   ): Promise<string>;
 
   /**
-   * Includes expired proxies.
+   * Lists expired proxies, too.
    * @throws ListingIncomplete if the list is not proven complete and does not satisfy `isEnough`
    */
   abstract proxiesByReference(orderReference: string, options?: ListingOptions): Promise<ListedProxy[]>;
 
-  /** Includes expired proxies. A proxy that changes during the listing may be listed twice or not at all. */
+  /** Lists expired proxies, too. A proxy that changes meanwhile may be listed twice or not at all. */
   abstract allProxies(options?: Pick<ReadOptions, 'priority' | 'permit'>): AsyncIterable<ListedPage>;
 
   /** @throws ProviderClosed if a circuit breaker is open, or the known balance does not cover `quoted` */
   abstract assertTakesOrders(quoted?: string): void;
 
-  /** Returns false only if other replicas' balances are too low as well. Never rejects. */
+  /** Before it returns false, reads the balance that other replicas have stored. Never rejects. */
   abstract affords(cost: string): Promise<boolean>;
 
   /**
-   * An order needs a permit before its claim, because a waiting order must not count as possibly bought.
+   * An order is claimed only with a permit: while it waits for one, it must not count as possibly bought.
    * @throws ProviderUnavailable if there is no permit in time
    */
   abstract waitForPermit(priority: CallPriority, maxWaitMs: number): Promise<RatePermit>;
@@ -53,7 +54,7 @@ export abstract class ProxyProvider {
     options: MoneyCallOptions,
   ): Promise<ProviderProlongation>;
 
-  /** May be retried. If the proxy already has this type, nothing changes, but the outcome may be unknown. */
+  /** May be retried. If the proxy already has this type, the call may throw ProviderOutcomeUnknown. */
   abstract setType(
     change: { proxyId: string; proxyType: ProxyType },
     options?: Pick<ReadOptions, 'priority' | 'deadline'>,
@@ -65,7 +66,7 @@ export abstract class ProxyProvider {
   /** Deletes without a refund. May be retried: the refusal `not-found` confirms the deletion. */
   abstract deleteProxy(proxyId: string, options?: ReadOptions): Promise<void>;
 
-  /** Returns the maximum total cost of orders; `null` while unknown. Never shown to customers. */
+  /** Returns the maximum total cost of orders; `null` if unknown. Never shown to customers. */
   abstract spendable(): string | null;
 
   /** @throws ProviderError */
@@ -76,14 +77,14 @@ export abstract class ProxyProvider {
   /** Switches to a new API key from the key's file. Never rejects. */
   abstract followKey(): Promise<void>;
 
-  /** Stops the circuit breakers' probes. Waiting calls fail. */
+  /** Stops the circuit breakers' probes, and makes waiting calls fail. */
   abstract stop(): void;
 }
 
 /**
- * Highest first. `confirmation` is for reads on which orders depend (outcome, stock, balance), `exact` for
- * calls that customers can request without limit. `spare` is for orders that cannot be paid; it leaves one
- * permit of each window free.
+ * Highest priority first. `confirmation` is for reads on which orders depend (outcome, stock, balance),
+ * `exact` for calls that customers can request without limit. `spare` is for orders that the customer cannot
+ * pay; it leaves one permit of each window free.
  */
 export const CALL_PRIORITIES = ['order', 'confirmation', 'price', 'rest', 'exact', 'spare'] as const;
 export type CallPriority = (typeof CALL_PRIORITIES)[number];
@@ -104,12 +105,12 @@ export interface CallOptions {
 export interface ReadOptions extends CallOptions {
   /** Defaults to `rest`. */
   readonly priority?: CallPriority;
-  /** Without a permit, the read waits for its own one. */
+  /** If omitted, the read waits for a permit of its own. */
   readonly permit?: RatePermit;
 }
 
 export interface ListingOptions extends ReadOptions {
-  /** Returning true ends the listing. `unread` is the number of unreadable rows. */
+  /** Returning true ends the listing. `unread` is the number of unreadable rows with the order reference. */
   readonly isEnough?: (listed: readonly ListedProxy[], unread: number) => boolean;
 }
 
@@ -153,7 +154,7 @@ export interface ProviderPurchase {
 export interface ProviderProlongation {
   readonly providerOrderId: string | null;
   readonly charge: string;
-  /** New expiries by the provider's proxy id. */
+  /** New expiries, keyed by the provider's proxy id. */
   readonly dateEnds: ReadonlyMap<string, Date>;
 }
 
@@ -190,7 +191,7 @@ export interface ListedPage {
   readonly unread: readonly UnreadRow[];
 }
 
-/** One page of a listing confirms a purchase. Every server accepts a URL with 200 proxies to prolong. */
+/** A purchase fits on one page of a listing. Every server accepts a URL with 200 proxies to prolong. */
 export const PROXIES_PER_CALL = { purchase: MAX_ORDER_SIZE, prolongation: 200 } as const;
 
 export class ListingIncomplete extends ProviderOutcomeUnknown {

@@ -29,15 +29,15 @@ const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.r
 type Grant = (permit: RatePermit) => void;
 
 interface PermitRow {
-  /** Position in CALL_PRIORITIES, from 1, of the call that may go; `null` if none may go for `wait_ms`. */
+  /** Position in CALL_PRIORITIES, from 1, of the call to send; `null` if all must wait for `wait_ms`. */
   readonly priority: number | null;
   readonly wait_ms: number;
   readonly granted_at: string | null;
 }
 
 /**
- * Limits the calls of all replicas in any window of time. Calls go by priority and by how often they were
- * overtaken. (rate-limiter-flexible has only fixed windows, and no priorities across processes.)
+ * Limits the calls of all replicas in any window of time. Each call's turn depends on its priority and on how
+ * often it was overtaken. (rate-limiter-flexible has only fixed windows, and no priorities across processes.)
  */
 export class RatePermits {
   private readonly logger = new Logger(RatePermits.name);
@@ -175,7 +175,7 @@ export class RatePermits {
         this.windowMs + MARGIN_MS,
       ]);
       if (!row) throw new Error('no response');
-      // With the last permit that we wait for, the database also deletes our row of `permit_demand`.
+      // If our last waiting call gets a permit, the database also deletes our row of `permit_demand`.
       if (row.priority !== null && demand.length === 1) this.announced = Infinity;
       return { row, until };
     } finally {
@@ -197,7 +197,7 @@ export class RatePermits {
     const giveBack = async () => {
       if (isGivenBack) return;
       isGivenBack = true;
-      // Also undo the counts of overtaken calls, as if nothing had been granted. This priority goes next.
+      // Also undo that other calls were overtaken, as if nothing had been granted. This priority goes next.
       await this.tryToUpdate(
         `UPDATE rate_permits
             SET granted = array_remove(granted, $2::timestamptz),

@@ -49,7 +49,7 @@ export class UnmatchedProxyAssigned extends domainError(
   'The unmatched proxy is already assigned to an order',
 ) {}
 
-/** An open order may still get the proxy itself. */
+/** Open purchases are excluded, because they may still get the proxy themselves. */
 export class OrderNotAssignable extends domainError(
   'conflict',
   'Unmatched proxies can be assigned only to closed purchases',

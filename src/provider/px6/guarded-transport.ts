@@ -4,9 +4,9 @@ import type { Deadline } from '../deadline';
 import type { RatePermit } from '../proxy-provider';
 
 /**
- * A transport for axios that records whether any byte of the request may have been sent. It checks the
- * deadline and the permit right before it writes: a process that was suspended after it decided to buy must
- * not buy when it resumes. Requires requests without a body, and agents that hand over connected sockets.
+ * A transport for axios that records whether any byte of the request may have been sent. Checks the deadline
+ * and the permit right before it writes, because a process that was suspended after deciding to buy must not
+ * buy when it resumes. Requires requests without a body, and agents that hand over connected sockets.
  */
 export class GuardedTransport {
   private written = false;
@@ -43,7 +43,7 @@ export class GuardedTransport {
     return this.permit.giveBack();
   }
 
-  /** Nothing runs between the last check and the first byte. */
+  /** No other code runs between the last check and the first byte. */
   private async writeWithPermit(call: http.ClientRequest, write: () => void): Promise<void> {
     try {
       while (this.permit.until.hasPassed() && !this.deadline.hasPassed()) {

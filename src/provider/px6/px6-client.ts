@@ -38,7 +38,7 @@ export interface Px6CallOptions extends CallOptions {
 export type MethodResponse<Method extends Px6Method> = z.output<(typeof responses)[Method]>;
 
 const TOO_MANY_CALLS: readonly number[] = [429, 503];
-/** Maximum number of rows in a response if the request sets no limit. */
+/** Maximum number of rows that a response may contain if the request sets no limit. */
 const MOST_ROWS = 1000;
 
 function isTooLong(json: unknown, { limit, count, ids }: Readonly<Record<string, string>>): boolean {
@@ -47,7 +47,7 @@ function isTooLong(json: unknown, { limit, count, ids }: Readonly<Record<string,
   return Object.keys(Object(list)).length > requested;
 }
 
-/** Sets the customer's secrets to undefined, which JSON omits. This is faster than a copy. */
+/** Sets logins and passwords to undefined, which JSON omits. This is faster than a copy. */
 function withoutSecrets(json: unknown): unknown {
   if (typeof json !== 'object' || json === null) return json;
   if ('user' in json) json.user = undefined;
@@ -124,14 +124,14 @@ export class Px6Client {
     const { baseUrl } = this.config.provider;
     const path = method === 'account' ? '' : `/${method}/?${new URLSearchParams(parameters).toString()}`;
     try {
-      // Use axios directly: HttpService's observable cancels each finished call, which doubles its duration.
+      // Use axios directly, because HttpService's observable cancels finished calls, doubling their duration.
       const response = await this.http.axiosRef.get<string>(`${baseUrl}/api/${key}${path}`, {
         transport,
         signal: AbortSignal.timeout(Math.ceil(deadline.remainingMs())),
       });
       return { status: response.status, json: jsonOrUndefined(response.data) };
     } catch (error) {
-      // Use only the error's code: the axios error contains the request and therefore the key.
+      // Use only the error's code, because the axios error contains the request and therefore the key.
       const code = (error as { code?: unknown }).code;
       const reason = typeof code === 'string' ? code : 'no response';
       if (transport.mayHaveSent()) throw new ProviderOutcomeUnknown(`${method} was sent, then: ${reason}`);

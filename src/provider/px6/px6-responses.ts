@@ -4,8 +4,8 @@ import type { ProviderRefusal } from '../provider-errors';
 import type { UnreadRow } from '../proxy-provider';
 
 /*
- * Numbers may be JSON numbers or strings. A list is an array, or an object keyed by id. Any other difference
- * makes a response unusable, except in the rows of lists, which may be unrelated to us.
+ * A number may be a JSON number or a string. A list may be an array, or an object keyed by id. Anything else
+ * that is unexpected makes a response unusable, except in a list's rows, which may be unrelated to us.
  */
 
 /** Creates a field; `read` returns undefined for invalid values. Zod's unions take five times as long. */
@@ -37,7 +37,7 @@ const readText = (value: unknown, pattern = /^[^\0\p{Surrogate}]{0,255}$/u): str
 
 const readIdentifier = (value: unknown): string | undefined => readText(value, /^\d{1,20}$/);
 
-/** A proxy bought by hand may have no order reference. */
+/** A proxy bought by hand at the provider may have no order reference. */
 const readDescr = (value: unknown): string | undefined => readText(value ?? '');
 
 const LATEST_UNIX_SECONDS = 99_999_999_999;
@@ -52,7 +52,7 @@ const TYPES: ReadonlyMap<string, ProxyType | 'auto'> = new Map([
 
 export const isKnownType = (type: string): boolean => TYPES.has(type);
 
-/** For information only: the order stores its own type. */
+/** Accepts unknown types, because a delivery stores the order's own type. */
 const readType = (value: unknown): string => {
   const word = readText(value, /^[\w-]{1,32}$/)?.toLowerCase() ?? 'unknown';
   return TYPES.get(word) ?? word;
@@ -63,10 +63,10 @@ const isObject = (value: unknown): value is object =>
 
 const integer = field(readInteger);
 
-/** Roubles. Orders have lower limits. */
+/** Roubles. The limits of orders are lower. */
 const amount = field((value) => readDecimal(value, /^\d{1,9}(\.\d{1,12})?$/));
 
-/** May be negative. Unreadable balances are omitted. */
+/** May be negative. Omitted if unreadable. */
 const balance = z.transform((value) => readDecimal(value, /^-?\d{1,10}(\.\d{1,12})?$/)).optional();
 
 const identifier = field(readIdentifier);
@@ -95,11 +95,11 @@ const unixSeconds = field((value) => {
   return isTime ? new Date(seconds * 1000) : undefined;
 });
 
-/** The length is unlimited here: the client checks the number of rows. */
+/** The length is unlimited here, because the client checks the number of rows. */
 const listOf = <Row extends z.ZodType>(row: Row) =>
   field((list) => readRows(isObject(list) ? Object.values(list) : list, Infinity, row));
 
-/** All fields except the type must be readable: deliveries, renewals and refunds depend on them. */
+/** All fields except the type must be readable, because deliveries, renewals and refunds depend on them. */
 const proxy = z.object({
   id: identifier,
   host: field((value) => (typeof value === 'string' ? readText(value, /^[\w.:-]{1,253}$/) : undefined)),
@@ -141,7 +141,7 @@ export const responses = {
       const listed = rows.length + odd.length;
       return (count ?? listed) === listed;
     }),
-  /** One unreadable row makes the whole response unusable; a later listing shows the proxies. */
+  /** One unreadable row makes the whole response unusable. A later listing then shows the proxies. */
   buy: z
     .object({ order_id: informalId, count: integer, price: amount, list: listOf(proxy) })
     .refine(({ list }) => list.odd.length === 0),
@@ -157,13 +157,13 @@ export const responses = {
 
 export type Px6Method = keyof typeof responses;
 
-/** Callers check `currency`, because a purchase in another currency was still made. */
+/** Accepts any currency, because a purchase in another currency was still made. Callers check `currency`. */
 export const envelope = z.discriminatedUnion('status', [
   z.object({ status: z.literal('yes'), currency: z.string(), balance, user_id: informalId }),
   z.object({ status: z.literal('no'), error_id: integer }),
 ]);
 
-/** Documented errors that have no effect. After error 30 or an unlisted error, the effect is unknown. */
+/** Documented errors after which nothing was done. Error 30 and unlisted errors leave the outcome unknown. */
 export const refusals: ReadonlyMap<number, ProviderRefusal> = new Map([
   [100, 'misconfigured'],
   [105, 'misconfigured'],

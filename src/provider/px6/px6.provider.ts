@@ -51,7 +51,7 @@ const PAGE_SIZE = 1000;
 
 const LONGEST_READ_WAIT_MS = 10_000;
 
-/** Retries a page, so that a failure does not restart a long listing. */
+/** Each page is retried separately, so that one failure does not restart a long listing. */
 const PAGE_ATTEMPTS = 5;
 const PAGE_WAIT_MS = 60_000;
 
@@ -84,8 +84,8 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy =>
   });
 
 /**
- * Reads up to an empty page, because the provider's page size may be smaller than ours.
- * @param lastMayRepeat whether the provider may return its last page for any later number
+ * Reads pages until one is empty, because the provider's page size may be smaller than ours.
+ * @param lastMayRepeat whether the provider may return its last page again for any later page number
  * @throws ProviderOutcomeUnknown if a page is repeated otherwise
  */
 async function* pagesOf(
@@ -98,7 +98,7 @@ async function* pagesOf(
     const ids = [...page.proxies, ...page.unread].map(({ id }, place) => id ?? `row ${place}`);
     if (ids.length === 0) return;
     if (ids.length === before.size && ids.every((id) => before.has(id))) {
-      // A full first page that is returned twice shows that paging does not work.
+      // A full first page that is returned again as the second shows that paging does not work.
       if (lastMayRepeat && (number > 2 || ids.length < PAGE_SIZE)) return;
       throw new ProviderOutcomeUnknown('getproxy returned the same page again');
     }
@@ -185,8 +185,9 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   /**
-   * An empty first page is proof, because the provider's filter omits no match. The list may be incomplete if
-   * a row has another order reference (the filter is too wide) or appears twice (rows move between pages).
+   * An empty first page proves that there are no such proxies, because the provider's filter omits no match.
+   * The list may be incomplete if the filter lets through another order reference, or if a row appears twice,
+   * because rows then move between pages.
    */
   async proxiesByReference(
     orderReference: string,
@@ -259,7 +260,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     }
   }
 
-  /** Retries once if there were too many calls. Reconciliation retries by itself. */
+  /** Retries once after too many calls, except for reconciliation, which retries by itself. */
   private async read<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
@@ -280,7 +281,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     maxWaitMs: number,
   ): Promise<MethodResponse<Method>> {
     const call = () => this.callWithPermit(method, parameters, options, maxWaitMs);
-    // Bypass the breaker: a failing catalog must not stop reconciliation.
+    // Reconciliation bypasses the breaker, because a failing catalog must not stop it.
     if (reconciles(method, options)) return call();
     try {
       return await this.breakers.read(call);
@@ -328,7 +329,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   private probe(): Promise<unknown> {
     this.probing ??= this.callWithPermit('getprice', {}, { priority: 'confirmation' }, this.readWaitMs)
       .catch((error: unknown) => {
-        // An unreadable price table does not matter: the response contained the balance.
+        // An unreadable price table does not matter, because the response contained the balance.
         if (!(error instanceof ProviderUnreadable)) throw error;
       })
       .finally(() => (this.probing = undefined));
@@ -353,7 +354,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       const permit = await this.waitForPermit('confirmation', this.readWaitMs);
       return (await this.client.call('account', {}, { permit, priority: 'confirmation', key })).user_id;
     });
-    // Breakers that the previous key opened may close immediately.
+    // Probe now, because breakers that the previous key opened may close.
     if (isNew) this.breakers.probeNow();
   }
 
@@ -386,7 +387,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
         },
         { ...options, priority: 'order' },
       );
-      // `count` is the ordered count, even after a short delivery.
+      // The response's `count` is the ordered count, even after a short delivery.
       if (response.count !== purchase.count || response.list.rows.length === 0) {
         throw new ProviderOutcomeUnknown('buy returned another count');
       }
@@ -416,7 +417,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     });
   }
 
-  /** Failures do not open the breaker: a change without effect returns error 30. */
+  /** Failures do not open the breaker: error 30 may just mean that the proxy already had this type. */
   async setType(
     { proxyId, proxyType }: { proxyId: string; proxyType: ProxyType },
     options: Pick<ReadOptions, 'priority' | 'deadline'> = {},
@@ -429,7 +430,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return (await this.read('check', { ids: proxyId }, options)).proxy_status;
   }
 
-  /** Deletes by id, because several proxies may share a comment. */
+  /** Deletes by id, because several proxies may share an order reference. */
   async deleteProxy(proxyId: string, options?: ReadOptions): Promise<void> {
     await this.read('delete', { ids: proxyId }, options);
   }

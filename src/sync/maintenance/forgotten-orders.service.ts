@@ -69,8 +69,8 @@ export class ForgottenOrdersService {
 
   /**
    * Delivers unmatched proxies as one purchase. If the order that their reference names was lost, the
-   * purchase takes over its id. Otherwise it joins that order's batch, because a reference names only the
-   * batch's leader.
+   * purchase takes over that order's id. Otherwise, the purchase joins that order's batch, because a
+   * reference names only the batch's leader.
    * @param unmatchedProxyId one of the proxies, which the caller has locked
    * @param count `null` for all undecided proxies
    * @throws TooFewUnmatchedProxies, OrderNotAssignable, UnmatchedProxiesIncomplete, NamedUserFirst,
@@ -159,7 +159,7 @@ export class ForgottenOrdersService {
     return found;
   }
 
-  /** Days beyond the charged period stay open as another found prolongation. @throws InsufficientBalance */
+  /** Days beyond the charged period become another open found prolongation. @throws InsufficientBalance */
   async chargeProlongation(
     id: number,
     { period, price, cost }: ForgottenTerms,
@@ -212,7 +212,7 @@ export class ForgottenOrdersService {
     );
   }
 
-  /** Writes off a found prolongation as our cost. A retry of the prolongation is refused. */
+  /** Writes off a found prolongation as our cost. A customer's retry of the prolongation is refused. */
   async writeOffProlongation(id: number, manager: EntityManager): Promise<void> {
     const { user_id: userId, proxy_id: proxyId, days } = await this.getProlongation(id, manager);
     await this.records.writeOff({ userId, proxyId, days }, manager);
@@ -247,7 +247,7 @@ export class ForgottenOrdersService {
     );
   }
 
-  /** @returns the order id that the reference names; a null id if it is taken @throws NamedUserFirst */
+  /** @returns the order id that the reference names; null if already taken @throws NamedUserFirst */
   private async placeOfReference(
     orderReference: string,
     userId: number,

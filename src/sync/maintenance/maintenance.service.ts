@@ -23,14 +23,14 @@ export async function beginMaintenance(
     queryable,
     'UPDATE maintenance SET ended_at = now() WHERE ended_at IS NULL RETURNING reason',
   );
-  // If staff know of a restore, a changed server does not replace that reason.
+  // If staff reported a restore, this reason is kept, even if the server has also changed.
   const known = restarted?.reason === 'restored' ? 'restored' : reason;
   await queryRows(queryable, 'INSERT INTO maintenance (reason) VALUES ($1)', [known]);
   await queryRows(queryable, 'SELECT skip_ids($1)', [skippedIds]);
   await countOpenOrdersAsPossiblyBought(queryable);
 }
 
-/** Keeps the row locked until the transaction ends, if the server has changed. @returns whether it has */
+/** If the server has changed, stores it and locks the row. @returns whether the server has changed */
 export async function storeServer(queryable: Queryable): Promise<boolean> {
   const changed = await queryRows(
     queryable,
@@ -60,7 +60,7 @@ export class MaintenanceService {
   }
 
   /**
-   * Skips all order ids in the provider's listing, even if `begin` skipped too few.
+   * Reopens the service. First skips all order ids that the provider lists, in case `begin` skipped too few.
    * @param nothingWasLost whether staff assert that the database was not restored to an earlier moment
    * @throws NotInMaintenance, MaintenanceNotOver, DatabaseWasRestored
    */
@@ -86,8 +86,8 @@ export class MaintenanceService {
     const [found] = await queryRows<Found>(
       queryable,
       // The last sweep must begin after all calls and cancellations have taken effect, to find what canceled
-      // orders bought. Another sweep must begin earlier, because a proxy may move between pages and be
-      // missed.
+      // orders bought. An earlier sweep is required as well, because one sweep may miss a proxy that moves
+      // between pages.
       `WITH closed AS (
          SELECT begun_at, reason, swept.last_at AS swept_at,
                 greatest(begun_at + make_interval(secs => $1),

@@ -6,13 +6,14 @@ import { Jobs } from '../../jobs';
 import { beginMaintenance, storeServer } from './maintenance.service';
 
 const FOLLOW_MS = 10_000;
-/** Replicas report every five seconds. Reports are unlogged, so a restored server starts with none. */
+/** Replicas report every five seconds, to an unlogged table that is empty after a restore. */
 const REPORTED_WITHIN_MS = 6000;
 const POLL_MS = 250;
 
 /**
- * Closes the service if it starts on another database server or timeline: a restore may have lost later
- * sales. A failover also changes the timeline, but running replicas store the new one.
+ * Closes the service if it starts on another database server or timeline, because a restore may have lost
+ * later sales. A failover also changes the timeline, but then running replicas store the new one, and the
+ * service stays open.
  */
 @Injectable()
 export class ServerChange {
@@ -33,7 +34,7 @@ export class ServerChange {
       return;
     }
     await inTransaction(this.dataSource, async (manager) => {
-      // Another starting replica may have begun the maintenance.
+      // Another replica that is starting may already have begun the maintenance.
       if (!(await storeServer(manager))) return;
       await beginMaintenance(manager, 'server-changed');
       this.logger.error(

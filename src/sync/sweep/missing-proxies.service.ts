@@ -4,10 +4,10 @@ import { type Queryable, queryRow, queryRows } from '../../database';
 import { MissingProxiesChanged } from '../sync.errors';
 import type { MissingProxiesOut } from './sweep.dto';
 
-/** Missing from two listings in a row, and not yet withdrawn. */
+/** SQL condition for proxies missing from two listings in a row and not yet withdrawn. */
 const MISSING = 'absences = 2 AND withdrawn_at IS NULL AND date_end > now()';
 
-/** Locks in id order, like every statement that changes proxies. */
+/** Locks in id order, like every statement that changes proxies, to prevent deadlocks. */
 const lockMissing = (condition = 'true'): string => `WITH locked AS MATERIALIZED (
          SELECT id FROM proxies WHERE ${MISSING} AND ${condition} ORDER BY id FOR NO KEY UPDATE
        )`;
@@ -38,7 +38,7 @@ export class MissingProxiesService {
 
   /**
    * Sets absences to 3, so that the next sweep does not count the proxies as newly withdrawn.
-   * @throws MissingProxiesChanged if the number of missing proxies is not the `expected` one
+   * @throws MissingProxiesChanged if the number of missing proxies is not `expected`
    */
   async decide(expected: number, manager: EntityManager): Promise<void> {
     const withdrawn = await queryRows(

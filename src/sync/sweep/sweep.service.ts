@@ -8,7 +8,7 @@ import { type ListedProxy, ProxyProvider, type UnreadRow } from '../../provider'
 import { MissingProxiesService } from './missing-proxies.service';
 
 const NOTHING_FOUND = {
-  /** Includes proxies that are not ours. */
+  /** Counts all proxies at the provider, even those that are not ours. */
   listed: 0,
   /** Proxies with changed data, and proxies that are listed again. */
   changed: 0,
@@ -16,12 +16,12 @@ const NOTHING_FOUND = {
   extended: 0,
   unmatched: 0,
   withdrawn: 0,
-  /** Missing proxies that were not withdrawn, because they are too many. Staff decide. */
+  /** Missing proxies that were not withdrawn, because there are too many of them. Staff decide. */
   implausible: 0,
   unread_foreign: 0,
-  /** Unreadable rows of our proxies, or under our order references. They are not compared. */
+  /** Unreadable rows of our proxies or with our order references. They are not compared. */
   unread_own: 0,
-  /** Unreadable rows that may be our proxies. Because of them, absences were not counted. */
+  /** Unreadable rows that may describe our proxies. If there are any, absences are not counted. */
   unread_unknown: 0,
 };
 type SweepReport = Readonly<typeof NOTHING_FOUND>;
@@ -37,7 +37,7 @@ interface Absences {
   readonly missing: number;
 }
 
-/** Each page waits for a rate permit. */
+/** Long, because each page waits for a rate permit. */
 const LONGEST_PAGE_SECONDS = 180;
 const LONGEST_LEASE_SECONDS = 60;
 const SHORTEST_LEASE_SECONDS = 5;
@@ -50,20 +50,23 @@ const ALWAYS_PLAUSIBLE = 20;
 /** Percentage of rented proxies that may be missing before staff have to check the listing. */
 const PLAUSIBLE_PERCENT = 5;
 
-/** Maintenance never reads sweeps as old as this. */
+/** Older sweeps are deleted, because not even maintenance reads them. */
 const COMPLETED_RETENTION_DAYS = 30;
 
 const COMPARED_AT_ONCE = 50_000;
 
-/** A sweep fails without its marker, because its sightings are gone and every proxy would seem missing. */
+/**
+ * A row that proves that a sweep's sightings still exist. Without the row, the sweep fails, because every
+ * proxy would seem missing.
+ */
 const sweepMark = (startedAt: Date): string => `sweep of ${startedAt.toISOString()}`;
 
-/** `$1` is the provider's name, `$2` the page. */
+/** SQL for the rows of a page. `$1` is the provider's name, `$2` the page. */
 const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
   id text, "orderReference" text, host text, port text, login text, password text, type text, country text,
   version text, date_start timestamptz, date_end timestamptz)`;
 
-/** The listing is not a snapshot, so only a second absence counts. Staff decide if too many are missing. */
+/** A listing is no snapshot, so only a second absence counts. If too many are missing, staff decide. */
 @Injectable()
 export class SweepService {
   private readonly logger = new Logger(SweepService.name);
@@ -83,7 +86,7 @@ export class SweepService {
         (await maintenance.isActive())
           ? Math.min(intervalSeconds, MAINTENANCE_INTERVAL_SECONDS)
           : intervalSeconds,
-      // A failed sweep is retried when its lease ends, but not before it is due.
+      // A failed sweep is retried when its lease ends: after one interval, but at most a minute.
       leaseSeconds: Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds)),
       longestStepSeconds: LONGEST_PAGE_SECONDS,
       execute: (run) => this.sweep(run),
@@ -123,14 +126,14 @@ export class SweepService {
     return report;
   }
 
-  /** For renewals and maintenance, records that everything listed since `beganAt` has been compared. */
+  /** Records for renewals and maintenance that everything listed since `beganAt` has been compared. */
   private async recordCompletion(beganAt: Date, listed: number): Promise<void> {
     await queryRows(
       this.dataSource,
       `WITH forgotten AS (
          DELETE FROM completed_sweeps
           WHERE began_at < now() - make_interval(days => $3)
-                -- Sweeps are dated in the future if the database's clock was set back.
+                -- Such sweeps are dated in the future, because the database's clock was set back.
                 OR began_at > $1
        )
        INSERT INTO completed_sweeps (began_at, listed) VALUES ($1, $2)`,
@@ -167,11 +170,7 @@ export class SweepService {
     );
   }
 
-  /**
-   * Skips proxies that an order or a type change may have changed since the page was requested. For a day
-   * after a prolongation, an earlier expiry is ignored, because listings lag behind. During maintenance,
-   * later expiries become found prolongations.
-   */
+  /** Skips proxies that an order or a type change may have changed since the page was requested. */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<TakenOver[]> {
     return queryRows<TakenOver>(
       this.dataSource,
@@ -190,6 +189,8 @@ export class SweepService {
             AND NOT EXISTS (SELECT FROM orders
                              WHERE orders.proxy_id = proxies.id
                                AND (closed_at IS NULL OR closed_at >= $3
+                                    -- For a day after an order, an earlier expiry is ignored, because
+                                    -- listings lag.
                                     OR (listed.date_end < proxies.date_end
                                         AND closed_at > now() - interval '1 day')))
             AND NOT EXISTS (SELECT FROM proxy_type_changes change
@@ -237,7 +238,7 @@ export class SweepService {
     return unmatched.length;
   }
 
-  /** Counts unreadable rows by owner. Marks our proxies among them: they are not missing, but unconfirmed. */
+  /** Counts unreadable rows by owner. Our proxies among them become unconfirmed rather than missing. */
   private markUnread(rows: readonly UnreadRow[]): Promise<UnreadCounts> {
     return queryRow(
       this.dataSource,
@@ -266,7 +267,7 @@ export class SweepService {
     );
   }
 
-  /** If an unreadable row may be one of ours, missing proxies only become unconfirmed (`absences` = -1). */
+  /** Missing proxies only become unconfirmed (`absences` = -1) if an unreadable row may be one of them. */
   private async recordAbsences(run: LeasedRun, startedAt: Date, soFar: SweepReport): Promise<Absences> {
     const last = await queryRow<{ id: number | null }>(this.dataSource, 'SELECT max(id) AS id FROM proxies');
     const absences = { rented: 0, missing: 0 };
@@ -293,7 +294,7 @@ export class SweepService {
             WHERE id = ANY (ARRAY(SELECT id FROM locked))
          )
          SELECT count(*) FILTER (WHERE refunded_at IS NULL) AS rented,
-                -- Also count proxies withdrawn in the last day, because the listing may shrink little by
+                -- Also count proxies withdrawn in the last day, because a faulty listing may shrink little by
                 -- little. Do not count refunded proxies, which are deleted at the provider.
                 count(*) FILTER (
                   WHERE is_missing AND refunded_at IS NULL

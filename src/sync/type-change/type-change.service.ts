@@ -35,9 +35,9 @@ const PERMITS_MS = 20_000;
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Stores the proxy as listed after the change, because its port may change too. The listing decides: a
- * response may be lost, and error 30 proves nothing. A row of `proxy_type_changes` serialises a proxy's
- * changes. Until the row is settled, the stored type is not trusted.
+ * The listing decides whether a change succeeded, because a response may be lost, and error 30 proves
+ * nothing. The proxy is stored as listed, because its port may change too. A row of `proxy_type_changes`
+ * serialises a proxy's changes. Until the row is settled, the stored type is not trusted.
  */
 @Injectable()
 export class TypeChangeService {
@@ -99,7 +99,8 @@ export class TypeChangeService {
   }
 
   /**
-   * Replaces an overdue attempt, even if the clock was set back. The row lock prevents a concurrent refund.
+   * Replaces an overdue attempt, even if the clock was set back. The lock on the proxy's row prevents a
+   * concurrent refund.
    */
   private async begin(proxyId: number): Promise<string> {
     const attempt = randomUUID();
@@ -119,7 +120,7 @@ export class TypeChangeService {
     return attempt;
   }
 
-  /** Returns even if the outcome is unknown: the listing shows it. */
+  /** Returns even if the outcome is unknown, because the listing will show it. */
   private async send(proxyId: string, proxyType: ProxyType): Promise<void> {
     try {
       const deadline = Deadline.after(this.config.provider.timeoutMs);
