@@ -3,14 +3,14 @@ import { DataSource } from 'typeorm';
 import { Notifier, onEventsWritten, preparedRows } from '../database';
 import { PAUSE_AFTER_FAILURE_MS, Jobs } from '../jobs';
 
-/** The payload contains the ids of the events' users. */
+/** Notification channel. Each payload lists the ids of users with new events. */
 export const EVENTS_CHANNEL = 'events';
 const LOOK_EVERY_MS = 1000;
-/** Lets many writers share one publication. */
+/** Minimum pause between publications, so that one covers the events of many writers. */
 const PAUSE_MS = 200;
 const AT_ONCE = 500;
 
-/** Publishes this replica's events after their commit, and regularly those that others left unpublished. */
+/** Publishes this replica's events once committed, and regularly those left unpublished by others. */
 @Injectable()
 export class EventPublisher {
   private readonly wake: () => void;
@@ -46,7 +46,7 @@ export class EventPublisher {
       'SELECT user_id AS "userId" FROM publish_events($1) AS user_id',
       [AT_ONCE],
     );
-    // Try again soon: the replica that is publishing may not see the events that this replica wrote.
+    // Another replica is publishing, but may not see this replica's events, so try again soon.
     if (events[0]?.userId === null) {
       this.publishSoon();
       return false;

@@ -4,7 +4,7 @@ export interface EventTypeDefinition {
   readonly description: string;
   /** Descriptions of the fields, for customers. */
   readonly data: Readonly<Record<string, string>>;
-  /** Has exactly the fields of `data`. */
+  /** Contains exactly the fields of `data`. */
   readonly example: Readonly<Record<string, unknown>>;
 }
 

@@ -16,7 +16,7 @@ import { EventSettingsController } from './settings/event-settings.controller';
 })
 export class EventsModule {
   constructor(retention: Retention, { retention: { eventDays } }: AppConfig) {
-    // Deletes events in the order of their positions, as cursors require. Unpublished events are kept.
+    // Deletes events in the order of their positions, as cursors require, and keeps unpublished events.
     retention.addOldRows({
       name: REMOVED_EVENTS,
       table: 'events',

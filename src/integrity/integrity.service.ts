@@ -42,7 +42,7 @@ const PAYMENT_LISTING = `payment_listing AS (
 limits AS (SELECT $1::timestamptz AS listed_at, $3::text AS provider, $4::timestamptz AS since)`;
 
 const DAY_MS = 24 * 3600 * 1000;
-/** How many days of payments and refunds to list. The provider lists three years. */
+/** How many days of payments and refunds to list. The payment provider lists the last three years. */
 const LISTED_DAYS = {
   day: { payments: 3, refunds: 33, recorded: 2 },
   all: { payments: 3 * 365, refunds: 3 * 365, recorded: 3 * 365 - 1 },
@@ -112,7 +112,7 @@ export class IntegrityService {
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
     for await (const { proxies, unread } of this.upstream.allProxies()) {
-      // Unreadable rows count as listed, with an unknown expiry.
+      // A proxy that could not be parsed counts as listed, with an unknown expiry.
       const rows = [...proxies, ...unread.map((row) => ({ ...row, dateEnd: null }))];
       const listed = rows.map(({ orderReference, ...row }) => ({ ...row, listedAs: orderReference }));
       await this.store(audit, listed);
@@ -129,7 +129,7 @@ export class IntegrityService {
     const days = LISTED_DAYS[scope];
     const since = (count: number) => new Date(listedAt.getTime() - count * DAY_MS);
     const hasSucceeded = ({ state }: { readonly state: string }) => state === 'succeeded';
-    // Selects by capture time, because a deposit may be paid days after its creation.
+    // Selects payments by capture time, because a deposit may be paid days after its creation.
     for await (const page of paymentProvider.paymentsSince(since(days.payments), 'captured_at')) {
       await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({

@@ -11,16 +11,16 @@ import {
   UNATTENDED_STATES,
 } from '../orders';
 
-/** SQL for a time: orders placed earlier had their last check at least 15 minutes ago. */
+/** SQL for a time. Searches for orders placed before it ended at least 15 minutes ago. */
 const CHECKS_ARE_OVER = `now() - interval '${SEARCHES_END_AFTER_SECONDS} seconds 15 minutes'`;
 
 const HAS_EVENTS = 'user_id NOT IN (SELECT id FROM erased_users)';
 
 export interface Invariant {
   readonly name: string;
-  /** Query for the violating rows. It reads the tables of `scopes.ts`. */
+  /** Query for the violating rows. Its tables are defined in `scopes.ts`. */
   readonly violations: string;
-  /** Query for an audit of one day, if it differs; `null` if only the full audit checks the invariant. */
+  /** Query for the audit of one day, if it differs; `null` if only the full audit checks the invariant. */
   readonly ofDay?: string | null;
 }
 
@@ -93,7 +93,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE a.held <> coalesce(o.held, 0) + coalesce(r.held, 0)`,
   },
   {
-    // The schema ensures that a payment is credited only once, with its own amount.
+    // The schema already ensures that a payment is credited only once, with its own amount.
     name: 'deposits-have-their-payments',
     violations: `
       SELECT d.id AS deposit_id, d.user_id, d.state, d.amount, p.id AS payment_id, p.amount AS paid,
@@ -214,7 +214,7 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (bulk.proxy_id IS DISTINCT FROM o.proxy_id OR bulk.max_price IS DISTINCT FROM o.max_price)`,
   },
   {
-    // `one-order-per-key` ensures that a rental is renewed only once.
+    // `one-order-per-key` already detects a rental that was renewed twice.
     name: 'renewals-have-their-orders',
     violations: `
       SELECT r.id AS renewal_id, r.state, r.order_id, o.idempotency_key
@@ -270,7 +270,7 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (SELECT count(*) FROM proxy_refunds WHERE proxy_id = p.id AND state = 'refunded') <> 1`,
   },
   {
-    // An order's refund does not exceed its share for the days that remained at the refund request.
+    // The refund of an order is at most its price for the days that remained when the refund was requested.
     name: 'refunds-of-proxies-are-for-days-that-were-left',
     violations: `
       SELECT r.id AS refund_id, o.id AS order_id, e.available_delta, o.unit_price, o.period, r.requested_at
@@ -366,7 +366,7 @@ export const INVARIANTS: readonly Invariant[] = [
          AND created_at < ${CHECKS_ARE_OVER}`,
   },
   {
-    // If the order is older than the event log, or its history was cut, only its final state is checked.
+    // If the order predates the event log, or its history was shortened, only its final state is checked.
     name: 'orders-agree-with-their-events',
     violations: `
       SELECT coalesce(o.id, logged.order_id) AS order_id, coalesce(o.user_id, logged.user_id) AS user_id,
@@ -415,7 +415,7 @@ export const INVARIANTS: readonly Invariant[] = [
        END`,
   },
   {
-    // Changes in the hour before the checked period may have events, but need not.
+    // A change in the hour before the checked period may have an event, but need not have one.
     name: 'proxy-changes-agree-with-their-events',
     violations: `
       SELECT coalesce(logged.proxy_id, changed.proxy_id) AS proxy_id,
@@ -438,11 +438,11 @@ export const INVARIANTS: readonly Invariant[] = [
              = (logged.proxy_id, logged.user_id, logged.type)
        WHERE coalesce(logged.events, 0) < coalesce(changed.changes, 0)
           OR coalesce(logged.events, 0) > coalesce(changed.about, 0)`,
-    // No index finds one day's changes to proxies.
+    // Only the full audit checks this, because no index finds one day's changes to proxies.
     ofDay: null,
   },
   {
-    // Only issuing a token deletes invalid ones, so a deleted token's id is below the highest id.
+    // Tokens are deleted only when a newer one is issued, so a deleted token's id is below the highest id.
     name: 'tokens-agree-with-their-events',
     violations: `
       SELECT coalesce(token.id, logged.token_id) AS token_id, logged.types AS events
@@ -488,7 +488,10 @@ export const INVARIANTS: readonly Invariant[] = [
   },
 ];
 
-/** The listing was read between `$1` and the snapshot. Proxies of orders open since `$1` are excluded. */
+/**
+ * The provider's listing was read between `$1` and the snapshot. Orders that were open at `$1` or later may
+ * explain differences, so their proxies are excluded.
+ */
 export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   {
     name: 'provider-proxies-have-an-order-or-are-known-as-unmatched',
@@ -531,7 +534,7 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   },
 ];
 
-/** A payment is credited or left to staff within this time: deposits are read at most ten minutes late. */
+/** Payments are credited or left to staff within this time. Deposits are read at least every ten minutes. */
 const PAYMENT_SETTLES_WITHIN = `interval '15 minutes'`;
 
 export const PAYMENT_INVARIANTS: readonly Invariant[] = [

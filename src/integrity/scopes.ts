@@ -1,12 +1,12 @@
 import { sqlList } from '../database';
 import { OPEN_STATES } from '../orders';
 
-/** `day` is what has changed since the beginning of yesterday (UTC). */
+/** `day` covers what has changed since the beginning of yesterday (UTC). */
 export type AuditScope = 'day' | 'all';
 
 const YESTERDAY = `(date_trunc('day', now() AT TIME ZONE 'UTC') - interval '1 day') AT TIME ZONE 'UTC'`;
 
-/** SQL for the time since which all events are kept, plus an hour for differences between clocks. */
+/** SQL for the time since which all events are kept. An hour is added for differences between clocks. */
 const EVENTS_SINCE = `
   SELECT greatest(events_began_at, CASE WHEN EXISTS (SELECT FROM retention_marks WHERE name = 'events')
            THEN coalesce((SELECT min(at) FROM events) + interval '1 hour', now()) END) AS since
@@ -36,7 +36,7 @@ const ALL = {
   erased_users: ERASED_USERS,
 };
 
-/** Rows that changed since yesterday. Orders change only when they are placed or money moves. */
+/** Rows changed since the beginning of yesterday. Orders change only when placed or when money moves. */
 const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   changed_orders: `SELECT id FROM orders WHERE created_at >= ${YESTERDAY}
     UNION SELECT order_id FROM ledger_entries WHERE created_at >= ${YESTERDAY} AND order_id IS NOT NULL
@@ -48,7 +48,7 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   audited_bulks: `SELECT bulk.* FROM bulk_prolongations bulk
     JOIN (SELECT DISTINCT user_id, split_part(idempotency_key, ' ', 1) AS idempotency_key
             FROM audited_orders WHERE idempotency_key LIKE '% %') AS keys USING (user_id, idempotency_key)`,
-  // Selects by due time as well, to find renewals whose order is missing.
+  // Also selects by due time, to find renewals whose order is missing.
   audited_renewals: `SELECT * FROM renewals
     WHERE order_id = ANY (ARRAY(SELECT id FROM changed_orders)) OR due_at >= ${YESTERDAY}`,
   audited_entries: `SELECT * FROM ledger_entries WHERE created_at >= ${YESTERDAY}`,
@@ -72,7 +72,7 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
 };
 
 export const SCOPE_SQL: Readonly<Record<AuditScope, string>> = {
-  // Inlined, so that the planner treats them like the original tables.
+  // Inlined, so that the planner treats these queries like the original tables.
   all: withList(ALL, 'NOT MATERIALIZED'),
   day: withList(DAY, 'MATERIALIZED'),
 };

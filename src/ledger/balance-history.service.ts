@@ -36,7 +36,7 @@ const LINE = `format(E'${COLUMNS.map(() => '%s').join(',')}\\r\\n', ${COLUMNS.ma
   column === 'created_at' ? 'iso_text(created_at)' : column,
 ).join(', ')})`;
 
-/** Maximum number of positions by which an entry's time may be out of `seq` order. */
+/** An entry's time may be out of `seq` order by at most this many entries. */
 const MOST_OVERTAKEN = 1000;
 const BATCH_SIZE = 1000;
 
@@ -89,8 +89,8 @@ export class BalanceHistoryService {
 }
 
 /**
- * Limits `seq` as well as the time: otherwise, each page would read all entries of the period. A lower `seq`
- * may have a later time, because an entry's time is the start of its transaction.
+ * Limits `seq` as well as the time, because each page would otherwise read all entries of the period. The
+ * limits leave a margin, because times, taken when transactions start, may be out of `seq` order.
  */
 export function selectEntries(
   userId: number,

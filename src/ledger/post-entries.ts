@@ -1,6 +1,6 @@
 /**
- * Returns SQL that posts entries and updates each account once, in user order. It numbers the entries itself,
- * because triggers would run separate queries for each entry.
+ * Returns SQL that posts entries and updates each account once, in the order of user ids. It numbers the
+ * entries itself, because triggers would run separate queries for each entry.
  * @param entries a query for `user_id`, `kind`, `order_id`, `available_delta` and `held_delta`
  */
 export const postEntriesSql = (entries: string, users: string): string => `

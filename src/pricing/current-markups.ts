@@ -34,7 +34,7 @@ export class CurrentMarkups {
     this.revision = revision;
   }
 
-  /** Returns an SQL condition. The database's time is read again regularly, because clocks drift. */
+  /** Returns an SQL condition, which is regularly true because the local clock drifts from the database's. */
   isDue(): string {
     if (this.readAt.elapsedMs() > READ_EVERY_MS) return 'true';
     return `(SELECT revision FROM price_rules_revision) <> ${this.revision}`;

@@ -29,7 +29,7 @@ export class MarkupHistoryService {
     private readonly config: AppConfig,
   ) {}
 
-  /** @param at now by default; for a moment in the future, the rules known today apply */
+  /** @param at now by default; for a future moment, only the rules known today are considered */
   async heldAt(
     offer: PricedOffer,
     at?: Date,
@@ -68,7 +68,7 @@ export class MarkupHistoryService {
     };
   }
 
-  /** Records MARKUP_PERCENT if it has changed, because the environment has no history. */
+  /** Records MARKUP_PERCENT if it has changed, because an environment variable has no history. */
   async recordDefault(): Promise<void> {
     await queryRows(
       this.dataSource,

@@ -25,7 +25,7 @@ export interface Markup {
 export const SHORTEST_PERIOD_DAYS = 1;
 export const LONGEST_PERIOD_DAYS = 3650;
 
-/** A rule for fewer periods is more specific. */
+/** A rule that covers fewer periods is more specific. */
 export const periodsOf = ({ minPeriod, maxPeriod }: RuleScope): number =>
   (maxPeriod ?? LONGEST_PERIOD_DAYS) - (minPeriod ?? SHORTEST_PERIOD_DAYS) + 1;
 
@@ -46,7 +46,7 @@ const orAll = <Value>(value: Value | null): readonly (Value | null)[] =>
  * rule for a country applies only if it is cheaper than the quote, because a quote is a maximum.
  */
 export class MarkupResolver {
-  /** By user, country and version. More specific rules come first. */
+  /** Keyed by user, country and version. In each list, more specific rules come first. */
   private readonly rules = new Map<string, MarkupRule[]>();
 
   constructor(
@@ -69,14 +69,14 @@ export class MarkupResolver {
     return compareDecimals(here.percent, quoted.percent) < 0 ? here : quoted;
   }
 
-  /** Returns the id of the offer's country rule if it would cost more than the quote, otherwise `null`. */
+  /** Returns the id of the country's rule if the rule would cost more than the quote, otherwise `null`. */
   findDearerRuleId(offer: PricedOffer, atMs: number): number | null {
     const rule = this.findMostSpecific(offer, atMs);
     if (!rule || rule.country === null) return null;
     return this.choose(offer, atMs).ruleId === rule.id ? null : rule.id;
   }
 
-  /** Includes a rule for a country even if the quote is cheaper. */
+  /** Returns a country's rule even if the quote is cheaper. */
   findMostSpecific(offer: PricedOffer, atMs: number): MarkupRule | undefined {
     for (const userId of orAll(offer.userId)) {
       for (const country of orAll(offer.country)) {

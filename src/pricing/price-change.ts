@@ -29,7 +29,7 @@ export interface PriceChange {
   readonly end?: number | undefined;
 }
 
-/** The request's validation checks the other bounds. @throws InvalidPriceRule */
+/** The request's validation checks all other limits. @throws InvalidPriceRule */
 export function readNewRule(rule: NewPriceRule): RuleScope & { readonly markupPercent: string } {
   const { userId = null, version = null, minPeriod = null, maxPeriod = null, markupPercent } = rule;
   const country = rule.country?.toLowerCase() ?? null;

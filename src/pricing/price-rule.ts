@@ -12,7 +12,7 @@ export interface PriceRule {
   readonly maxPeriod: number | null;
   readonly markupPercent: string;
   readonly validFrom: Date;
-  /** Exclusive; `null` until the rule ends. If it equals `validFrom`, the rule never applied. */
+  /** Exclusive; `null` if no end is set. If it equals `validFrom`, the rule never applied. */
   readonly validTo: Date | null;
   readonly createdAt: Date;
   readonly createdBy: string;

@@ -13,9 +13,9 @@ import {
   TooManyPriceRules,
 } from './pricing.errors';
 
-/** Concurrent additions may exceed this number of open rules. */
+/** Maximum number of open rules. Concurrent additions may exceed it. */
 const MAX_PRICE_RULES = 10_000;
-/** Lets all replicas read a change before it takes effect. */
+/** Time in which all replicas read a change before it takes effect. */
 export const LEAD_SECONDS = 1;
 /** Time for committing a change that takes effect as soon as possible. */
 export const COMMIT_SECONDS = 0.5;
@@ -27,7 +27,7 @@ const FIELDS = `${MARKUP_FIELDS} createdAt createdBy reason endedAt endedBy endR
 const MARKUP_COLUMNS = selectList(MARKUP_FIELDS.split(' '));
 const COLUMNS = selectList(FIELDS.split(' '));
 
-/** A rule that was canceled before its start ends at its start. */
+/** A rule canceled before its start has `valid_to` equal to `valid_from`, so it never applies. */
 const openAt = (moment: string): string =>
   `(valid_to IS NULL OR (valid_to > ${moment} AND valid_to > valid_from))`;
 export const OPEN_PRICE_RULES = openAt('clock_timestamp()');

@@ -14,7 +14,7 @@ import { eventIdOf, type PublishedEvent, type EventType, toPublishedEvent } from
 import type { ReadingStart } from './events.query';
 import { EventsGone } from './reading.errors';
 
-/** Retention mark with the position up to which events were deleted. */
+/** Name of the retention record that stores the position up to which events were deleted. */
 export const REMOVED_EVENTS = 'events';
 
 /** Null `types` mean all types. */
@@ -37,7 +37,7 @@ export interface EventBatch {
 
 interface FoundPage {
   readonly newest: number;
-  /** Last assigned position. All later events get greater positions. */
+  /** Last position that was assigned. All later events get greater positions. */
   readonly given: number;
   readonly removedTo: number;
   readonly items:
@@ -48,7 +48,7 @@ interface FoundPage {
   readonly last: number | null;
 }
 
-/** Newest positions among a user's events (`own`) and among all events (`newest`). */
+/** Position of the user's newest event (`own`) and of the newest event of all users (`newest`). */
 export interface NewestEvents {
   /** Id of the user. */
   readonly id: number;
@@ -56,7 +56,7 @@ export interface NewestEvents {
   readonly newest: number;
 }
 
-/** Limits the cost of a search for rare types. */
+/** Number of events that one query searches for the wanted types. Limits the cost of rare types. */
 const WINDOW = 1000;
 const MAX_WINDOWS = 20;
 
@@ -66,7 +66,7 @@ const GROUP = { maxItems: 100, maxWaitMs: 20 };
 const FIND_PAGES = `
   WITH log AS MATERIALIZED (
     SELECT removed_to, greatest(removed_to, (SELECT max(position) FROM events)) AS newest,
-           -- After a restore, which skips lost positions, this is greater than the newest position.
+           -- After a restore, positions are skipped, so this may be greater than the newest event's position.
            greatest(removed_to, pg_sequence_last_value('event_positions')) AS given
       FROM coalesce((SELECT last_id FROM retention_marks WHERE name = '${REMOVED_EVENTS}'), 0) AS removed_to
   )
@@ -92,7 +92,7 @@ const FIND_PAGES = `
 
 @Injectable()
 export class EventPageReader {
-  /** Users whose events are awaited by requests to this process. */
+  /** Users whose new events this process's requests are waiting for. */
   readonly awaited: RowWaiters<NewestEvents>;
 
   constructor(
@@ -135,7 +135,7 @@ export class EventPageReader {
       requests.map(({ limit }) => limit),
       requests.map(windowOf),
     ]);
-    // Wait for the standby: a failover could undo new positions and assign them to other events.
+    // Wait for the standby, because a failover could lose new events and give their positions to others.
     const isNew = requests.some(
       ({ after }, n) => (pages[n]?.newest ?? 0) > (typeof after === 'number' ? after : 0),
     );
@@ -143,7 +143,7 @@ export class EventPageReader {
     return pages;
   }, GROUP);
 
-  /** Skips users whose waits all know the newest position in the log. */
+  /** Skips users if each of their waiting requests has already seen the log's newest position. */
   private async findNewest(waits: WaitsByRow<NewestEvents>): Promise<NewestEvents[]> {
     const seen = [...waits.values()].map((ofUser) =>
       Math.min(...[...ofUser].map(({ row }) => row?.newest ?? -1)),
@@ -155,11 +155,11 @@ export class EventPageReader {
          FROM log JOIN unnest($1::bigint[], $2::bigint[]) AS request (id, seen) ON seen < newest`,
       [[...waits.keys()], seen],
     );
-    // Callers continue from these positions, so wait for the standby: a failover could undo them.
+    // Callers continue from these positions. Wait for the standby, because a failover could lose them.
     if (rows.length > 0) await waitForStandby(this.dataSource);
     return rows;
   }
 }
 
-/** Without types, reads one more than the limit, to see whether there are more. */
+/** Without types, reads one event more than the limit, to see whether there are more. */
 const windowOf = ({ types, limit }: EventRequest): number => (types ? WINDOW : limit + 1);

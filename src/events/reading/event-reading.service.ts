@@ -42,7 +42,7 @@ export class EventReadingService implements OnModuleDestroy {
     return this.notifier.isEnding;
   }
 
-  /** @throws EventsGone, CursorUnknown, TooManyUnderWay, and the guard's errors if the caller lost access */
+  /** @throws EventsGone, CursorUnknown, TooManyUnderWay, and the access check's errors */
   async poll(
     request: Request,
     query: EventRequest,
@@ -113,7 +113,7 @@ export class EventReadingService implements OnModuleDestroy {
     );
   }
 
-  /** Registers one wait for the whole work: an event published between two pauses ends the next pause. */
+  /** Registers one wait for all pauses, so that an event between two pauses ends the second one. */
   private withWait<Result>(
     userId: number,
     work: (wait: RowWait<NewestEvents>) => Promise<Result>,

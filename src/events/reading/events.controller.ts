@@ -84,7 +84,7 @@ export class EventsController {
       return undefined;
     }
     const { items, next } = await this.events.poll(request, query, wait * 1000, hungUp);
-    // If the replica has begun to stop during the wait, the next request should go to another one.
+    // If the replica is stopping, close the connection, so that the next request goes to another replica.
     if (this.events.isEnding) response.shouldKeepAlive = false;
     return { items, next_cursor: eventIdOf(next) };
   }

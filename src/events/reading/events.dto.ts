@@ -7,7 +7,7 @@ export class EventOut implements PublishedEvent {
   id!: string;
 
   @ApiProperty({
-    // The enum is open: generated clients with a closed enum would fail on newer types.
+    // The enum is open, because generated clients with a closed enum would fail on newer types.
     anyOf: [{ type: 'string', enum: [...ALL_EVENT_TYPES, 'test'] }, { type: 'string' }],
     description: 'Ignore types that you do not know: new ones may be added. `test` is sent to webhooks only',
     example: 'order.completed',

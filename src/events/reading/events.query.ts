@@ -1,7 +1,7 @@
 import { IntegerField, LimitField, InputMistake, StrictRequest, StringField } from '../../http';
 import { ALL_EVENT_TYPES, type EventType, isEventType } from '../event-types';
 
-/** Accepts `now` or the id of any user's event, which selects the events after that event. */
+/** Accepts `now`, or the id of any event, even another user's, to read the events after it. */
 export const CURSOR_PATTERN = '^(now|evt_[0-9]{1,15})$';
 
 export const LONGEST_WAIT_SECONDS = 30;

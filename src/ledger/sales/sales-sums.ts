@@ -2,7 +2,8 @@ export const SALES_COLUMNS =
   'day, country, version, purchases, prolongations, proxies, sales, refunds, refunds_by_rule, cost';
 
 /**
- * Returns a query for daily sales (UTC): orders count when they were closed, refunds when they were made.
+ * Returns a query for daily sales (UTC). An order counts on the day it was closed, a refund on the day it was
+ * made.
  * @param from SQL for the first day: a parameter or a subquery, so that the indexes are used
  * @param to SQL for the day after the last, likewise
  */

@@ -86,7 +86,7 @@ const selectDimension = (name: SalesDimension, keys: readonly SalesDimension[]):
 const isCursor = (values: readonly string[], keys: readonly SalesDimension[]): boolean =>
   values.length === keys.length && (keys[0] !== 'day' || /^\d{4}-\d\d-\d\d$/.test(values[0] ?? ''));
 
-/** Returns an SQL condition for the rows after the cursor, whose values are the parameters from `$4` on. */
+/** Returns an SQL condition for the rows after the cursor, whose values begin at parameter `$4`. */
 const isAfter = (keys: readonly SalesDimension[]): string => {
   const alternatives = keys.map((key, n) => {
     const equal = keys.slice(0, n).map((earlier, index) => `${earlier} = $${4 + index}`);
