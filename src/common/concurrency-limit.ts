@@ -30,7 +30,7 @@ export class ConcurrencyLimit<Key> {
     };
   }
 
-  /** Runs work when it is its key's turn. Aborting `end` cancels work that has not begun. */
+  /** Runs work when its key's turn comes. Aborting `end` cancels work that has not begun. */
   run<Result>(key: Key, work: () => Promise<Result>, end?: AbortSignal): Promise<Result> {
     return new Promise((resolve, reject) => {
       end?.throwIfAborted();

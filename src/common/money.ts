@@ -37,14 +37,14 @@ export function subtractDecimals(one: string, other: string): string {
   return formatDecimal({ units: atScale(left) - atScale(right), scale });
 }
 
-/** Compares by value: `"1.5"` equals `"1.50"`. */
+/** Compares by value, so `"1.5"` equals `"1.50"`. */
 export function compareDecimals(one: string, other: string): number {
   const [left, right] = [parseDecimal(one), parseDecimal(other)];
   const difference = left.units * 10n ** BigInt(right.scale) - right.units * 10n ** BigInt(left.scale);
   return difference < 0n ? -1 : Number(difference > 0n);
 }
 
-/** An amount in roubles, exact to the kopeck. Its string form has two decimals: `"1234.50"`. */
+/** An amount in roubles, exact to the kopeck. Its string form has two decimals, such as `"1234.50"`. */
 export class Money {
   static readonly zero = new Money(0n);
 

@@ -21,7 +21,7 @@ function parseNetwork(text: string): Network | null {
   return length <= bits ? { address, prefix: length, family } : null;
 }
 
-/** Accepts an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
+/** Accepts an address, or a network in CIDR notation, such as `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
 /** The prefix length in IPv6, where the IPv4 addresses form a /96 network. */

@@ -50,7 +50,7 @@ export class DatabaseProbe {
 
   private async query(): Promise<DatabaseState> {
     this.isQuerying = true;
-    // Drop a connection that does not respond: after a failover, the next one may reach another server.
+    // Drop a connection that does not respond, because after a failover, a new one may reach another server.
     const timer = setTimeout(() => this.drop(), TIMEOUT_MS);
     try {
       const client = await this.connect();

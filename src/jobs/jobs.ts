@@ -191,7 +191,7 @@ export class Jobs {
     const conditions = asked.map(({ isDue }) => `(${isDue?.()})`);
     const statement = `SELECT ARRAY[${conditions.join(', ')}] AS due`;
     const { due } = await queryRow<{ due: readonly boolean[] | null }>(this.dataSource, statement)
-      // On failure, start all jobs: each will fail and report the error.
+      // On failure, start all jobs, because each will then fail and report the error.
       .catch(() => ({ due: null }));
     for (const [n, job] of asked.entries()) {
       job.lookedAtMs = nowMs;

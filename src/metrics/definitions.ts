@@ -1,6 +1,6 @@
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** Part of every scrape and of docs/metrics.md. */
+  /** Shown in every scrape and in docs/metrics.md. */
   readonly help: string;
   /** Callers must not be able to choose a label's value, so a path or a country is never a label. */
   readonly labels: Labels;

@@ -11,7 +11,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Drop the trigger first: a constraint trigger cannot be replaced.
+-- Drop the trigger first, because a constraint trigger cannot be replaced.
 DROP TRIGGER IF EXISTS accounts_equal_ledger ON accounts;
 CREATE CONSTRAINT TRIGGER accounts_equal_ledger AFTER UPDATE ON accounts
   DEFERRABLE INITIALLY DEFERRED

@@ -46,14 +46,14 @@ CREATE TABLE retention_marks (
   left_ids bigint[] NOT NULL DEFAULT '{}'
 );
 
--- Each replica's report about itself. Unlogged, because replicas report regularly.
+-- Each replica's report about itself. Unlogged, because a lost report is soon replaced.
 CREATE UNLOGGED TABLE replica_reports (
   holder uuid PRIMARY KEY,
   reported_at timestamptz NOT NULL,
   report jsonb NOT NULL
 );
 
--- Request counts per minute, shared by all replicas. Unlogged: a database crash may lose them.
+-- Request counts per minute, shared by all replicas. Unlogged, because they may get lost in a database crash.
 CREATE UNLOGGED TABLE request_counts (
   name text NOT NULL,
   key text NOT NULL,

@@ -291,7 +291,7 @@ CREATE TABLE proxy_checks (
 );
 CREATE INDEX proxy_checks_proxy_id_idx ON proxy_checks (proxy_id, id);
 
--- Proxies that the current sweep has seen. Unlogged: after a database crash, the sweep starts over.
+-- Proxies that the current sweep has seen. Unlogged, because after a database crash, the sweep starts over.
 CREATE UNLOGGED TABLE sweep_sightings (
   provider_proxy_id text COLLATE "C" PRIMARY KEY
 );
