@@ -39,7 +39,7 @@ export class OrderRetention {
           historyDays,
         ),
       );
-      // Money released after a day's row was removed is no longer subtracted from that day.
+      // Money released after a day's row was removed is no longer subtracted from that day's spending.
       retention.add('token_spending_days', () =>
         this.forgetBatch(
           `DELETE FROM token_spending WHERE (token_id, day) IN (

@@ -54,7 +54,7 @@ export class NoPermitInTime extends ProviderUnavailable {
 export class ProviderOutcomeUnknown extends ProviderError {
   readonly outcome = 'unknown';
 
-  /** @param rateLimited whether the provider returned 429, which it documents as having had no effect */
+  /** @param rateLimited whether the provider returned 429, which by its documentation rules out any effect */
   constructor(
     message: string,
     readonly rateLimited = false,

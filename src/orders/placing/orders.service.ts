@@ -207,7 +207,7 @@ export class OrdersService {
     if (!order.deliveredProxies) {
       const proxies = await this.proxies.ofOrder(order);
       if (!replayed) return proxies;
-      // Credentials are removed long before the stored proxies, so do not show those of ended rentals.
+      // Credentials are removed long before the stored proxies, so show no credentials of ended rentals.
       const gone = { login: '', password: '', descr: CREDENTIALS_GONE };
       return proxies.map((proxy) => (proxy.active ? proxy : Object.assign(proxy, gone)));
     }

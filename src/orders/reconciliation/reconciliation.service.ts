@@ -78,7 +78,7 @@ export class ReconciliationService {
       const listed = await this.listEvidence(batch, batch.orderReference, startedAt, { timeoutMs, isEnough });
       return listed !== null && this.judgePurchases(batch, listed, startedAt);
     }
-    // The provider lists proxies bought together under one reference.
+    // Search once per purchase: the provider lists proxies bought together under one reference.
     let foundNothing = true;
     for (const [reference, members] of membersByPurchase(batch)) {
       const part = { ...batch, members };

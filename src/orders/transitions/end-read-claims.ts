@@ -11,7 +11,7 @@ export interface EndToRead {
   readonly orderId: number;
   readonly reference: string;
   readonly providerProxyId: string;
-  /** Time when the reading started. It identifies the replica that reads. */
+  /** Time of the claim. The result is stored only if no other replica has claimed the reading since. */
   readonly readAt: string;
 }
 

@@ -63,7 +63,7 @@ const isObject = (value: unknown): value is object =>
 
 const integer = field(readInteger);
 
-/** Roubles. The limits of orders are lower. */
+/** Roubles. Allows more than any order may cost. */
 const amount = field((value) => readDecimal(value, /^\d{1,9}(\.\d{1,12})?$/));
 
 /** May be negative. Omitted if unreadable. */

@@ -247,7 +247,7 @@ export class ForgottenOrdersService {
     );
   }
 
-  /** @returns the order id that the reference names; null if already taken @throws NamedUserFirst */
+  /** @returns the order id that the reference names; null if that id is taken @throws NamedUserFirst */
   private async placeOfReference(
     orderReference: string,
     userId: number,
