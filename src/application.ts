@@ -30,8 +30,8 @@ const CUSTOMERS: ApiInterface = {
   // Version of the API contract, independent of the service's version.
   version: '0.1.0',
   description:
-    'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`, and a `code` ' +
-    'except on the ten routes of the fixed interface 0.1.0. Every response has `X-Request-Id`.',
+    'Rents out proxies from a prepaid balance in roubles. Every error contains a `detail` and, except ' +
+    'on the ten routes of the fixed interface 0.1.0, a `code`. Every response includes `X-Request-Id`.',
   scheme: CUSTOMERS_SCHEME,
   tags: {
     Catalog: 'Countries, stock and prices',
@@ -39,8 +39,8 @@ const CUSTOMERS: ApiInterface = {
     Proxies: 'The proxies of the user',
     Renewals: 'Automatic prolongations within your limits, and their forecast',
     Events: 'Events, as they happen',
-    Links: 'Secret URLs of exports, for tools that cannot send a token',
-    Tokens: 'Signing in, and issuing tokens, each for one purpose',
+    Links: 'Secret URLs for exports, for tools that cannot send a token',
+    Tokens: 'Signing in, and issuing tokens for specific purposes',
     Webhooks: 'URLs to which events are sent',
     Profile: 'The user and the balance',
     Health: 'Whether the service can be reached',
@@ -68,22 +68,22 @@ const STAFF: ApiInterface = {
   title: `${SERVICE_NAME}: staff`,
   version: SERVICE_VERSION,
   description:
-    'For internal staff. Press Authorize with a token that has staff scopes; each operation names the ' +
-    'scope that it requires, and `staff:read` allows every GET. Every action, reading included, is ' +
-    'recorded in the audit log. Amounts are roubles, written as text. Lists are paged: send `next_cursor` ' +
-    'as `cursor` until it is null. Every error has a `detail` and a `code`; every response has ' +
-    '`X-Request-Id`. Unknown fields and parameters are refused.',
+    'For internal staff. Press Authorize and enter a token with staff scopes. Each operation names the ' +
+    'scope that it requires; `staff:read` allows every GET. Every action, including reads, is recorded ' +
+    'in the audit log. Amounts are in roubles, written as strings. Lists are paginated: send ' +
+    '`next_cursor` as `cursor` until it is null. Every error contains a `detail` and a `code`; every ' +
+    'response includes `X-Request-Id`. Unknown fields and parameters are rejected.',
   scheme: STAFF_SCHEME,
   readScope: 'staff:read' satisfies StaffScope,
   tags: {
     Users: 'Customers and their accounts',
-    Tokens: 'Tokens of users',
+    Tokens: "Users' tokens",
     Money: 'Balances and the ledger',
     Orders: 'Orders, orders in review, and unmatched proxies',
-    Renewals: 'Renewals and their outcomes, and pausing them',
+    Renewals: 'Renewals and their outcomes, and pausing renewals',
     Prices: 'The rules that set the markup',
-    System: 'The state of the service, maintenance, and sales',
-    'Access and log': 'Scopes, and what staff did',
+    System: 'Service status, maintenance, and sales',
+    'Access and log': 'Scopes, and a log of staff actions',
   },
   modules: [StaffModule],
 };

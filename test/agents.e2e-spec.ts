@@ -276,7 +276,7 @@ describe('POST /mcp', () => {
       const { proxies, ...more } = structuredContent as { proxies: unknown[]; order_id: number };
       expect(more).toMatchObject({
         delivered: count,
-        next: expect.stringMatching(/^Nothing: the order has been executed/),
+        next: expect.stringMatching(/^The order has been executed/),
       });
       expect(more).toMatchObject({ next: expect.stringContaining(`order_id ${more.order_id}`) });
       return { text: JSON.parse(text) as object, proxies, more };
@@ -294,7 +294,7 @@ describe('POST /mcp', () => {
   });
 
   it('shows clients that look for OAuth that it wants a token', async () => {
-    const description = 'Send a token of this shop in the header Authorization: Bearer prx_...';
+    const description = 'Send a token issued by this shop in the header Authorization: Bearer prx_...';
     for (const authorization of ['Bearer prx_wrong', '']) {
       const { status, headers } = await post(PING, { Authorization: authorization });
       expect([status, headers.get('WWW-Authenticate')]).toEqual([
@@ -313,7 +313,10 @@ describe('POST /mcp', () => {
       expect([path, response.status, await response.json()]).toEqual([
         path,
         404,
-        { error: 'invalid_request', error_description: `This service has no OAuth. ${description}` },
+        {
+          error: 'invalid_request',
+          error_description: `This service does not support OAuth. ${description}`,
+        },
       ]);
     }
   });

@@ -147,7 +147,7 @@ describe('An agent without a token', () => {
     const { status, headers } = await request('/mcp', { method: 'POST', body: '{}' });
     expect([status, headers.get('www-authenticate')]).toEqual([
       401,
-      'Bearer error="invalid_token", error_description="Send a token of this shop in the header ' +
+      'Bearer error="invalid_token", error_description="Send a token issued by this shop in the header ' +
         `Authorization: Bearer prx_...", ` +
         `resource_metadata="${PUBLIC_URL}/.well-known/oauth-protected-resource/mcp", scope="${ALL}"`,
     ]);
@@ -326,7 +326,7 @@ describe('The page', () => {
     ['how many roubles the agent may spend', { access: 'buy' }, 400],
     ['how many roubles the agent may spend', { access: 'buy', daily_limit: '-5' }, 400],
     ['how many roubles the agent may spend', { access: 'buy', daily_limit: '0' }, 400],
-    ['how long the agent keeps access', { days: '100000' }, 400],
+    ['how long the agent should have access', { days: '100000' }, 400],
   ])('shows the customer the mistake "%s" for %j', async (mistake, choices, status) => {
     const response = await decide(authorization(newVerifier()), choices);
     expect(response).toMatchObject({ status, location: null });

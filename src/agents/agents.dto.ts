@@ -30,13 +30,13 @@ import { ProxyRefundQuery } from '../proxy-refunds';
 const RevealField = (what: string): PropertyDecorator =>
   BooleanField({
     description:
-      `${what} only if \`true\`, which requires the scope \`proxies:export\`. Set it only after the ` +
-      'user has agreed: the passwords become part of the conversation',
+      `Whether to ${what}. Requires the scope \`proxies:export\`. Set it to \`true\` only after the ` +
+      'user has agreed, because the passwords become part of the conversation',
     default: false,
   });
 
 const ProxyIdField = (): PropertyDecorator =>
-  StringField({ description: 'The `id` of a proxy of the user', example: '17', maxLength: 20 });
+  StringField({ description: "The `id` of one of the user's proxies", example: '17', maxLength: 20 });
 
 @StrictRequest()
 export class NoInput {}
@@ -54,7 +54,7 @@ export class StockInput extends VersionQuery {
 export class PriceInput extends PriceQuery {}
 
 export class CountriesOut {
-  @ApiTexts('The codes of the countries in which proxies are on sale', ['de', 'ru'])
+  @ApiTexts('The codes of the countries where proxies are for sale', ['de', 'ru'])
   countries!: readonly string[];
 }
 
@@ -82,7 +82,7 @@ export class ExportInput extends ProxyFilterBody {
   @ChoiceField(FORMAT_NAMES, { description: 'The format of the text', default: 'txt' })
   readonly format!: FormatName;
 
-  @RevealField('The export, which contains passwords, is returned')
+  @RevealField('return the export, which contains passwords')
   readonly reveal!: boolean;
 }
 
@@ -105,7 +105,7 @@ export class RefundInput extends ProxyRefundQuery {
 
 @StrictRequest()
 export class OrderInput extends OrderWaitQuery {
-  @IdField({ description: 'The `id` of an order of the user', example: 42 })
+  @IdField({ description: "The `id` of one of the user's orders", example: 42 })
   readonly order_id!: number;
 }
 
@@ -120,7 +120,12 @@ export class LedgerInput extends LedgerFilterQuery {
 
 @StrictRequest()
 export class PreparePurchaseInput {
-  @StringField({ description: 'The code of a country on sale', example: 'ru', minLength: 2, maxLength: 4 })
+  @StringField({
+    description: 'The code of a country where proxies are for sale',
+    example: 'ru',
+    minLength: 2,
+    maxLength: 4,
+  })
   readonly country!: string;
 
   @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
@@ -136,7 +141,7 @@ export class PreparePurchaseInput {
   readonly proxy_type!: ProxyType;
 
   @BooleanField({
-    description: 'Whether fewer proxies may be delivered and charged if the stock is too small',
+    description: 'Whether to accept, and pay for, fewer proxies if stock runs short',
     default: true,
   })
   readonly allow_partial!: boolean;
@@ -148,7 +153,7 @@ const MAX_PREPARED = 50;
 @StrictRequest()
 export class PrepareProlongationInput {
   @StringListField({
-    description: `The \`id\`s of at most ${MAX_PREPARED} proxies of the user`,
+    description: `The \`id\`s of up to ${MAX_PREPARED} of the user's proxies`,
     example: ['17'],
     atLeast: 1,
     atMost: MAX_PREPARED,
@@ -167,19 +172,19 @@ export class PreparationOut extends OmitType(DryRunResponse, [
 ] as const) {
   @ApiNullable(
     'string',
-    'Pass it to place_order before `expires_at`. It places one order, even if it is passed again, for ' +
-      'at most `price_final`. `null` if the order would be refused',
+    'Pass this to place_order before `expires_at`. It places a single order for at most `price_final`, ' +
+      'even if it is passed more than once. `null` if the order would be refused',
     'eyJ1IjoxNzY0…',
   )
   order_ref!: string | null;
 
-  @ApiNullableMoment('The time until which the order can be placed')
+  @ApiNullableMoment('The deadline for placing the order')
   expires_at!: Date | null;
 
   @ApiListOf(
     () => OrderSummary,
-    'Orders of the last hour for the same purchase or proxies. If there are any, ask the user before ' +
-      'placing another',
+    'Orders placed in the last hour for the same purchase or the same proxies. If there are any, ask ' +
+      'the user before placing another one',
   )
   equal_orders!: readonly OrderSummary[];
 
@@ -190,14 +195,14 @@ export class PreparationOut extends OmitType(DryRunResponse, [
 @StrictRequest()
 export class PlaceOrderInput {
   @StringField({
-    description: 'The `order_ref` of a preparation, unchanged',
+    description: 'The `order_ref` that prepare_purchase or prepare_prolongation returned, unchanged',
     example: 'eyJ1IjoxNzY0…',
     maxLength: 3000,
     anyCharacter: true,
   })
   readonly order_ref!: string;
 
-  @RevealField('The logins and passwords of the bought proxies are shown')
+  @RevealField('include the logins and passwords of the purchased proxies')
   readonly reveal!: boolean;
 }
 
@@ -215,7 +220,7 @@ export class PlacedOrderOut {
 
   @ApiNullable(
     'integer',
-    'The order of a purchase. `null` for prolongations, each of which has its own order',
+    'The order of a purchase. `null` for prolongations, because each proxy has its own order',
     42,
   )
   order_id!: number | null;
@@ -232,12 +237,12 @@ export class PlacedOrderOut {
   @ApiInteger('The number of delivered or prolonged proxies', 1)
   delivered!: number;
 
-  @ApiListOf(() => BoughtProxy, 'The bought proxies. Empty if there are too many to show: see `next`')
+  @ApiListOf(() => BoughtProxy, 'The purchased proxies. Empty if there are too many to return: see `next`')
   proxies!: readonly BoughtProxy[];
 
   @ApiListOf(() => BulkProxyOut, 'The outcome for each proxy to prolong')
   prolongations!: readonly BulkProxyOut[];
 
-  @ApiText('The next step', 'Nothing: the order has been executed.')
+  @ApiText('The next step', 'The order has been executed; nothing more is needed.')
   next!: string;
 }

@@ -4,12 +4,12 @@ import { RequestInvalid } from '../http';
 /** An order placed with the original reference may still exist. */
 export class PreparationUnknown extends domainError(
   'bad-request',
-  'This order_ref is damaged, or another token prepared it',
+  'This order_ref is corrupted, or it was prepared with another token',
 ) {}
 
 export class PreparationExpired extends domainError(
   'gone',
-  'This order_ref has expired, and nothing was charged for it',
+  'This order_ref has expired; nothing was charged',
 ) {}
 
 export class PreparationExpiring extends domainError(
@@ -35,7 +35,7 @@ const PREPARED_AGAIN = 'Prepare the order again, and ask the user to confirm it.
 const NEXT: Readonly<Record<string, string>> = {
   'address-not-allowed': 'Tell the user that the token does not allow this address.',
   'checks-disabled': 'Tell the user that the operator has disabled checks.',
-  'daily-limit-exceeded': 'Tell the user that the daily limit of this token is used up until 00:00 UTC.',
+  'daily-limit-exceeded': "Tell the user that this token's daily limit is used up until 00:00 UTC.",
   'export-too-large': 'Narrow the filter.',
   'idempotency-key-in-progress':
     'Call place_order again with the same order_ref. Do not prepare the order again: it may still be ' +
@@ -43,21 +43,21 @@ const NEXT: Readonly<Record<string, string>> = {
   'insufficient-balance': 'Tell the user that the balance is too low. Prepare again after a deposit.',
   'invalid-arguments': 'Correct the arguments and call again.',
   'order-being-confirmed':
-    'Call place_order again with the same order_ref, later if need be. Do not prepare the order again: it ' +
-    'may have been executed.',
+    'Call place_order again with the same order_ref, after a pause if necessary. Do not prepare the ' +
+    'order again: it may have been executed.',
   'preparation-expired': PREPARED_AGAIN,
   'preparation-expiring': 'Call place_order again with the same order_ref after retry_after_seconds.',
   'preparation-unknown':
-    'Call place_order with the exact text of order_ref. If that also fails, the order may exist: ' +
-    'check equal_orders and list_orders, and ask the user.',
+    'Call place_order with the exact order_ref text. If that also fails, the order may still exist: ' +
+    'check equal_orders and list_orders, then ask the user.',
   'passwords-not-revealed': 'Ask the user whether you may see them, then call with reveal: true.',
   'price-above-max': `The price has changed. ${PREPARED_AGAIN}`,
   'request-written-off': PREPARED_AGAIN,
 };
 
 const NEXT_BY_KIND: Readonly<Partial<Record<DomainError['kind'], string>>> = {
-  forbidden: 'Do not call again. Tell the user which right the token lacks.',
-  'not-found': 'Check the id with the tool that lists such ids.',
+  forbidden: 'Do not call again. Tell the user which permission the token lacks.',
+  'not-found': 'Look up the id with the corresponding list tool.',
   'rate-limited': 'Wait, then call again with the same arguments.',
   unavailable: 'Wait, then call again with the same arguments.',
 };

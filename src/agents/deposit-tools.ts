@@ -7,8 +7,8 @@ import { type Tool, tool } from './tool';
 class CreateDepositInput extends DepositRequest {
   @StringField({
     description:
-      'A key that you choose, new for each deposit. A second call with the same key creates no second ' +
-      'deposit',
+      'A key of your choice, unique to each deposit. Calling again with the same key does not create a ' +
+      'second deposit',
     example: 'deposit-1',
     maxLength: 100,
     pattern: '^[!-~]+$',
@@ -37,7 +37,9 @@ const toolsOf = (deposits: DepositsService): Tool[] => [
   }),
   tool({
     name: 'create_deposit',
-    description: 'Creates a deposit. Show the user its payment_url: the user pays the deposit there.',
+    description:
+      'Creates a deposit and returns its payment_url. Show this URL to the user, who pays the deposit ' +
+      'there.',
     scope: 'deposits:write',
     input: CreateDepositInput,
     output: DepositOut,

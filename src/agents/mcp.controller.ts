@@ -27,10 +27,10 @@ import type { ToolCall } from './tool';
 class OriginNotAllowed extends domainError('forbidden', 'Origin not allowed') {}
 
 const INSTRUCTIONS =
-  'Rents out proxy servers from a prepaid balance in roubles. Buying takes two steps: ' +
-  'prepare_purchase or prepare_prolongation shows the price; after the user has agreed, place_order ' +
-  'places the order once. If a response of place_order is lost, call it again with the same ' +
-  'order_ref; never prepare the order again. Each error contains `next`, which says what to do.';
+  'Rents out proxy servers from a prepaid balance in roubles. Buying takes two steps: prepare_purchase ' +
+  'or prepare_prolongation shows the price; after the user has agreed, place_order places the order ' +
+  'once. If the response to place_order is lost, call it again with the same order_ref; never prepare ' +
+  'the order again. Each error contains `next`, which says what to do.';
 
 const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;

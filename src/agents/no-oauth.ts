@@ -6,7 +6,7 @@ import type { DomainError } from '../common';
 import { AppConfig } from '../config';
 import { challengeParameters } from '../oauth';
 
-const DESCRIPTION = 'Send a token of this shop in the header Authorization: Bearer prx_...';
+const DESCRIPTION = 'Send a token issued by this shop in the header Authorization: Bearer prx_...';
 
 /** Paths where clients look for OAuth after a 401. */
 const PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*path'];
@@ -14,7 +14,7 @@ const PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*path'];
 /** Clients show the description of an OAuth error to the user. */
 export function serveNoOAuth(app: NestExpressApplication): void {
   const express = app.getHttpAdapter().getInstance() as Application;
-  const description = `This service has no OAuth. ${DESCRIPTION}`;
+  const description = `This service does not support OAuth. ${DESCRIPTION}`;
   for (const path of PATHS) {
     express.all(path, (_: Request, response: Response) => {
       response.status(404).json({ error: 'invalid_request', error_description: description });

@@ -24,9 +24,9 @@ import { type OrderPreparation, readReference, writeReference } from './prepared
 import { LONG_RESULT_LENGTH, MAX_RESULT_LENGTH, type Tool, tool, type ToolCall } from './tool';
 
 const PLACE =
-  'Show the user the price and wait for a yes. Then call place_order with order_ref. If its response ' +
-  'is lost, call it again with the same order_ref.';
-const EXECUTED = 'Nothing: the order has been executed.';
+  'Show the user the price and wait for confirmation. Then call place_order with order_ref. If the ' +
+  'response is lost, call it again with the same order_ref.';
+const EXECUTED = 'The order has been executed; nothing more is needed.';
 /** An agent that misses proxies in a long result might buy them again. */
 const executedAtLength = (orderId: number): string =>
   `${EXECUTED} If you do not see its proxies, call list_proxies with order_id ${orderId}, or ` +
@@ -42,8 +42,8 @@ export class OrderTools {
     tool({
       name: 'prepare_purchase',
       description:
-        'Checks a purchase and returns its price. Charges nothing. place_order then buys for at most ' +
-        'this price.',
+        'Checks a purchase and returns its price without charging anything. place_order then buys for ' +
+        'at most this price.',
       scope: 'proxies:write',
       input: PreparePurchaseInput,
       output: PreparationOut,
@@ -53,8 +53,8 @@ export class OrderTools {
     tool({
       name: 'prepare_prolongation',
       description:
-        'Checks the prolongation of proxies and returns its price. Charges nothing. place_order then ' +
-        'prolongs them for at most this price.',
+        'Checks the prolongation of proxies and returns its price without charging anything. ' +
+        'place_order then prolongs them for at most this price.',
       scope: 'proxies:write',
       input: PrepareProlongationInput,
       output: PreparationOut,
@@ -64,9 +64,9 @@ export class OrderTools {
     tool({
       name: 'place_order',
       description:
-        'Places a prepared order and charges the balance. A later call with the same order_ref never ' +
-        'charges again: it returns the same order. If a response is lost, call again. Do not prepare ' +
-        'again.',
+        'Places a prepared order and charges the balance. Calling it again with the same order_ref ' +
+        'returns the same order and never charges twice. If the response is lost, call it again; do ' +
+        'not prepare the order again.',
       scope: 'proxies:write',
       input: PlaceOrderInput,
       output: PlacedOrderOut,
@@ -78,8 +78,8 @@ export class OrderTools {
       name: 'request_refund',
       description:
         "Requests a refund for a proxy that does not work. If the service's checks confirm this, the " +
-        'remaining days are refunded and the proxy is withdrawn for good. A second call returns the ' +
-        'same refund.',
+        'remaining days are refunded and the proxy is permanently withdrawn. Calling it again returns ' +
+        'the same refund.',
       scope: 'proxies:write',
       input: ProxyInput,
       output: ProxyRefundOut,

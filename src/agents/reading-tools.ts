@@ -39,7 +39,7 @@ export class ReadingTools {
   readonly tools: readonly Tool[] = [
     tool({
       name: 'list_countries',
-      description: 'Lists the countries in which proxies of an IP version are on sale.',
+      description: 'Lists the countries where proxies of an IP version are for sale.',
       scope: 'countries:read',
       input: CountriesInput,
       output: CountriesOut,
@@ -60,7 +60,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'get_price',
-      description: 'Returns the most that a purchase can cost. In some countries, it costs less.',
+      description: 'Returns the maximum price of a purchase. In some countries, the purchase costs less.',
       scope: 'price:read',
       input: PriceInput,
       output: QuoteResponse,
@@ -77,7 +77,8 @@ export class ReadingTools {
     }),
     tool({
       name: 'list_proxies',
-      description: "Lists the user's proxies that match every given field, ordered by id, without passwords.",
+      description:
+        "Lists the user's proxies that match all of the given fields, ordered by id, without passwords.",
       scope: 'proxies:read',
       input: ProxiesInput,
       output: ProxiesOut,
@@ -94,7 +95,9 @@ export class ReadingTools {
     }),
     tool({
       name: 'export_proxies',
-      description: 'Exports the proxies that match every given field as text for a program, with passwords.',
+      description:
+        'Exports the proxies that match all of the given fields, including passwords, in a format for ' +
+        'programs.',
       scope: 'proxies:export',
       input: ExportInput,
       output: ExportOut,
@@ -103,7 +106,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'check_proxy',
-      description: 'Sends a request through a proxy and returns whether it works, within 10 seconds.',
+      description: 'Sends a request through a proxy and reports, within 10 seconds, whether the proxy works.',
       scope: 'proxies:read',
       input: ProxyInput,
       output: ProxyCheckOut,
@@ -113,8 +116,9 @@ export class ReadingTools {
     tool({
       name: 'get_refund',
       description:
-        'Returns the refund of a proxy that does not work, or, before a request, its amount and the ' +
-        'condition that is not met. With `wait`, it waits while the proxy is being checked.',
+        'Returns the refund for a proxy that does not work. If no refund has been requested, returns ' +
+        'its amount and the condition that is not met, if any. If `wait` is set, waits while the proxy ' +
+        'is being checked.',
       scope: 'proxies:read',
       input: RefundInput,
       output: ProxyRefundOut,
@@ -124,7 +128,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'list_orders',
-      description: 'Lists the orders that match every given field, newest first.',
+      description: 'Lists the orders that match all of the given fields, newest first.',
       scope: 'proxies:read',
       input: OrdersQuery,
       output: OrderSummaryPage,
@@ -134,7 +138,7 @@ export class ReadingTools {
     tool({
       name: 'get_order',
       description:
-        'Returns an order with the ids of its proxies. With `wait`, it waits until the order is closed.',
+        "Returns an order and its proxies' ids. If `wait` is set, waits until the order is closed.",
       scope: 'proxies:read',
       input: OrderInput,
       output: OrderDetails,
@@ -171,7 +175,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'forecast_renewals',
-      description: 'Forecasts renewals with their prices, and shows how long the balance will last.',
+      description: 'Forecasts renewals and their prices, and shows how long the balance will last.',
       scope: 'profile:read',
       input: ForecastQuery,
       output: ForecastOut,

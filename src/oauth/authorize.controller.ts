@@ -107,7 +107,7 @@ export class AuthorizeController {
     response: Response,
   ): Promise<Consent> {
     const form = readParameters(receivedBytes(request).toString());
-    if (form.get('decision') !== 'allow') throw new OAuthError('access_denied', 'the customer refused');
+    if (form.get('decision') !== 'allow') throw new OAuthError('access_denied', 'the customer denied access');
     const issuer = await this.access
       .findAllowed((form.get('token') ?? '').trim(), request, null)
       .catch((error) => {
@@ -132,7 +132,7 @@ export class AuthorizeController {
     }
     if (scopes.length === 0) throw new PageError('The token has no scope that an agent can use.', 403);
     const days = Number(form.get('days'));
-    if (!CONSENT_DAYS.includes(days)) throw new PageError('Choose how long the agent keeps access.');
+    if (!CONSENT_DAYS.includes(days)) throw new PageError('Choose how long the agent should have access.');
     return { issuer, scopes, days, dailyLimit: buys ? readLimit(form.get('daily_limit') ?? '') : null };
   }
 }

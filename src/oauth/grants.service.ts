@@ -118,7 +118,10 @@ export class OAuthGrants {
       throw error;
     });
     if (!issued) {
-      throw new OAuthError('invalid_grant', 'the code is unknown, expired, used, or of another client');
+      throw new OAuthError(
+        'invalid_grant',
+        'the code is unknown, expired or already used, or belongs to another client',
+      );
     }
     return issued;
   }
@@ -179,7 +182,8 @@ export class OAuthGrants {
       ]);
       return this.response(text, `${family}.${next}`, grant);
     });
-    if (!issued) throw new OAuthError('invalid_grant', 'the refresh token is unknown, used, or has ended');
+    if (!issued)
+      throw new OAuthError('invalid_grant', 'the refresh token is unknown, already used, or no longer valid');
     return issued;
   }
 

@@ -32,8 +32,8 @@ describeWith(registry.status === 0 ? [] : ['(a registry of npm)'], 'Clients of M
   beforeClosing(() => removeTestDirectory(directory));
 
   it.each([
-    ['the SDK 1', 'This service has no OAuth. Send a token of this shop'],
-    ['mcp-remote', 'This service has no OAuth. Send a token of this shop'],
+    ['the SDK 1', 'This service does not support OAuth. Send a token issued by this shop'],
+    ['mcp-remote', 'This service does not support OAuth. Send a token issued by this shop'],
     ['LangChain', 'Invalid or expired token'],
     ['Google Gen AI', 'Invalid or expired token'],
   ])('buy once with %s, and say what a wrong token is', async (client, refusal) => {
