@@ -94,7 +94,7 @@ describe('A token that is issued by another one', () => {
     ],
   ])('is not wider: %s of %j', async (fields, wider) => {
     const issuer = await restricted(bounds());
-    const detail = `A token cannot issue a wider token: ${fields}`;
+    const detail = `A token cannot issue a less restricted token: ${fields}`;
     for (const userId of [issuer.id, customer.id]) {
       const tokens = await tokensOf(userId);
       const { status, body } = await issue(issuer, { scopes: ['profile:read'], ...wider }, userId);
@@ -124,7 +124,7 @@ describe('A token that is issued by another one', () => {
     const refused = await issue(issuer, { scopes: ['staff:balance'] }, customer.id);
     expect([refused.status, refused.body]).toMatchObject([
       403,
-      { detail: 'Staff scopes for another user require the scope staff:grant' },
+      { detail: 'Issuing staff scopes to another user requires the scope staff:grant' },
     ]);
     expect((await issue(issuer, { scopes: ['profile:read'] }, customer.id)).status).toBe(201);
     expect((await issue(issuer, { scopes: ['staff:balance'] })).status).toBe(201);

@@ -115,19 +115,19 @@ describe('A customer with tokens:write', () => {
       'an end',
       { expiresAt: new Date('2100-01-01') },
       { expires_at: '2100-01-01T00:00:01Z' },
-      'A token cannot issue a wider token: expires_at',
+      'A token cannot issue a less restricted token: expires_at',
     ],
     [
       'networks',
       { allowedIps: ['127.0.0.0/8'] },
       { allowed_ips: ['127.0.0.0/7'] },
-      'A token cannot issue a wider token: allowed_ips',
+      'A token cannot issue a less restricted token: allowed_ips',
     ],
     [
       'a daily limit',
       { dailyLimit: Money.parse('10.00') },
       { daily_limit: '10.01' },
-      'A token cannot issue a wider token: daily_limit',
+      'A token cannot issue a less restricted token: daily_limit',
     ],
   ])('cannot issue a token that is wider in %s', async (_, bounds, requested, detail) => {
     const issuer = await createIssuer(bounds);

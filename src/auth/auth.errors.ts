@@ -41,13 +41,13 @@ export class ScopeNotGrantable extends domainError(
 /** Without this rule, the audit log could attribute the issuer's actions to a colleague. */
 export class StaffScopesForAnother extends domainError(
   'forbidden',
-  'Staff scopes for another user require the scope staff:grant',
+  'Issuing staff scopes to another user requires the scope staff:grant',
 ) {}
 
 export class TokenWiderThanIssuer extends domainError(
   'forbidden',
   /** @param fields names of the looser restrictions */
-  (fields: readonly string[]) => `A token cannot issue a wider token: ${fields.join(', ')}`,
+  (fields: readonly string[]) => `A token cannot issue a less restricted token: ${fields.join(', ')}`,
 ) {}
 
 export class TokenNotFound extends domainError('not-found', 'Token not found') {}

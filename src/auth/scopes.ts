@@ -3,10 +3,11 @@ export const SCOPES = {
   'countries:read': 'Countries and stock counts',
   'price:read': 'Price quotes',
   'proxies:read': 'Proxies with their history, checks and TCP pings; orders; renewals',
-  'proxies:export': 'Proxies as a file, including by secret links',
+  'proxies:export': 'Exporting proxies as files, including through secret links',
   'proxies:write':
-    'Buying and prolonging proxies from the balance; changing renewals, proxy types and labels; refunds',
-  'events:read': 'Events, webhooks and their attempts, and the low-balance threshold',
+    'Buying and prolonging proxies, paid from the balance; changing renewals, proxy types and labels; ' +
+    'requesting refunds',
+  'events:read': 'Events, webhooks and their delivery attempts, and the low-balance threshold',
   'events:write': 'Adding, changing and removing webhooks; setting the low-balance threshold',
   'tokens:write': "Listing, issuing and revoking the user's tokens; new tokens cannot do more than this one",
 } as const;
@@ -19,19 +20,19 @@ export const PAYMENT_SCOPES = {
 
 /** Staff scopes include no customer scopes. */
 export const STAFF_SCOPES = {
-  'staff:read': 'Reading everything that staff can read, without changing anything',
+  'staff:read': 'Read-only access to everything that staff can see',
   'staff:users': 'Creating, finding, blocking and unblocking users; viewing and disabling webhooks',
-  'staff:balance': 'Crediting and debiting balances, refunds, ledgers and statements',
+  'staff:balance': 'Crediting and debiting balances; refunds, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens; the list of scopes',
   'staff:grant':
     'In combination with staff:tokens: issuing and revoking tokens of other staff members; in combination ' +
     'with staff:users: blocking staff members',
   'staff:orders':
-    "Finding orders, deciding those in review, assigning unmatched proxies; users' refunds and renewals",
+    "Finding orders, deciding orders in review, assigning unmatched proxies; users' refunds and renewals",
   'staff:audit': 'Reading the audit log',
   'staff:system':
-    'The state of the service, maintenance, missing proxies, sales, price rules, the refund rule, pausing ' +
-    'all renewals',
+    'Service status, maintenance, missing proxies, sales, price rules, the refund rule, pausing all ' +
+    'renewals',
 } as const;
 
 export type CustomerScope = keyof typeof SCOPES | keyof typeof PAYMENT_SCOPES;

@@ -26,13 +26,13 @@ export class CustomerTokensController {
     scope: 'tokens:write',
     summary: 'Issue a token',
     description:
-      'Issues a token for one purpose. It can never do more than the token of the request: omitted ' +
-      '`expires_at`, `allowed_ips` and `daily_limit` are inherited, its orders also count against the ' +
-      'daily limit of that token, and it cannot issue tokens. Its text is shown once. A retried ' +
-      'request issues another token: if a response was lost, find that token by its name and revoke ' +
-      'it.',
+      'Issues a token for a specific purpose. It can never do more than the token used for the ' +
+      'request: `expires_at`, `allowed_ips` and `daily_limit` are inherited if omitted, its orders ' +
+      "also count against that token's daily limit, and it cannot issue tokens. The token value is " +
+      'shown only once. Retrying the request issues another token: if a response is lost, find that ' +
+      'token by its name and revoke it.',
     status: 201,
-    response: { description: 'The token, with its text', type: CreatedToken },
+    response: { description: 'The new token, including its value', type: CreatedToken },
     body: {
       type: NewCustomerTokenRequest,
       examples: {
@@ -51,7 +51,7 @@ export class CustomerTokensController {
     errors: {
       400: ['`expires_at` has passed', TokenExpiryInPast],
       403: [
-        'the new token could do more than the token of the request',
+        'the new token could do more than the token used for the request',
         new ScopeNotGrantable(['proxies:write']),
         new TokenWiderThanIssuer(['expires_at', 'allowed_ips', 'daily_limit']),
       ],
@@ -74,8 +74,8 @@ export class CustomerTokensController {
     scope: 'tokens:write',
     summary: 'List the tokens',
     description:
-      'The tokens of the user, oldest first, without their text. Revoked and expired tokens that you ' +
-      'issued are listed if they are among the latest 20, or have placed orders.',
+      "The user's tokens, oldest first, without the token values. Revoked and expired tokens that you " +
+      'issued are listed only if they are among the latest 20 or have placed orders.',
     response: { description: 'A page of tokens, oldest first', type: TokenList },
   })
   listTokens(@CurrentCaller() caller: Caller, @Query() page: PageQuery): Promise<TokenList> {
@@ -87,16 +87,16 @@ export class CustomerTokensController {
     scope: 'tokens:write',
     summary: 'Revoke a token',
     description:
-      'From the next request on, every replica rejects the token with 401, and its secret links no ' +
-      'longer work. A token may revoke itself. Tokens that it issued stay valid unless `descendants` ' +
-      'is true. A retry changes nothing.',
+      'Takes effect from the next request on: every replica rejects the token with 401, and its secret ' +
+      'links stop working. A token can revoke itself. Tokens that it issued stay valid unless ' +
+      '`descendants` is true. Retrying the request changes nothing.',
     status: 204,
     response: { description: 'The token is revoked' },
     errors: { 404: ['The user has no such token', TokenNotFound] },
   })
   async revokeToken(
     @CurrentUserId() userId: number,
-    @IdParam('token_id', 'The `id` of a token of the user', 2) tokenId: number,
+    @IdParam('token_id', "The `id` of one of the user's tokens", 2) tokenId: number,
     @Query() query: RevokeTokenQuery,
   ): Promise<void> {
     await this.tokens.revoke(userId, tokenId, query);

@@ -14,7 +14,7 @@ export class Token {
   @ApiProperty({ type: 'string', enum: ['active', 'expired', 'revoked'], example: 'active' })
   state!: 'active' | 'expired' | 'revoked';
 
-  @ApiBoolean('Whether the request was sent with this token', false)
+  @ApiBoolean('Whether this is the token used for the request', false)
   is_current!: boolean;
 
   @ApiMoment()
@@ -29,22 +29,31 @@ export class Token {
   @ApiNullableMoment('When the token was last used, to the minute', null)
   last_used_at!: Date | null;
 
-  @ApiNullable('texts', 'The networks from which the token works. `null` for all', ['203.0.113.0/24'])
+  @ApiNullable(
+    'texts',
+    'Networks from which the token can be used. `null` if it can be used from any network',
+    ['203.0.113.0/24'],
+  )
   allowed_ips!: readonly string[] | null;
 
   @ApiNullable(
     'string',
-    'The most that orders of the token may spend per day (UTC), in roubles. `null` for no limit',
+    'Maximum amount that orders placed with the token can spend per day (UTC), in roubles. `null` if ' +
+      'there is no limit',
     '500.00',
   )
   daily_limit!: string | null;
 
-  @ApiNullable('integer', "The token that issued this one. `null` if it was not one of the user's tokens", 3)
+  @ApiNullable(
+    'integer',
+    "The token that issued this one. `null` if this token was not issued by one of the user's tokens",
+    3,
+  )
   issued_by!: number | null;
 }
 
 export class CreatedToken extends Token {
-  @ApiText('The text of the token. It is shown only once', 'prx_…')
+  @ApiText('The token value. It is shown only once', 'prx_…')
   token!: string;
 }
 

@@ -18,8 +18,8 @@ const GRANTABLE: readonly Grantable[] = [READ_GROUP, ...USUAL_SCOPES, ...ALL_PAY
 export class NewCustomerTokenRequest {
   @StringListField({
     description:
-      'The scopes of the new token, all of which the token of the request must have. `read` stands for ' +
-      'the scopes that change nothing, except `deposits:read`',
+      'Scopes of the new token. The token used for the request must have all of them. `read` stands ' +
+      'for all read-only scopes except `deposits:read`',
     example: ['read'],
     atLeast: 1,
     atMost: GRANTABLE.length,
@@ -37,26 +37,26 @@ export class NewCustomerTokenRequest {
 
   @DateTimeField({
     description:
-      'When the token expires. It must be in the future, and not after the expiry of the token of the ' +
-      'request, which is the default',
+      'When the token expires. It must be in the future, and not after the expiry of the token used ' +
+      'for the request, which is the default',
     absent: 'null',
   })
   expires_at!: Date | null;
 
   @NetworksField({
     description:
-      'The networks from which the token works, in CIDR notation. They must lie within the networks ' +
-      'of the token of the request, which are the default',
+      'Networks from which the token can be used, in CIDR notation. They must lie within the networks ' +
+      'of the token used for the request, which are the default',
     example: ['203.0.113.0/24'],
   })
   allowed_ips!: readonly string[] | null;
 
   @AmountField({
     description:
-      'The most that orders of the token may spend per day (UTC), in roubles. It cannot exceed the ' +
-      'limit of the token of the request, which is the default and against which the orders also ' +
-      'count. A token with a limit cannot enable renewals, and cannot move a proxy to another renewal ' +
-      'rule by changing its label or tags',
+      'Maximum amount that orders placed with the token can spend per day (UTC), in roubles. It cannot ' +
+      'exceed the limit of the token used for the request, which is the default; the orders also count ' +
+      'against that limit. A token with a daily limit cannot enable renewals, and cannot move a proxy ' +
+      'to another renewal rule by changing its label or tags',
     example: '500.00',
     absent: 'null',
   })
