@@ -51,7 +51,7 @@ async function main(): Promise<void> {
     else if (!(await untilMigrated(database, print, ended.signal))) return;
     const app = await createApplication(resources.config);
     if (Object.keys(environment.tuning).length > 0) {
-      new Logger('Environment').warn(`${TUNING_VARIABLE} replaces constants, which only tests should do`);
+      new Logger('Environment').warn(`${TUNING_VARIABLE} overrides constants, which is meant only for tests`);
     }
     try {
       const baseUrl = await start(app, environment.server);
@@ -79,7 +79,7 @@ async function main(): Promise<void> {
 main().catch((error: unknown) => {
   const complaint =
     error instanceof EnvironmentError
-      ? ['The environment is not usable:', ...error.problems].join('\n  ')
+      ? ['The environment is invalid:', ...error.problems].join('\n  ')
       : failureLine(error);
   process.stderr.write(`${complaint}\n`);
   process.exitCode = 1;

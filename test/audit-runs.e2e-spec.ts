@@ -34,7 +34,7 @@ describe('the audit as a job', () => {
   const run = (scope: 'day' | 'all') => service.runJob(`audit-${scope}`);
   const events = async (): Promise<readonly AuditRun[]> =>
     (await staff.get<{ audits: AuditRun[] }>('/staff/status')).body.audits;
-  const errors = () => log.lines.slice(logged).filter((line) => line.includes('the books are broken'));
+  const errors = () => log.lines.slice(logged).filter((line) => line.includes('violations in the books'));
 
   const tamper = (statement: string) =>
     service.owner.transaction(async (owner) => {

@@ -281,7 +281,7 @@ describe('The catalog cache', () => {
   it.each<[string, FaultSpec]>([
     ['fails', { method: 'any', kind: 'http-status', status: 500 }],
     ['responds with 429', { method: 'any', kind: 'http-status', status: 429 }],
-    ['refuses the key', { method: 'any', kind: 'error', errorId: 100 }],
+    ['rejects the key', { method: 'any', kind: 'error', errorId: 100 }],
     ['responds with error 30', { method: 'any', kind: 'error', errorId: 30 }],
     ['responds with a web page', { method: 'any', kind: 'html' }],
     ['returns half of its JSON', { method: 'any', kind: 'truncated-json' }],

@@ -191,9 +191,9 @@ describe('the command line', () => {
         expect.stringContaining('Allowed choices are 6, 4, 4s.'),
         'User not found',
         expect.stringContaining('expected ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z.'),
-        'A change must begin at least 1 s from now, and end after it has begun',
+        'A change must begin at least 1 s from now, and end after it begins',
         'Price rule not found',
-        'Name a rule to add, a rule to end, or both',
+        'Specify a rule to add, a rule to end, or both',
         `error: required option '--markup <text>' not specified`,
       ]);
     });
@@ -252,7 +252,7 @@ describe('a command with services of its own', () => {
   it('names every mistake in the environment, without its value', async () => {
     const mistakes = { PORT: 'sesame', MARKUP_PERCENT: 'sesame', PX6_API_KEY: 'sesame' };
     const refusal = await refusalOf('users list', mistakes);
-    expect(refusal).toMatch(/^The environment is not usable: PORT .*; MARKUP_PERCENT .*; PX6_API_KEY /);
+    expect(refusal).toMatch(/^The environment is invalid: PORT .*; MARKUP_PERCENT .*; PX6_API_KEY /);
     expect(refusal).not.toContain('sesame');
   });
 

@@ -227,7 +227,7 @@ describe('A start that does not migrate', () => {
     const owner = await connectAsOwner(database);
     await owner.query('CREATE TABLE migrations (); CREATE TABLE ledger_entries ()');
     await owner.destroy();
-    const refusal = 'The database is of a version before 1.0.0, which cannot be upgraded';
+    const refusal = 'The database was created by a version before 1.0.0 and cannot be upgraded';
     await expect(untilMigrated(database, () => undefined, never)).rejects.toThrow(refusal);
     await expect(migrate(database)).rejects.toThrow(refusal);
   });

@@ -497,10 +497,10 @@ describe('The database', () => {
       extra: { ...(options.extra as object), options: undefined },
     });
     await expect(behindPooler.initialize()).rejects.toThrow(
-      /^Sessions of the database have idle_in_transaction_session_timeout = 0, not 30s, .*the pooler/,
+      /^Database sessions use idle_in_transaction_session_timeout = 0, not 30s, .*the pooler/,
     );
     const { url, ownerUrl } = database;
     const changed = { url, ownerUrl: `${ownerUrl}?lock_timeout=0` };
-    await expect(migrate(changed)).rejects.toThrow('have lock_timeout = 0, not 1s');
+    await expect(migrate(changed)).rejects.toThrow('use lock_timeout = 0, not 1s');
   });
 });

@@ -75,7 +75,7 @@ describe('CatalogCache', () => {
 
   it('has no value when what is fetched is not fresh even at the second attempt', async () => {
     jest.spyOn(store, 'refresh').mockResolvedValue(store.stored('k', 1, MINUTE_MS));
-    await expect(cache.getFresh('k', returning(2))).rejects.toThrow('not fresh');
+    await expect(cache.getFresh('k', returning(2))).rejects.toThrow('already stale');
   });
 
   it('makes one customer wait for a refresh that fails, then none for a minute', async () => {

@@ -232,7 +232,7 @@ export class CatalogCache<Value> {
       // The store may have returned another replica's stale value.
       const next = await fetchOnce();
       if (this.isFresh(next)) return next;
-      throw new ProviderUnavailable(`${key}: what was fetched is not fresh`);
+      throw new ProviderUnavailable(`${key}: the fetched data is already stale`);
     } catch (error) {
       const entry = this.entries.get(key);
       if (entry) entry.failedAtMs = this.nowMs();

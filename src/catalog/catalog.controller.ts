@@ -9,7 +9,7 @@ import { CatalogService } from './catalog.service';
 import { CountryStock, PriceQuery, PricesResponse, QuoteResponse, VersionQuery } from './dto/catalog.dto';
 
 const UNAVAILABLE: ErrorsOfStatus = [
-  'The provider cannot be reached, and no copy of an earlier response is stored',
+  'The provider cannot be reached, and no earlier response is stored',
   ServiceUnavailable,
 ];
 
@@ -23,7 +23,8 @@ export class CatalogController {
     scope: 'countries:read',
     operationId: 'countries_countries_get',
     summary: 'Countries',
-    description: 'The codes of the countries in which proxies of an IP version are on sale, sorted.',
+    description:
+      'The codes of the countries where proxies of an IP version are for sale, in alphabetical order.',
     response: {
       description: 'Successful Response',
       schema: {
@@ -44,7 +45,7 @@ export class CatalogController {
     scope: 'countries:read',
     operationId: 'count_countries__country__count_get',
     summary: 'Count',
-    description: 'The number of proxies in stock in a country; 0 for a country that is not on sale.',
+    description: 'The number of proxies in stock in a country; 0 for a country where none are sold.',
     response: CountryStock,
     errors: { 503: UNAVAILABLE },
   })
@@ -63,8 +64,8 @@ export class CatalogController {
     scope: 'price:read',
     summary: 'List prices',
     description:
-      'The prices of one proxy at this moment, markup included, by version and period. A quote for ' +
-      'several proxies is the price times their number. Other periods may be on sale, too: see `GET ' +
+      'The current prices of a single proxy, including markup, by version and period. A quote for ' +
+      'several proxies is this price times their number. Other periods may also be sold: see `GET ' +
       '/price`.',
     response: PricesResponse,
     errors: { 503: UNAVAILABLE },
@@ -87,9 +88,9 @@ export class CatalogController {
     operationId: 'price_price_get',
     summary: 'Price',
     description:
-      'The price of an order at this moment, markup included. Every quote can be bought, and no order is ' +
-      'charged more than its quote. A quote is the same for all countries; an order in a cheaper country ' +
-      'is charged less.',
+      'The current price of an order, including markup. Every quote can be bought, and no order is ' +
+      'charged more than its quote. Quotes are the same for all countries; an order in a cheaper ' +
+      'country is charged less.',
     response: QuoteResponse,
     errors: {
       400: [

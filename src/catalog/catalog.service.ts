@@ -410,13 +410,14 @@ export class CatalogService implements OnModuleDestroy {
   private inTurn(use: keyof CatalogService['turns'], userId: number, closed?: AbortSignal): RefreshInTurn {
     const turns = this.turns[use];
     return async (refresh) => {
-      if (turns.waitingOf(userId) >= MOST_IN_LINE) throw new ProviderUnavailable('the line is too long');
+      if (turns.waitingOf(userId) >= MOST_IN_LINE)
+        throw new ProviderUnavailable("too many of the user's price requests are waiting");
       const limit = new TimeLimit(LONGEST_TURN_WAIT_MS, closed);
       try {
         return await turns.run(userId, refresh, limit.signal);
       } catch (error) {
         if (error !== limit.signal.reason) throw error;
-        throw new ProviderUnavailable('the turn did not come in time');
+        throw new ProviderUnavailable('the price request waited too long for its turn');
       } finally {
         limit.release();
       }

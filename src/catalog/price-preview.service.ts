@@ -89,7 +89,7 @@ function candidates(
 
 /** @param offers all offers that the change matches */
 function whyUnchanged(offers: readonly PreviewedOfferOut[]): string {
-  if (offers.length === 0) return 'The rule matches no version, period and country on sale';
+  if (offers.length === 0) return 'The rule does not match any offer';
   const isSetAnew = offers.some(({ before, after }) => before.by !== after.by);
   if (isSetAnew) return 'The new markup results in the same prices';
   const setBy = [...new Set(offers.map(({ after }) => after.by))];

@@ -8,17 +8,17 @@ export const COMMAND_GROUPS = {
   tokens: 'API tokens',
   webhooks: 'Webhooks of customers',
   balance: 'Balances and the ledger',
-  deposits: 'Deposits of customers, and their refunds',
+  deposits: "Customers' deposits and their refunds",
   payments: 'Payments that were not credited automatically',
   orders: 'Orders',
-  'unmatched-proxies': 'Proxies listed by the provider under our order references that no order accounts for',
-  prolongations: 'Prolongations shown by the provider that no order accounts for',
-  maintenance: 'Maintenance after the database was restored to an earlier moment',
+  'unmatched-proxies': 'Proxies that the provider lists under our order references but that match no order',
+  prolongations: 'Prolongations that the provider shows but that match no order',
+  maintenance: 'Maintenance after the database was restored to an earlier point in time',
   refunds: 'Refunds for proxies that do not work',
   renewals: 'Automatic renewals that customers have enabled',
-  missing: "Rented proxies missing from two of the provider's listings in a row",
+  missing: 'Rented proxies missing from two consecutive provider listings',
   prices: 'Price rules, which set the markup',
-  actions: "The audit log of staff's actions",
+  actions: 'The audit log of staff actions',
 } as const;
 
 const RULE = { markup_percent: 'markup', valid_from: 'from', valid_to: 'to' };
@@ -47,21 +47,21 @@ export const COMMANDS: readonly AddCommand[] = [
 
   routeCommand('tokens create', {
     description:
-      'For support, when a customer or a colleague needs access. The token is printed once. It can be ' +
-      'limited to networks, an amount in roubles per day (UTC), and a period. The command line may ' +
-      'issue any token.',
+      'For support, when a customer or a colleague needs access. The token is printed only once. It ' +
+      'can be limited to certain networks, to an amount in roubles per day (UTC), and to a period of ' +
+      'validity. The command line can issue any token.',
     names: { expires_at: 'expires-in' },
     readers: {
       expires_at: {
         argument: '<duration>',
-        description: 'How long the token works, e.g. 90m, 12h, 30d',
+        description: 'How long the token stays valid, e.g. 90m, 12h, 30d',
         read: (text) => new Date(Date.now() + parseDurationMs(text)).toJSON(),
       },
       scopes: {
         argument: '<list>',
         description:
-          "Scopes, comma-separated. all: customers' scopes, except tokens:write and those of " +
-          'deposits; read: the scopes of all that change nothing; staff: staff scopes',
+          'Scopes, comma-separated. all: all customer scopes except tokens:write and the deposit ' +
+          'scopes; read: the read-only scopes among these; staff: all staff scopes',
         read: parseScopes,
       },
     },
@@ -114,7 +114,7 @@ export const COMMANDS: readonly AddCommand[] = [
       },
       versions: {
         argument: '<list>',
-        description: 'Versions whose proxies are refunded, comma-separated',
+        description: 'IP versions for which proxies are refunded, comma-separated',
         read: (text) => text.split(','),
       },
     },

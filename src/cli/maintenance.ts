@@ -18,9 +18,9 @@ export const addAudit: AddCommand = (cli) => {
   cli
     .command('audit')
     .description('Checks the books against every invariant. Exits with 1 if one is violated.')
-    .option('--day', 'only changes since the start of yesterday (UTC)')
-    .option('--provider', 'also compare them with everything that the provider lists')
-    .option('--payments', 'also compare them with all payments and refunds at the payment provider')
+    .option('--day', 'check only changes since the start of yesterday (UTC)')
+    .option('--provider', 'also compare the books with everything that the provider lists')
+    .option('--payments', 'also compare the books with all payments and refunds at the payment provider')
     .action(({ provider = false, payments = false, day = false }: AuditGiven) =>
       withServices(
         async (app) => {
@@ -52,7 +52,7 @@ export const addMigrate: AddCommand = (cli) => {
 
 export const addMaintenance: AddCommand = (cli) => {
   const group = cli.commands.find((command) => command.name() === 'maintenance') ?? cli;
-  const ids = 'ids to skip in each table: more than were issued after the restored moment';
+  const ids = 'number of ids to skip in each table; must exceed the number issued after the restore point';
   group
     .command('begin')
     .description('Closes the service for maintenance. Run it after a restore, before the service starts.')

@@ -52,7 +52,7 @@ export const printError = (line: string): void => void process.stderr.write(`${l
 
 export const emptyCli = (): Command =>
   new Command('cli')
-    .description('Administration of the proxy rental service. Prints JSON.')
+    .description('Administers the proxy rental service. Prints JSON.')
     // Print Commander's errors on one line.
     .configureOutput({ outputError: (text) => printError(text.trim().replaceAll('\n', ' ')) })
     .exitOverride();

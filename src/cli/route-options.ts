@@ -51,7 +51,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 const READERS: Readonly<Record<string, Reader>> = {
-  cursor: { argument: '<id>', description: 'The last id of the previous page', read: parseId },
+  cursor: { argument: '<id>', description: 'The last id on the previous page', read: parseId },
   limit: { argument: '<count>', description: 'The maximum number of rows', read: parseId },
 };
 
@@ -88,7 +88,7 @@ export function* parametersOf(
   for (const { name } of input.header) {
     const key = {
       schema: {},
-      description: 'Key of the command, which is executed once per key',
+      description: 'Idempotency key; the command is executed once per key',
       isRequired: true,
     };
     yield { place: 'header', name, option: toOption(name, key, spec) };

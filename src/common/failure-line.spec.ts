@@ -13,7 +13,9 @@ describe('failureLine', () => {
 
   it('names the two ways to trust a private CA', () => {
     const error = Object.assign(new Error('self-signed'), { code: 'SELF_SIGNED_CERT_IN_CHAIN' });
-    expect(failureLine(error)).toMatch(/sslrootcert in DATABASE_URL or in NODE_EXTRA_CA_CERTS$/);
+    expect(failureLine(error)).toMatch(
+      /set sslrootcert in DATABASE_URL, or NODE_EXTRA_CA_CERTS, to the path of the CA's file$/,
+    );
   });
 
   it('joins the lines of any other error', () => {

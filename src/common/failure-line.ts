@@ -12,8 +12,8 @@ export function failureLine(error: unknown): string {
   }
   if ('code' in error && UNTRUSTED.test(String(error.code))) {
     return (
-      "The database's certificate is from an unknown CA: name the CA's file as sslrootcert in DATABASE_URL " +
-      'or in NODE_EXTRA_CA_CERTS'
+      "The database's certificate was issued by an unknown CA: set sslrootcert in DATABASE_URL, or " +
+      "NODE_EXTRA_CA_CERTS, to the path of the CA's file"
     );
   }
   return error.message.replaceAll(/\s*\n\s*/g, ' ');

@@ -8,7 +8,7 @@ export async function listen(server: Server, host: string, port: number, advice:
     await once(server.listen(port, host), 'listening');
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    throw new Error(`Port ${port} on ${host} is taken: ${advice}`, { cause: error });
+    throw new Error(`Port ${port} on ${host} is already in use: ${advice}`, { cause: error });
   }
   const { address, port: chosen, family } = server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${chosen}`;

@@ -47,5 +47,5 @@ export async function openTunnel(
   // Errors are ignored here, because the TLS socket on top of this one reports them.
   socket.on('error', () => undefined);
   if (status === 200) return socket;
-  throw Object.assign(new Error('the proxy opens no tunnel'), { code: `PROXY_${status}` });
+  throw Object.assign(new Error('the proxy did not open a tunnel'), { code: `PROXY_${status}` });
 }

@@ -168,13 +168,10 @@ describe('The environment', () => {
   it.each([
     ['u:a#hunter2@db/x', 'must write # as %23, for example in the password'],
     ['u:a%hunter2@db/x', 'must write % as %25, for example in the password'],
-    ['u:hunter2@a:5432,b:5432/x', 'must name one host, such as a proxy in front of several'],
-    ['a,b/x', 'must name one host, such as a proxy in front of several'],
-    [
-      'u:hunter2@/x?host=/run',
-      'must name a host; a socket is written as localhost/database?host=/its/directory',
-    ],
-    ['/x', 'must name a host; a socket is written as localhost/database?host=/its/directory'],
+    ['u:hunter2@a:5432,b:5432/x', 'must name a single host, such as a proxy in front of several'],
+    ['a,b/x', 'must name a single host, such as a proxy in front of several'],
+    ['u:hunter2@/x?host=/run', 'must name a host; for a socket, use localhost/database?host=/its/directory'],
+    ['/x', 'must name a host; for a socket, use localhost/database?host=/its/directory'],
   ])('says what is wrong with the database URL postgres://%s', (url, complaint) => {
     const read = () => readEnvironment({ DATABASE_URL: `postgres://${url}`, PROVIDER: 'sandbox' });
     expect(read).toThrow(new EnvironmentError([`DATABASE_URL ${complaint}`]));
@@ -324,7 +321,7 @@ describe('The provider', () => {
     [
       'the sandbox with a key',
       { PROVIDER: 'sandbox', PX6_API_KEY: KEY },
-      'PX6_API_KEY contradicts PROVIDER=sandbox: set only one of them',
+      'PX6_API_KEY conflicts with PROVIDER=sandbox: set only one of them',
     ],
     [
       'an address of the provider without a key',
@@ -339,7 +336,7 @@ describe('The provider', () => {
     [
       'a key that would travel in the clear',
       { PX6_API_KEY: KEY, PX6_BASE_URL: 'http://px6.link' },
-      'PX6_BASE_URL must be https unless it is on this machine: the path contains the key',
+      'PX6_BASE_URL must use https unless it is on this machine, because the path contains the key',
     ],
   ])('is refused: %s', (_, variables, problem) => {
     expect(problemsOf(variables)).toEqual([problem]);
@@ -398,7 +395,7 @@ describe('An error in the environment', () => {
     const problems = problemsOf(mistakes);
     expect(problems).toHaveLength(Object.keys(mistakes).length);
     expect(new Set(problems.map((problem) => problem.split(' ')[0]))).toEqual(new Set(Object.keys(mistakes)));
-    expect(() => readEnvironment(mistakes)).toThrow(`The environment is not usable: ${problems.join('; ')}`);
+    expect(() => readEnvironment(mistakes)).toThrow(`The environment is invalid: ${problems.join('; ')}`);
   });
 
   it('is reported without the values', () => {

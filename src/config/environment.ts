@@ -9,7 +9,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /** Lists every invalid variable with the violated rule, but never its value. */
 export class EnvironmentError extends Error {
   constructor(readonly problems: readonly string[]) {
-    super(`The environment is not usable: ${problems.join('; ')}`);
+    super(`The environment is invalid: ${problems.join('; ')}`);
   }
 }
 
@@ -49,7 +49,7 @@ function* databaseProblems(given: Lookup): Generator<string> {
   const url = given('DATABASE_URL');
   if (url === undefined) yield 'DATABASE_OWNER_URL has no effect without DATABASE_URL';
   else if (URL.canParse(url) && new URL(url).username === '') {
-    yield 'DATABASE_URL must name its role when DATABASE_OWNER_URL is given';
+    yield 'DATABASE_URL must include a role name if DATABASE_OWNER_URL is set';
   }
 }
 
@@ -57,7 +57,7 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
   const choice = given('PROVIDER');
   const hasKey = given('PX6_API_KEY') !== undefined;
   if (choice === 'sandbox') {
-    if (hasKey) yield 'PX6_API_KEY contradicts PROVIDER=sandbox: set only one of them';
+    if (hasKey) yield 'PX6_API_KEY conflicts with PROVIDER=sandbox: set only one of them';
   } else if (!hasKey) {
     if (given('PX6_BASE_URL') !== undefined) yield 'PX6_BASE_URL has no effect without PX6_API_KEY';
     if (choice === 'px6' || (given('DATABASE_URL') !== undefined && needs.provider)) {
@@ -70,8 +70,9 @@ function* oauthProblems(given: Lookup): Generator<string> {
   const url = given('PUBLIC_URL');
   if (given('MCP_OAUTH') !== 'on' || (url !== undefined && !URL.canParse(url))) return;
   if (url === undefined) yield 'PUBLIC_URL is missing: MCP_OAUTH=on requires it';
-  else if (!isEncryptedOrLocal(url)) yield 'PUBLIC_URL must be https for MCP_OAUTH=on: tokens are sent to it';
-  else if (new URL(url).pathname !== '/') yield 'PUBLIC_URL must not contain a path for MCP_OAUTH=on';
+  else if (!isEncryptedOrLocal(url))
+    yield 'PUBLIC_URL must use https if MCP_OAUTH=on, because tokens are sent to it';
+  else if (new URL(url).pathname !== '/') yield 'PUBLIC_URL must not contain a path if MCP_OAUTH=on';
 }
 
 function* paymentsProblems(given: Lookup): Generator<string> {

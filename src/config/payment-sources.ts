@@ -32,11 +32,11 @@ export function readPaymentSources(path: string | undefined): ReadonlyMap<string
   try {
     content = JSON.parse(readFileSync(path, 'utf8'));
   } catch {
-    return refuse('names a file that cannot be read, or that is not JSON');
+    return refuse('names a file that cannot be read or is not JSON');
   }
   const { data, error } = schema.safeParse(content);
   if (error) {
-    return refuse(`is not usable at ${error.issues.map((issue) => issue.path.join('.')).join(', ')}`);
+    return refuse(`is invalid at ${error.issues.map((issue) => issue.path.join('.')).join(', ')}`);
   }
   const taken = TAKEN.find((name) => Object.hasOwn(data, name));
   if (taken) return refuse(`cannot name a source ${taken}: another route already uses its path`);

@@ -49,7 +49,7 @@ describe('A secret in a file', () => {
     [
       'is given twice',
       () => ({ PX6_API_KEY: KEY, PX6_API_KEY_FILE: fileOf('key', KEY) }),
-      'PX6_API_KEY contradicts PX6_API_KEY_FILE: set only one of them',
+      'PX6_API_KEY conflicts with PX6_API_KEY_FILE: set only one of them',
     ],
     [
       'is not there',

@@ -19,7 +19,7 @@ export function readSecretFiles(variables: Variables): {
       const path = variables[inFile]?.trim();
       if (!isSecret || !path) continue;
       if (variables[variable]?.trim()) {
-        problems.push(`${variable} contradicts ${inFile}: set only one of them`);
+        problems.push(`${variable} conflicts with ${inFile}: set only one of them`);
       }
       try {
         const content = readFileSync(path, 'utf8').trim();

@@ -102,11 +102,14 @@ const networks = z
   .pipe(z.array(network))
   .describe('addresses and networks in CIDR notation, e.g. 10.0.0.0/8,::1');
 
-const HOST_AND_SOCKET = 'must name a host; a socket is written as localhost/database?host=/its/directory';
+const HOST_AND_SOCKET = 'must name a host; for a socket, use localhost/database?host=/its/directory';
 const DATABASE_URL_MISTAKES: readonly (readonly [mistake: RegExp, message: string])[] = [
   [/#/, 'must write # as %23, for example in the password'],
   [/%(?![\da-f]{2})/i, 'must write % as %25, for example in the password'],
-  [/^[^/]*\/\/([^/?]*@)?[^/?@]*,[^/?@]*([/?]|$)/, 'must name one host, such as a proxy in front of several'],
+  [
+    /^[^/]*\/\/([^/?]*@)?[^/?@]*,[^/?@]*([/?]|$)/,
+    'must name a single host, such as a proxy in front of several',
+  ],
   [/^[^/]*\/\/[^/?]*@([/?]|$)/, HOST_AND_SOCKET],
   [/^[^/]*\/\/\/(?!.*[?&]host=)/, HOST_AND_SOCKET],
 ];
@@ -127,7 +130,7 @@ export const isEncryptedOrLocal = (href: string): boolean =>
 const providerUrl = z
   .url({ protocol: /^https?$/, normalize: true, abort: true })
   .refine(isEncryptedOrLocal, {
-    error: 'must be https unless it is on this machine: the path contains the key',
+    error: 'must use https unless it is on this machine, because the path contains the key',
   })
   .transform((href) => href.replace(/\/+$/, ''))
   .describe('an HTTP(S) URL');
@@ -150,7 +153,7 @@ const publicUrl = z
 
 const paymentsUrl = publicUrl
   .refine(isEncryptedOrLocal, {
-    error: 'must be https unless it is on this machine: a header contains the secret',
+    error: 'must use https unless it is on this machine, because a header contains the secret',
   })
   .describe('an HTTP(S) URL without login, query or fragment');
 
@@ -229,85 +232,93 @@ export const SETTINGS = {
     maxConnections: setting('MAX_CONNECTIONS', integer(1, 1_000_000), {
       default: '2000',
       description:
-        'Client connections per replica: a single address may use half of them, ' +
+        'Maximum number of client connections per replica. A single address may use half of them, and ' +
         '`TRUSTED_PROXIES` all but 2 %.',
     }),
     keepAliveSeconds: setting('KEEP_ALIVE_SECONDS', integer(15, 3600), {
       default: '65',
       description:
-        'Seconds for which idle client connections are kept; load balancers must close them earlier.',
+        'How long idle client connections are kept open, in seconds. Load balancers must close them ' +
+        'earlier.',
     }),
     drainSeconds: setting('DRAIN_SECONDS', integer(0, 3600), {
       default: '0',
       description:
-        'How many seconds a stopping replica keeps serving requests while `GET /health/ready` returns 503.',
+        'How long a stopping replica keeps serving requests while `GET /health/ready` returns 503, in ' +
+        'seconds.',
     }),
   },
   database: {
     url: setting('DATABASE_URL', databaseUrl, {
       isSecret: true,
       defaultText: 'the embedded PostgreSQL, with a demo user',
-      description: 'PostgreSQL 15 or later, without a transaction-mode pooler.',
+      description:
+        'URL of the database (PostgreSQL 15 or later), without a transaction-mode pooler in between.',
     }),
     ownerUrl: setting('DATABASE_OWNER_URL', databaseUrl, {
       isSecret: true,
       defaultText: 'none: the role of `DATABASE_URL` owns the tables',
-      description: 'The same database as its owner, who migrates it and creates the role of `DATABASE_URL`.',
+      description:
+        'URL of the same database for its owner, a role that runs migrations and creates the role of ' +
+        '`DATABASE_URL`.',
     }),
     migrateOnStart: setting('MIGRATE_ON_START', flag, {
       default: 'true',
-      description: 'Whether the service applies pending migrations at its start.',
+      description: 'Whether the service applies pending migrations on startup.',
     }),
     poolSize: setting('DB_POOL_SIZE', integer(2, 1000), {
       default: '16',
-      description: 'Database connections per replica.',
+      description: 'Maximum number of database connections per replica.',
     }),
   },
   limits: {
     tokenRequestsPerMinute: setting('TOKEN_REQUESTS_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '120000',
-      description: 'Requests per minute and token, across all replicas; `0`: no limit.',
+      description:
+        'Maximum number of requests per minute for each token, across all replicas; `0` means no limit.',
     }),
     userRequestsPerMinute: setting('USER_REQUESTS_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '240000',
-      description: 'Requests per minute and user, with all tokens together; `0`: no limit.',
+      description:
+        "Maximum number of requests per minute for each user, across all of the user's tokens; `0` " +
+        'means no limit.',
     }),
     addressFailuresPerMinute: setting('ADDRESS_FAILURES_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '600',
       description:
-        'Requests without a valid token or secret link, failed sign-ins, and fetches of the API ' +
-        'description, per minute and address; `0`: no limit.',
+        'Maximum number of requests without a valid token or secret link, failed sign-ins, and fetches ' +
+        'of the API description per minute for each address; `0` means no limit.',
     }),
   },
   provider: {
     kind: setting('PROVIDER', oneOf('px6', 'sandbox'), {
       default: (given: Lookup) => (given('PX6_API_KEY') === undefined ? 'sandbox' : 'px6'),
       defaultText: '`px6` with a key, otherwise `sandbox`',
-      description: 'The provider.',
+      description: 'The provider of the proxies.',
     }),
     apiKey: setting('PX6_API_KEY', key, {
       isSecret: true,
       defaultText: 'none: the sandbox is used',
       description:
-        'API key of our account at the provider. Every request URL contains the key: do not log these ' +
-        'URLs.',
+        'API key for our account with the provider. Every request URL contains the key, so do not log ' +
+        'these URLs.',
     }),
     apiKeyFile: setting(fileVariable('PX6_API_KEY'), text, {
       defaultText: 'none',
-      description: 'File with the key. A new key applies within seconds, without a restart.',
+      description: 'File that contains the key. A new key takes effect within seconds, without a restart.',
     }),
     baseUrl: setting('PX6_BASE_URL', providerUrl, {
       default: 'https://px6.link',
-      description: 'Base URL of the provider. Plain HTTP is accepted on this machine only.',
+      description: 'Base URL of the provider. Plain HTTP is accepted only on this machine.',
     }),
     timeoutMs: setting('PROVIDER_TIMEOUT_MS', integer(100, 600_000), {
       default: '30000',
-      description: 'Total time-out of a provider call, in milliseconds.',
+      description: 'Total timeout for a provider call, in milliseconds.',
     }),
     ratePerSecond: setting('PROVIDER_RATE_PER_SECOND', integer(0, 100), {
       default: '3',
       description:
-        'Calls per second that the provider allows for the key, across all replicas; `0`: no limit.',
+        'Calls per second that the provider allows for the key, across all replicas; `0` means no limit.',
     }),
     lowBalance: setting('PROVIDER_LOW_BALANCE', roubles, {
       default: '1000.00',
@@ -317,19 +328,20 @@ export const SETTINGS = {
   purchases: {
     waitMs: setting('PURCHASE_WAIT_MS', integer(0, 600_000), {
       default: '20000',
-      description: 'Milliseconds that an order waits for a rate permit before it is canceled.',
+      description: 'How long an order waits for a rate permit before it is canceled, in milliseconds.',
     }),
     replayDays: setting('REPLAY_DAYS', integer(0, 3650), {
       default: '30',
       description:
-        'Days after the end of a rental during which a retry of its order returns logins and passwords.',
+        'How long after a rental ends retries of its order still return logins and passwords, in days.',
     }),
   },
   reconciliation: {
     settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
       description:
-        "Seconds from an order's call until it is canceled if the provider shows no trace of the order.",
+        'How long after its provider call an order is canceled if the provider shows no trace of the ' +
+        'order, in seconds.',
     }),
   },
   sweep: {
@@ -341,13 +353,14 @@ export const SETTINGS = {
   pricing: {
     markupPercent: setting('MARKUP_PERCENT', percent, {
       default: '20',
-      description: "Markup on the provider's price where no price rule applies.",
+      description: "Markup on the provider's price, in percent, if no price rule applies.",
     }),
   },
   proxies: {
     expiringHours: setting('EXPIRING_HOURS', stages, {
       default: '72,24,1',
-      description: 'Hours before the end of a rental at which `proxy.expiring` is sent; empty: never.',
+      description:
+        'How many hours before a rental ends `proxy.expiring` is sent; if empty, it is never sent.',
     }),
   },
   proxyChecks: {
@@ -359,18 +372,19 @@ export const SETTINGS = {
   links: {
     maxPerUser: setting('MAX_LINKS_PER_USER', integer(0, 10_000), {
       default: '100',
-      description: 'Secret links per user; `0` also disables existing links.',
+      description: 'Maximum number of secret links per user; `0` also disables existing links.',
     }),
   },
   webhooks: {
     maxPerUser: setting('MAX_WEBHOOKS_PER_USER', integer(0, 1000), {
       default: '10',
-      description: 'Webhooks per user; `0` prevents new ones.',
+      description: 'Maximum number of webhooks per user; `0` prevents new ones.',
     }),
     allowHttp: setting('WEBHOOK_ALLOW_HTTP', flag, {
       default: 'false',
       description:
-        'Whether webhook URLs may begin with `http://`, which lets others read and change deliveries.',
+        'Whether webhook URLs may begin with `http://`. Others can read and change deliveries over ' +
+        'plain HTTP.',
     }),
     allowedNetworks: setting('WEBHOOK_ALLOWED_NETWORKS', networks, {
       default: '',
@@ -386,7 +400,7 @@ export const SETTINGS = {
     }),
     scopes: setting('TELEGRAM_SCOPES', scopes, {
       default: 'profile:read,countries:read,price:read,proxies:read',
-      description: 'Customer scopes of a sign-in token, separated by commas.',
+      description: 'Customer scopes granted to sign-in tokens, comma-separated.',
     }),
   },
   audit: {
@@ -399,21 +413,24 @@ export const SETTINGS = {
   retention: {
     providerCallDays: setting('PROVIDER_CALL_DAYS', days(7), {
       default: '180',
-      description: 'Days to store the provider calls of closed orders for staff; `0`: forever.',
+      description:
+        'How long the provider calls of closed orders are stored for staff, in days; `0` means forever.',
     }),
     historyDays: setting('HISTORY_DAYS', days(30), {
       default: '365',
       description:
-        'Days to store [history](operations.md#growth), such as responses to replay; `0`: forever.',
+        'How long [history](operations.md#growth), such as responses to replay, is stored, in days; ' +
+        '`0` means forever.',
     }),
     auditLogReadDays: setting('AUDIT_LOG_READ_DAYS', days(365), {
       default: '0',
       description:
-        "Days to store staff's reads and refusals in the audit log; `0`: forever. Changes are never removed.",
+        'How long records of reads and refused requests stay in the audit log, in days; `0` means ' +
+        'forever. Changes are never removed.',
     }),
     eventDays: setting('EVENT_DAYS', days(7), {
       default: '30',
-      description: 'Days during which customers can read and replay an event; `0`: forever.',
+      description: 'How long customers can read and replay an event, in days; `0` means forever.',
     }),
   },
   payments: {
@@ -421,8 +438,8 @@ export const SETTINGS = {
       default: (given: Lookup) => (isOnItsOwn(given) ? 'sandbox' : 'off'),
       defaultText: '`sandbox` if no database, provider key or shop is set, otherwise `off`',
       description:
-        'Payment provider. With `off`, the deposit routes do not exist, and the deposit scopes ' +
-        'cannot be granted.',
+        'Payment provider. If `off`, the deposit routes do not exist and the deposit scopes cannot be ' +
+        'granted.',
     }),
     shopId: setting('YOOKASSA_SHOP_ID', key, { defaultText: 'none', description: 'Shop id at YooKassa.' }),
     secretKey: setting('YOOKASSA_SECRET_KEY', key, {
@@ -432,18 +449,19 @@ export const SETTINGS = {
     }),
     baseUrl: setting('YOOKASSA_BASE_URL', paymentsUrl, {
       default: 'https://api.yookassa.ru/v3',
-      description: "Base URL of YooKassa's API. Plain HTTP is accepted on this machine only.",
+      description: "Base URL of YooKassa's API. Plain HTTP is accepted only on this machine.",
     }),
     receipt: setting('YOOKASSA_RECEIPT', receipt, {
       defaultText: 'none: no receipt is requested',
       description:
-        'Requests a fiscal receipt (54-FZ) for each payment. Contains the e-mail address for customers ' +
-        'without one, and the VAT code ([example](payments.md#receipts)).',
+        'If set, a fiscal receipt (54-FZ) is requested for each payment. The value is the e-mail ' +
+        'address used for customers without one, and the VAT code ([example](payments.md#receipts)).',
     }),
     register: setting('YOOKASSA_REGISTER', cashRegister, {
       defaultText: '`advance:payment`',
       description:
-        'How receipts describe a deposit, which depends on [the cash register](payments.md#cash-registers).',
+        'How receipts describe a deposit. The right value depends on [the cash ' +
+        'register](payments.md#cash-registers).',
     }),
     receiptItem: setting('YOOKASSA_RECEIPT_ITEM', receiptItem, {
       default: 'Пополнение баланса',
@@ -453,7 +471,7 @@ export const SETTINGS = {
     max: setting('DEPOSIT_MAX', roubles, { default: '100000.00', description: 'Largest deposit.' }),
     returnUrl: setting('DEPOSIT_RETURN_URL', publicUrl, {
       defaultText: '`PUBLIC_URL`',
-      description: 'URL to which the payment page sends customers back.',
+      description: 'URL to which customers return from the payment page.',
     }),
     compareSeconds: setting('PAYMENTS_COMPARE_SECONDS', integer(1, 86_400), {
       default: '3600',
@@ -462,21 +480,22 @@ export const SETTINGS = {
     sourcesFile: setting('PAYMENT_SOURCES_FILE', text, {
       defaultText: 'none: no other payments are accepted',
       description:
-        'JSON file of [other payment sources](payments.md#other-sources) with their secrets and limits.',
+        'JSON file that lists [other payment sources](payments.md#other-sources) with their secrets ' +
+        'and limits.',
     }),
   },
   agents: {
     oauth: setting('MCP_OAUTH', oneOf('off', 'on'), {
       default: 'off',
       description:
-        'Whether agents that cannot send a header [connect by OAuth](agents.md#connect-by-oauth). Requires ' +
-        '`PUBLIC_URL` with https and without a path.',
+        'Whether agents that cannot send a header can [connect by OAuth](agents.md#connect-by-oauth). ' +
+        'Requires a `PUBLIC_URL` with https and no path.',
     }),
   },
   compatible: {
     px6: setting('PX6_COMPATIBLE', oneOf('off', 'on'), {
       default: 'off',
-      description: "Whether `/api/{token}/{method}` serves customers like [PROXY6's API](px6.md).",
+      description: "Whether `/api/{token}/{method}` offers customers an API like [PROXY6's](px6.md).",
     }),
   },
   local: {
@@ -491,14 +510,15 @@ export const SETTINGS = {
       defaultText: 'none: direct connections',
       description:
         'HTTP proxy (`CONNECT`) for HTTPS calls to the provider, the payment provider and the trace ' +
-        'collector. Webhooks and proxy checks are always direct.',
+        'collector. Webhooks and proxy checks always connect directly.',
     }),
     noProxy: setting('NO_PROXY', text, {
       default: '',
       defaultText: 'none',
       description:
-        'Targets that are called directly despite `HTTPS_PROXY`, comma-separated: domains with subdomains, ' +
-        'addresses, networks in CIDR notation, each with a port if needed, or `*` for all.',
+        'Targets that are called directly despite `HTTPS_PROXY`, comma-separated: domains (including ' +
+        'subdomains), addresses, or networks in CIDR notation, each with an optional port; `*` for all ' +
+        'targets.',
     }),
   },
   metrics: {
@@ -508,7 +528,8 @@ export const SETTINGS = {
     }),
     host: setting('METRICS_HOST', text, {
       default: '127.0.0.1',
-      description: 'Address of `GET /metrics`, which needs no token: keep it private.',
+      description:
+        'Address to listen on for `GET /metrics`. It requires no token, so keep the address private.',
     }),
   },
   traces: {
@@ -518,7 +539,7 @@ export const SETTINGS = {
     }),
     ratio: setting('TRACES_RATIO', ratio, {
       default: '1',
-      description: 'Share of requests to trace.',
+      description: 'Fraction of requests to trace.',
     }),
   },
   log: {

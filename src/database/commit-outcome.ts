@@ -45,7 +45,7 @@ export async function resolveCommitOutcome<Found>(
 ): Promise<Found> {
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-    let failure: unknown = 'its session does not end';
+    let failure: unknown = 'its session has not ended';
     try {
       const outcome = await inTime(giveUpAtMs, async () => {
         if (!(await isSessionOver(dataSource, error))) return undefined;

@@ -22,7 +22,8 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 const PENDING =
-  'Migrations are pending, and the role of DATABASE_URL may not run them: set DATABASE_OWNER_URL';
+  'Migrations are pending, and the role of DATABASE_URL is not allowed to run them: set ' +
+  'DATABASE_OWNER_URL';
 
 export interface DatabaseAddress {
   readonly url: string;

@@ -52,7 +52,7 @@ export class Notifier implements OnModuleDestroy {
     queryRows(this.dataSource, 'SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
       CHANNEL,
       payloads,
-    ]).catch((error: unknown) => this.logger.debug(`a notification was not sent: ${messageOf(error)}`));
+    ]).catch((error: unknown) => this.logger.debug(`could not send a notification: ${messageOf(error)}`));
   }
 
   /** Waits until `end` is called, time is up, the client disconnects or the replica stops. Never rejects. */
@@ -114,7 +114,7 @@ export class Notifier implements OnModuleDestroy {
   private drop(client: Client, why: unknown): void {
     if (client !== this.client) return;
     this.client = undefined;
-    if (this.state !== 'closed') this.logger.debug(`no connection for notifications: ${messageOf(why)}`);
+    if (this.state !== 'closed') this.logger.debug(`could not connect for notifications: ${messageOf(why)}`);
     // Not awaited, because pg never reports the end of a lost connection.
     client.end().catch(() => undefined);
   }

@@ -68,7 +68,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     try {
       this.show(await this.read(awaited));
     } catch (error) {
-      this.logger.warn(`awaited ${this.kind} could not be read: ${messageOf(error)}`);
+      this.logger.warn(`could not read awaited ${this.kind}: ${messageOf(error)}`);
     }
   }
 

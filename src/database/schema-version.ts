@@ -46,8 +46,8 @@ const IS_OLDER = `
   SELECT to_regclass('ledger_entries') IS NOT NULL
            AND to_regclass('installed_functions') IS NULL AS "isOlder"`;
 const OLDER =
-  'The database is of a version before 1.0.0, which cannot be upgraded: use an empty one (of the embedded ' +
-  'database, remove the directory .data).';
+  'The database was created by a version before 1.0.0 and cannot be upgraded: use an empty one (for ' +
+  'the embedded database, remove the directory .data).';
 
 const UNDEFINED_TABLE = '42P01';
 const INSUFFICIENT_PRIVILEGE = '42501';

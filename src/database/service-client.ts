@@ -39,8 +39,8 @@ class SessionSettingsLost extends Error {
 
   constructor(differences: readonly string[]) {
     super(
-      `Sessions of the database have ${differences.join(', ')}: remove the setting from the URL, or the ` +
-        'pooler that drops `options` (docs/operations.md, "Database").',
+      `Database sessions use ${differences.join(', ')}: remove the setting from the URL, or the pooler ` +
+        'that drops `options` (docs/operations.md, "Database").',
     );
   }
 }

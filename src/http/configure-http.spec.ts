@@ -487,7 +487,7 @@ it('Connections above the limit are refused, and the log says so once', async ()
   for (const socket of sockets) socket.destroy();
   await Promise.all(ends);
   expect(logger.at('warn')).toEqual([
-    ['warn', 'load balancers have 19 connections, the most: new ones are refused', 'Http'],
+    ['warn', 'load balancers have 19 connections, the maximum: new ones are refused', 'Http'],
   ]);
   while ((await countConnections()) > before) await delay(5);
 });
@@ -525,9 +525,9 @@ describe('An address', () => {
     expect(await (await open(get('/pages/2'))).response).toMatch(/^HTTP\/1.1 200 /);
     await ended;
     expect(used.socket.destroyed).toBe(false);
-    expect(logger.warnings.filter((text) => String(text).includes(' has 3 connections, the most'))).toEqual([
-      expect.stringContaining('127.0.0.'),
-    ]);
+    expect(
+      logger.warnings.filter((text) => String(text).includes(' has 3 connections, the maximum')),
+    ).toEqual([expect.stringContaining('127.0.0.')]);
   });
 
   it('opens no more connections when its share is in use, and other addresses still connect', async () => {

@@ -74,8 +74,8 @@ export class Connections {
     if (!leave) {
       const peer = network === null ? 'load balancers have' : `${network} has`;
       this.warn(
-        `${isFull ? `${peer} ${mostOfPeer}` : `there are ${this.open.size}`} connections, the most: ` +
-          (isFull && network === null ? 'new ones are refused' : 'idle ones make room for new ones'),
+        `${isFull ? `${peer} ${mostOfPeer}` : `there are ${this.open.size}`} connections, the maximum: ` +
+          `${isFull && network === null ? 'new ones are refused' : 'idle ones make room for new ones'}`,
       );
       const silent = isFull ? this.idle.longestOf(network) : this.idle.longest();
       if (silent) this.leave(silent.destroy());

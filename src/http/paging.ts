@@ -11,8 +11,8 @@ import { StrictRequest } from './validation/strict-request';
 const MAX_LIMIT = 200;
 const DEFAULT_LIMIT = 50;
 
-export const CURSOR = '`next_cursor` of the previous page. Omit it for the first page';
-export const NEXT_CURSOR = 'The `cursor` of the next page. `null` on the last page';
+export const CURSOR = 'The `next_cursor` of the previous page. Omit it for the first page';
+export const NEXT_CURSOR = 'Send this as `cursor` to get the next page. `null` on the last page';
 
 export const LimitField = (): PropertyDecorator => (target, key) => {
   ApiProperty({ description: 'The maximum number of items on a page' })(target, key);

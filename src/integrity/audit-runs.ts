@@ -73,8 +73,8 @@ export class AuditRuns {
     if (violated.length > 0) {
       const names = violated.map(({ name, violations }) => `${name} (${violations})`).join(', ');
       this.logger.error(
-        `the audit found that the books are broken: ${names}. \`cli audit\` shows the rows; ` +
-          'docs/runbook.md (AuditFails) lists the steps',
+        `the audit found violations in the books: ${names}. \`cli audit\` shows the rows; ` +
+          'docs/runbook.md (AuditFails) describes what to do',
       );
     }
     return { checked: invariants.length, violated: violated.length };

@@ -231,7 +231,7 @@ export class Jobs {
 
   /** Returns false if the failure is only an abort caused by shutdown. */
   private countFailure(name: string, error: unknown): boolean {
-    if (this.isStopping) this.logger.debug(`${name}: cut off: ${messageOf(error)}`);
+    if (this.isStopping) this.logger.debug(`${name}: interrupted: ${messageOf(error)}`);
     else this.metrics.count('job_failures_total', { name });
     return !this.isStopping;
   }

@@ -123,7 +123,7 @@ export class LeasedRun {
   /** Must be called before each step. @throws LeaseLost, or RunInterrupted if the process is stopping */
   async renew(soFar: object): Promise<void> {
     this.soFar = soFar;
-    if (this.isStopping()) throw new RunInterrupted(`${this.run.name}: the process stops`);
+    if (this.isStopping()) throw new RunInterrupted(`${this.run.name}: the process is stopping`);
     if (!(await this.extend())) throw new LeaseLost(`the lease of ${this.run.name} expired`);
     this.stepBeganMs = performance.now();
     if (performance.now() - this.loggedAtMs < this.progressEveryMs) return;

@@ -120,7 +120,10 @@ export class Retention {
     }
     const removed = Object.entries(report).filter(([, count]) => count > 0);
     if (removed.length > 0) {
-      this.logger.log(`no longer kept: ${removed.map(([name, count]) => `${count} ${name}`).join(', ')}`);
+      this.logger.log(
+        'removed after their retention period: ' +
+          `${removed.map(([name, count]) => `${count} ${name}`).join(', ')}`,
+      );
     }
     return report;
   }

@@ -75,7 +75,7 @@ export async function startLocalSandbox(options: LocalSandboxOptions): Promise<L
     }
     if (performance.now() > deadlineMs) {
       throw new Error(
-        `Another process uses the sandbox in ${directory}: set PX6_BASE_URL and PX6_API_KEY to the ` +
+        `Another process is using the sandbox in ${directory}: set PX6_BASE_URL and PX6_API_KEY to the ` +
           'values in its address.json to share it, or DATA_DIR to start another one.',
       );
     }

@@ -20,9 +20,9 @@ const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 const JOB_BUCKETS = [0.005, 0.05, 0.5, 5, 30, 300, 3600];
 
 const METHOD = '`GET`, …; `other` if unknown';
-const ROUTE = 'the path template; `unmatched` without one';
+const ROUTE = 'the path template, or `unmatched` if there is none';
 const PAYMENT_METHOD = '`create`, `read`, `list`, `refund`, `refunds`';
-const PROVIDER_METHOD = 'of the provider, such as `buy`';
+const PROVIDER_METHOD = 'a method of the provider, such as `buy`';
 const PAYMENT_REASON =
   'as in `cli payments list`; `found-refund`; `receipt`: not registered; shown for a week';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
@@ -62,24 +62,27 @@ export const METRICS = {
     status: 'the status code, or `aborted` if the client disconnected',
   }),
   http_request_duration_seconds: histogram(
-    'Duration of requests, except those that wait for events.',
+    'Duration of requests, excluding those that wait for events.',
     REQUEST_BUCKETS,
     { method: METHOD, route: ROUTE },
   ),
-  event_readers: gauge('Requests at this replica that wait for events.', { kind: '`poll`, `stream`' }),
+  event_readers: gauge('Requests on this replica that are waiting for events.', { kind: '`poll`, `stream`' }),
   orders_total: counter('Orders by outcome; an order in review is counted again once staff have decided.', {
     kind: '`purchase`, `prolongation`',
     outcome: '`completed`, `partial`, `canceled`, `review`; `refused`: not placed',
   }),
-  queue_wait_seconds: histogram('Time from placing an order until it is sent to the provider.', WAIT_BUCKETS),
+  queue_wait_seconds: histogram(
+    'Time between placing an order and sending it to the provider.',
+    WAIT_BUCKETS,
+  ),
   agent_calls_total: counter('Tool calls by agents (MCP).', {
     tool: 'as in `docs/agents.md`',
     outcome: '`done`; `refused`; `failed`, by an error of the service',
   }),
-  payments_total: counter('Payments of deposits, counted at their creation and by outcome.', {
+  payments_total: counter('Deposit payments, counted when they are created and again by outcome.', {
     outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
   }),
-  deposits_pending: sharedGauge('Deposits that are not paid yet; absent if payments are off.'),
+  deposits_pending: sharedGauge('Deposits that have not been paid yet; absent if payments are off.'),
   deposits_pending_oldest_seconds: sharedGauge(
     'Age of the oldest pending deposit; 0 if none, absent if payments are off.',
   ),
@@ -109,7 +112,7 @@ export const METRICS = {
   payment_call_duration_seconds: histogram('Duration of calls to the payment provider.', CALL_BUCKETS, {
     method: PAYMENT_METHOD,
   }),
-  payment_rows_unusable_total: counter("Rows of the payment provider's lists that could not be used.", {}),
+  payment_rows_unusable_total: counter("Rows in the payment provider's lists that could not be used.", {}),
   provider_calls_total: counter('Calls to the provider.', {
     method: PROVIDER_METHOD,
     outcome: '`done`, `refused`; `unavailable`: not sent; `unknown`: may have been executed',
@@ -119,22 +122,26 @@ export const METRICS = {
     CALL_BUCKETS,
     { method: PROVIDER_METHOD },
   ),
-  provider_calls_waiting: gauge('Calls of this replica that wait for a rate permit.'),
-  provider_permit_wait_seconds: histogram('Time until calls got a rate permit or gave up.', WAIT_BUCKETS),
+  provider_calls_waiting: gauge('Provider calls of this replica that are waiting for a rate permit.'),
+  provider_permit_wait_seconds: histogram(
+    'Time that provider calls waited until they got a rate permit or gave up.',
+    WAIT_BUCKETS,
+  ),
   breaker_open: gauge('1 if a circuit breaker of this replica is open.', {
     breaker: '`money`, `reads`, `funds`',
   }),
   provider_balance_roubles: sharedGauge(
-    'Our balance in the latest response of the provider; absent before the first response.',
+    "Our balance in the provider's latest response; absent before the first response.",
   ),
   provider_runway_seconds: sharedGauge(
-    'Time that our balance lasts if spending stays as in the last 24 hours; absent without spending.',
+    'Time that our balance will last at the spending rate of the last 24 hours; absent if nothing was ' +
+      'spent.',
   ),
   orders_open: sharedGauge('Open orders by state.', { state: OPEN_STATE }),
   orders_open_oldest_seconds: sharedGauge('Age of the oldest open order; 0 if none.', {
     state: OPEN_STATE,
   }),
-  provider_rows_unread: sharedGauge('Rows unreadable in the last sweep; absent before the first sweep.', {
+  provider_rows_unread: sharedGauge('Unreadable rows in the last sweep; absent before the first sweep.', {
     owner: '`own`: under our order references; `foreign`; `unknown`: then no proxy counts as missing',
   }),
   unmatched_proxies_open: sharedGauge('Unmatched proxies that await a decision by staff.'),
@@ -142,25 +149,31 @@ export const METRICS = {
     state: '`planned`, `placed`, `done`, `skipped`, `failed`',
     reason: RENEWAL_REASON,
   }),
-  renewals_paused: sharedGauge('1 if staff paused all renewals (`all`); number of paused users (`users`).', {
-    of: '`all`, `users`',
-  }),
-  reconciliation_searches_total: counter("Searches for the outcome of orders in the provider's listing.", {
+  renewals_paused: sharedGauge(
+    '1 if staff have paused all renewals (`all`); number of users whose renewals are paused (`users`).',
+    {
+      of: '`all`, `users`',
+    },
+  ),
+  reconciliation_searches_total: counter("Searches of the provider's listing for the outcome of orders.", {
     outcome: '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: no listing',
   }),
-  job_last_success_timestamp_seconds: gauge("Time of a job's last success; on this replica if all run it.", {
-    name: JOB_NAME,
-  }),
+  job_last_success_timestamp_seconds: gauge(
+    "Time of a job's last success, on this replica if every replica runs the job.",
+    {
+      name: JOB_NAME,
+    },
+  ),
   job_interval_seconds: gauge('Interval of a job.', { name: JOB_NAME }),
   job_failures_total: counter('Failed runs of a job on this replica.', { name: JOB_NAME }),
   job_claimed_total: counter('Rows claimed, or runs started, by a job on this replica.', { name: JOB_NAME }),
   job_seconds: histogram('Duration of a job, per run or row.', JOB_BUCKETS, {
     name: JOB_NAME,
   }),
-  job_pending: sharedGauge('Rows that wait for a job.', { name: WAITED_FOR }),
+  job_pending: sharedGauge('Rows that are waiting for a job.', { name: WAITED_FOR }),
   job_oldest_seconds: sharedGauge(
-    'Time that the oldest row has waited for a job; 0 if none. Excludes failing webhooks, and ' +
-      'renewals that are queued or wait for customers.',
+    'Time that the oldest row has been waiting for a job; 0 if none. Excludes failing webhooks, and ' +
+      'renewals that are queued or waiting for customers.',
     { name: WAITED_FOR },
   ),
   webhook_attempts_total: counter('Attempts to send an event to a webhook.', {
@@ -178,7 +191,7 @@ export const METRICS = {
   closed_for_maintenance: sharedGauge('1 while the service is closed for maintenance.'),
   replicas: sharedGauge('Replicas that reported in the last 20 seconds.'),
   catalog_age_seconds: gauge(
-    'Age of the oldest catalog copy that customers requested from this replica within 15 minutes; ' +
+    'Age of the oldest catalog copy that customers requested from this replica in the last 15 minutes; ' +
       'absent if none.',
     { copy: '`countries`, `stock`, `prices`, `exact_prices`' },
   ),
@@ -188,8 +201,8 @@ export const METRICS = {
   database_up: gauge('1 if the database responded to this scrape in time.'),
   database_size_bytes: sharedGauge('Size of the database.'),
   database_standbys: sharedGauge(
-    'Standbys that stream from the database; without pg_read_all_stats, only those with a replication ' +
-      'slot.',
+    'Standbys that are streaming from the database; without pg_read_all_stats, only those with a ' +
+      'replication slot.',
   ),
   database_archive_failing: sharedGauge(
     '1 if the last attempt to archive a WAL file failed; absent if archive_mode is off.',
@@ -203,7 +216,7 @@ export const METRICS = {
   audit_last_run_timestamp_seconds: sharedGauge('Time at which the last audit of the books ended.', {
     scope: SCOPE,
   }),
-  audit_violations: sharedGauge('Rows that broke an invariant in the last audit of the books.', {
+  audit_violations: sharedGauge('Rows that violated an invariant in the last audit of the books.', {
     scope: SCOPE,
   }),
   ready: gauge('1 if GET /health/ready reports ready.'),

@@ -35,7 +35,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
     server.requestTimeout = REQUEST_TIMEOUT_MS;
     this.server = server;
     this.url = `${await listen(server, host, port, 'choose another with METRICS_PORT.')}/metrics`;
-    this.logger.log(`metrics on ${this.url}`);
+    this.logger.log(`serving metrics at ${this.url}`);
   }
 
   /** Stops serving after the orders in progress have ended, but before the database closes. */
@@ -59,7 +59,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
       response.writeHead(200, { 'Content-Type': CONTENT_TYPE });
       response.end(method === 'HEAD' ? undefined : text);
     } catch (error) {
-      this.logger.error('the metrics could not be read', stackOf(error));
+      this.logger.error('could not collect the metrics', stackOf(error));
       response.writeHead(500).end();
     }
   }

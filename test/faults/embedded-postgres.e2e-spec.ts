@@ -249,7 +249,9 @@ describe('the embedded PostgreSQL of a data directory', () => {
 
       orphan.kill('SIGKILL');
       await (await acquiring).release();
-      expect(notes).toEqual([`Removed ${pidFile}, which was unreadable, probably because of a power cut.`]);
+      expect(notes).toEqual([
+        `Removed ${pidFile}, which was unreadable, probably because of a power failure.`,
+      ]);
     },
   );
 
@@ -302,7 +304,7 @@ describe('a data directory without a database', () => {
     await symlink(join(dataDir, 'gone'), join(dataDir, 'postgres'));
 
     await expect(acquireEmbeddedPostgres({ dataDir, onNote })).rejects.toThrow(
-      /points to a database that is gone/,
+      /points to a database that no longer exists/,
     );
     await rm(dataDir, { recursive: true });
   });

@@ -53,7 +53,9 @@ describe('the sandbox of a directory', () => {
 
   it('is refused to a second process, with what that can do instead', async () => {
     await start();
-    await expect(start()).rejects.toThrow(/^Another process uses the sandbox in .*PX6_BASE_URL.*DATA_DIR/);
+    await expect(start()).rejects.toThrow(
+      /^Another process is using the sandbox in .*PX6_BASE_URL.*DATA_DIR/,
+    );
   });
 
   it('is started again, with the same key, for one who comes while the last is leaving', async () => {

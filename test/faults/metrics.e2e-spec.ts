@@ -175,7 +175,9 @@ describe('the metrics of a replica', () => {
     const environment = { ...replicas.environmentOf(), METRICS_PORT: port, PORT: '0' };
     const { code, stderr } = await runService(environment);
     taken.close();
-    expect(stderr).toContain(`Port ${port} on 127.0.0.1 is taken: choose another with METRICS_PORT.`);
+    expect(stderr).toContain(
+      `Port ${port} on 127.0.0.1 is already in use: choose another with METRICS_PORT.`,
+    );
     expect(code).toBe(1);
   });
 });

@@ -327,7 +327,7 @@ describe('a start without configuration', () => {
   it('is refused next to another one whose sandbox it is not given, without harm to that', async () => {
     const { code, stderr } = await runService({ DATA_DIR: dataDir, PORT: '0' });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^Another process uses the sandbox in .*PX6_BASE_URL and PX6_API_KEY.*\n$/);
+    expect(stderr).toMatch(/^Another process is using the sandbox in .*PX6_BASE_URL and PX6_API_KEY.*\n$/);
     await buy(service);
   });
 
@@ -338,7 +338,7 @@ describe('a start without configuration', () => {
     const { code, stderr } = await runService({ ...provider, DATA_DIR: dataDir, PORT: port });
     expect(code).toBe(1);
     const other = Number(port) + 1;
-    expect(stderr).toBe(`Port ${port} on 127.0.0.1 is taken: choose another with PORT=${other}.\n`);
+    expect(stderr).toBe(`Port ${port} on 127.0.0.1 is already in use: choose another with PORT=${other}.\n`);
     await buy(service);
   });
 

@@ -10,7 +10,7 @@ export interface Scrape {
 }
 
 export const metricsUrlOf = (service: BuiltService): Promise<string> =>
-  eventually(() => /metrics on (http:[^"\s]+)/.exec(service.stdout())?.[1]);
+  eventually(() => /serving metrics at (http:[^"\s]+)/.exec(service.stdout())?.[1]);
 
 export async function readMetrics(url: string): Promise<Scrape> {
   const response = await fetch(url);

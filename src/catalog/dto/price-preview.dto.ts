@@ -8,7 +8,9 @@ export class PreviewedPriceOut {
 
   @ApiProperty({
     anyOf: [{ type: 'integer' }, { type: 'string', enum: ['new', 'default'] }],
-    description: 'The id of a rule, `new` for the rule that is previewed, `default` for MARKUP_PERCENT',
+    description:
+      'The id of the rule that sets the markup, `new` for the previewed rule, or `default` for ' +
+      'MARKUP_PERCENT',
     example: 'new',
   })
   by!: number | 'new' | 'default';
@@ -18,7 +20,11 @@ export class PreviewedPriceOut {
 }
 
 export class PreviewedOfferOut {
-  @ApiNullable('integer', '`null` for all users without rules of their own', 42)
+  @ApiNullable(
+    'integer',
+    'The user who would be charged this price. `null` stands for all users without rules of their own',
+    42,
+  )
   user_id!: number | null;
 
   @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
@@ -27,7 +33,11 @@ export class PreviewedOfferOut {
   @ApiInteger('Days', 30)
   period!: number;
 
-  @ApiNullable('string', '`null` for the quote and all countries without rules of their own', null)
+  @ApiNullable(
+    'string',
+    'The country. `null` stands for the quote and for all countries without rules of their own',
+    null,
+  )
   country!: string | null;
 
   @ApiProperty({ type: () => PreviewedPriceOut })
@@ -38,7 +48,7 @@ export class PreviewedOfferOut {
 }
 
 export class PricePreviewOut {
-  @ApiMoment('When the change first takes effect. All prices are those at this moment')
+  @ApiMoment('When the change first takes effect. All prices apply as of this time')
   at!: Date;
 
   @ApiMoment("When the provider's prices were read")
@@ -47,7 +57,7 @@ export class PricePreviewOut {
   @ApiInteger('The number of offers whose price changes', 12)
   changed!: number;
 
-  @ApiNullable('string', 'Why no price changes. `null` if any price changes', null)
+  @ApiNullable('string', 'Why no prices change. `null` if any price changes', null)
   unchanged_because!: string | null;
 
   @ApiProperty({ type: () => PreviewedOfferOut, isArray: true })

@@ -8,7 +8,7 @@ export class ErrorResponse {
 
   @ApiProperty({
     type: 'string',
-    description: 'The stable name of the error. The ten routes of the fixed interface 0.1.0 omit it',
+    description: 'A stable name for the error. Omitted by the ten routes of the fixed interface 0.1.0',
     required: false,
   })
   code?: string;

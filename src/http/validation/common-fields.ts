@@ -19,20 +19,22 @@ export const oneOf = (choices: readonly string[]): string => `^(${choices.join('
 
 export const FromField = (options: FieldOptions = { absent: 'null' }) =>
   BoundField('start', {
-    description: 'The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z',
+    description:
+      'The start of the period: the first day (UTC), e.g. 2026-11-01, or a time, e.g. ' +
+      '2026-11-01T00:00:00Z',
     ...options,
   });
 export const ToField = (options: FieldOptions = { absent: 'null' }) =>
   BoundField('end', {
-    description: 'The end: the last day (UTC), inclusive, or a time, exclusive',
+    description: 'The end of the period: the last day (UTC), inclusive, or a time, exclusive',
     ...options,
   });
 
 export const ExcelField = () =>
   BooleanField({
     description:
-      'For Excel: semicolons, decimal commas, a byte order mark, and text as `="0123"`, so that it ' +
-      'stays text',
+      'Whether to format the file for Excel, with semicolons, decimal commas, a byte order mark, and ' +
+      'text as `="0123"` so that it stays text',
     default: false,
   });
 

@@ -47,8 +47,8 @@ export async function getServerAccount(
   }
   if (data.owner.uid === ROOT_UID) {
     throw new Error(
-      `${data.path} belongs to root, but PostgreSQL does not run as root: ` +
-        'return it to its user with chown -R.',
+      `${data.path} belongs to root, but PostgreSQL does not run as root: change its owner back with ` +
+        'chown -R.',
     );
   }
   return { uid: data.owner.uid, gid: data.owner.gid, isSelf: false };

@@ -61,11 +61,11 @@ export async function getCluster(dataDir: string, onNote: (line: string) => void
   const directory = await realpath(place);
   if (!(await canEnter(account, directory))) {
     throw new Error(
-      `PostgreSQL's user (uid ${account.uid}) cannot enter ${directory}, which contains its data.`,
+      `PostgreSQL's user (uid ${account.uid}) cannot access ${directory}, which contains its data.`,
     );
   }
   if (directory !== place) {
-    onNote(`The database is stored in ${directory}, because its user cannot enter ${parent}.`);
+    onNote(`The database is stored in ${directory}, because the PostgreSQL user cannot access ${parent}.`);
   }
   return {
     directory,
@@ -90,8 +90,8 @@ async function findExisting(place: string): Promise<{ path: string; owner: Stats
   );
   if (isLink) {
     throw new Error(
-      `${place} points to a database that is gone: restore it, or remove the link to start with a new ` +
-        'one.',
+      `${place} points to a database that no longer exists: restore it, or remove the link to start ` +
+        'with a new one.',
     );
   }
   return null;
@@ -145,7 +145,9 @@ async function initialise(directory: string, account: ServerAccount): Promise<vo
     await run(await getInitdb(binaries), options, { ...runAs(account), cwd: '/', env: CHILD_ENVIRONMENT });
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
-    throw new Error(`PostgreSQL could not create its data: ${describeFailure(error)}`, { cause: error });
+    throw new Error(`PostgreSQL could not create its data directory: ${describeFailure(error)}`, {
+      cause: error,
+    });
   }
 }
 

@@ -107,7 +107,7 @@ export async function stopServer(cluster: Cluster): Promise<void> {
     await run(join(cluster.binaries, 'bin', 'pg_ctl'), parameters, options);
   } catch (cause) {
     if ((await findServer(cluster)) === null) return;
-    throw new Error(`The embedded PostgreSQL does not stop. See ${cluster.logFile}`, { cause });
+    throw new Error(`The embedded PostgreSQL did not stop. See ${cluster.logFile}`, { cause });
   }
 }
 
@@ -117,7 +117,7 @@ async function settle(server: ChildProcess, cluster: Cluster): Promise<string | 
   server.once('error', (error) => end.abort(error.message));
   server.once('exit', (code, name) => end.abort(name ?? `exit code ${code}`));
   const note = setTimeout(() => {
-    cluster.onNote(`PostgreSQL is still starting: it may have a long log to replay. See ${cluster.logFile}`);
+    cluster.onNote(`PostgreSQL is still starting: it may be replaying a long log. See ${cluster.logFile}`);
   }, REPLAY_NOTE_MS);
   try {
     while (!end.signal.aborted) {
@@ -167,7 +167,7 @@ async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null>
       if (await mayUse(pid, cluster)) return `postmaster.pid is unreadable, and process ${pid} uses the data`;
     }
     await rm(path);
-    cluster.onNote(`Removed ${path}, which was unreadable, probably because of a power cut.`);
+    cluster.onNote(`Removed ${path}, which was unreadable, probably because of a power failure.`);
     return null;
   } catch (error) {
     if (isErrorWithCode(error, 'EADDRINUSE')) return 'another process removes postmaster.pid';
