@@ -288,7 +288,7 @@ describe('A refund', () => {
     ]);
     expect((await refund(id, { amount: '0.16' })).status).toBe(200);
     expect((await refund(id)).body).toMatchObject({ amount: '30.00' });
-    expect((await refund(id)).body).toMatchObject({ detail: 'Nothing more of this order can be refunded' });
+    expect((await refund(id)).body).toMatchObject({ detail: 'This order has no refundable amount left' });
     expect((await refund(id, { amount: '0.01' })).status).toBe(409);
     expect(await service.balanceOf(user)).toEqual({ available: '1000.00', held: '0.00' });
   });
@@ -502,8 +502,8 @@ describe('An order that a restore of the database has forgotten', () => {
 
   const WRITTEN_OFF = {
     detail:
-      'The order of this Idempotency-Key was lost and written off; nothing was charged. ' +
-      'Order again with a new key',
+      'The order with this Idempotency-Key was lost and written off; nothing was charged. Order again ' +
+      'with a new key',
   };
 
   it('is charged prolongation by prolongation, and each is found by the key that is retried', async () => {

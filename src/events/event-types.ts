@@ -50,14 +50,14 @@ const RENEWAL_EXAMPLE = { proxy_id: '17', date_end: BEFORE, period: 7, price: '2
 const TOKEN = {
   token_id: 'The `id` of the token',
   name: 'The name of the token, or `null`',
-  scopes: 'Its scopes',
+  scopes: 'The scopes of the token',
 };
 const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
 
 /** Used for validation, descriptions and docs/events.md. */
 export const EVENT_TYPES = {
   'order.being_confirmed': {
-    description: 'The outcome of an order is not known yet, and its money stays held',
+    description: 'The outcome of an order is not known yet, and its money remains held',
     data: ORDER,
     example: { ...ORDER_EXAMPLE, state: 'being_confirmed', delivered: 0, price: '0.00' },
   },
@@ -67,7 +67,7 @@ export const EVENT_TYPES = {
     example: { ...ORDER_EXAMPLE, state: 'completed', delivered: 2, price: '50.16' },
   },
   'order.partial': {
-    description: 'Part of an order was delivered, and the rest of its money was released',
+    description: 'An order was delivered in part, and the rest of its money was released',
     data: ORDER,
     example: { ...ORDER_EXAMPLE, state: 'partial', delivered: 1, price: '25.08' },
   },
@@ -84,7 +84,7 @@ export const EVENT_TYPES = {
   },
   'proxy.expiring': {
     description: 'A rental ends soon',
-    data: { ...PROXY_END, hours_left: 'The stage, in hours before the end' },
+    data: { ...PROXY_END, hours_left: "The reminder's stage, in hours before the end of the rental" },
     example: { proxy_id: '17', date_end: AT, hours_left: 72 },
   },
   'proxy.expired': {
@@ -103,7 +103,7 @@ export const EVENT_TYPES = {
     example: { proxy_id: '17', date_end: AT, amount: '12.54' },
   },
   'proxy.moved': {
-    description: 'A proxy has another host or port: read the proxy again',
+    description: 'The host or port of a proxy changed: read the proxy again',
     data: PROXY_ID,
     example: { proxy_id: '17' },
   },

@@ -11,8 +11,8 @@ export class BalanceChangeOut {
   @ApiChoice(
     SHOWN_KINDS,
     '`hold`: held for an order. `capture`: charged from the held amount for delivered proxies. ' +
-      '`release`: the rest of the held amount, returned. `refund`: a captured amount, returned. ' +
-      '`credit` and `debit`: added to and taken from the balance by the shop',
+      '`release`: returned from the held amount. `refund`: returned after it was captured. `credit`, ' +
+      '`debit`: added to or deducted from the balance by the shop',
     'capture',
   )
   kind!: ShownKind;

@@ -65,10 +65,10 @@ export class LedgerController {
     scope: 'profile:read',
     summary: 'List the ledger',
     description:
-      'Every change to the balance, newest first, a page at a time: send `next_cursor` as ' +
-      '`cursor` until it is null. Each change starts from the balance of the previous one, so the ' +
-      'pages add up to `GET /me`, even while orders are placed. With `Accept: text/csv` the ' +
-      'response is that of `GET /ledger/csv`.',
+      'Every change to the balance, newest first. Results are paginated: send `next_cursor` as ' +
+      '`cursor` until it is null. Each change starts from the balance that the previous one left, so ' +
+      'the pages add up to the balance in `GET /me`, even while orders are being placed. With `Accept: ' +
+      'text/csv`, the response is the same as that of `GET /ledger/csv`.',
     response: { description: 'A page of changes', type: BalanceChangesPage, example: PAGE },
     errors: { 400: INVALID_PERIOD },
   })
@@ -89,7 +89,7 @@ export class LedgerController {
   @Route({
     scope: 'profile:read',
     summary: 'Download the ledger as CSV',
-    description: 'Every change to the balance so far, as a file, oldest first.',
+    description: 'Every change to the balance so far, oldest first, as a CSV file.',
     response: {
       description: 'A CSV file (RFC 4180). Its first line contains the column names',
       content: { 'text/csv': { schema: { type: 'string' }, example: FILE } },

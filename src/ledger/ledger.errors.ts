@@ -8,7 +8,8 @@ export class InsufficientBalance extends domainError('bad-request', 'Insufficien
 
 export class InvalidAmount extends domainError(
   'bad-request',
-  `The amount must be above 0 and at most ${LARGEST_AMOUNT.toString()}, with at most two decimals`,
+  `The amount must be greater than 0 and at most ${LARGEST_AMOUNT.toString()}, with at most two ` +
+    'decimal places',
 ) {}
 
 export class BalanceTooLarge extends domainError('conflict', 'The balance would exceed the maximum') {}

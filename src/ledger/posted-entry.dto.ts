@@ -12,7 +12,7 @@ export class PostedEntryOut {
   @ApiProperty({ type: 'string', enum: ['topup', 'adjustment', 'refund'], example: 'topup' })
   kind!: LedgerEntryKind;
 
-  @ApiRoubles('Amount added to the balance, in roubles. Negative if it was taken from the balance', '500.00')
+  @ApiRoubles('Amount added to the balance, in roubles. Negative if the amount was deducted', '500.00')
   amount!: string;
 
   @ApiProperty({ type: 'string', example: 'Bank transfer' })

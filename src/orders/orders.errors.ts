@@ -43,7 +43,7 @@ export class IdempotencyKeyInProgress extends domainError(
 
 export class RequestWrittenOff extends domainError(
   'conflict',
-  'The order of this Idempotency-Key was lost and written off; nothing was charged. Order again with ' +
+  'The order with this Idempotency-Key was lost and written off; nothing was charged. Order again with ' +
     'a new key',
   refusedAs('request-written-off'),
 ) {}
@@ -80,7 +80,7 @@ export const PROXY_OF_ANOTHER = { proxies_provider_proxy_id_key: ProxyBelongsToA
 export class OrderRefundTooLarge extends domainError('conflict', (left: Money) =>
   left.isPositive()
     ? `At most ${left.toString()} of this order can be refunded`
-    : 'Nothing more of this order can be refunded',
+    : 'This order has no refundable amount left',
 ) {}
 
 const KEY_LOCATION = ['header', 'Idempotency-Key'];

@@ -35,7 +35,7 @@ export class ProviderCallLog {
       }
     } catch (error) {
       this.logger.error(
-        `order ${orderId}: the record of a provider call was not stored: ${messageOf(error)}`,
+        `order ${orderId}: could not store the record of a provider call: ${messageOf(error)}`,
       );
     }
   }

@@ -107,7 +107,7 @@ export class EventReadingService implements OnModuleDestroy {
           await this.access.assertStillAllowed(request, 'events:read');
         } catch (error) {
           if (error instanceof DomainError) end();
-          else this.logger.warn(`could not check whether a stream may continue: ${messageOf(error)}`);
+          else this.logger.warn(`could not check whether a stream is still allowed: ${messageOf(error)}`);
         }
       }),
     );

@@ -40,12 +40,13 @@ export class EventsController {
     scope: 'events:read',
     summary: 'Read events',
     description:
-      "Changes of the user's orders, proxies, balance and tokens, oldest first. Send " +
-      '`next_cursor` as `after` each time: no event is skipped, and events come in publishing order. ' +
-      `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits for the first event. With ` +
-      '`Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; ' +
-      'reconnect with the last `id` as `Last-Event-ID`. An event may come more than once: ' +
-      `deduplicate by \`id\`. A stream begins like this:\n\n\`\`\`\n${STREAM}\`\`\``,
+      "Changes to the user's orders, proxies, balance and tokens, oldest first. Send the last " +
+      '`next_cursor` as `after` each time: no event is skipped, and events arrive in publishing order. ' +
+      `If \`wait\` is set (up to ${LONGEST_WAIT_SECONDS} seconds), the request waits for the first ` +
+      'event. With `Accept: text/event-stream`, the response is a stream (Server-Sent Events) until ' +
+      'either side ends it; to resume, reconnect with the last `id` as `Last-Event-ID`. An event may ' +
+      'arrive more than once: deduplicate by `id`. A stream begins like ' +
+      `this:\n\n\`\`\`\n${STREAM}\`\`\``,
     // Describes only the JSON response, because generated clients would confuse it with the event stream.
     response: {
       description: 'The next events',

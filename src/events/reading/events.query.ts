@@ -14,7 +14,7 @@ const WORDS = ALL_EVENT_TYPES.map((type) => `\`${type}\``).join(', ');
 export class EventsQuery {
   @StringField({
     description:
-      'The last `next_cursor`, or the `id` of an event. `now` returns only later events. If omitted, ' +
+      'The last `next_cursor`, the `id` of an event, or `now` to read only future events. If omitted, ' +
       'reading starts with the oldest stored event',
     example: 'evt_1742',
     absent: 'null',
@@ -24,8 +24,8 @@ export class EventsQuery {
 
   @IntegerField({
     description:
-      'Seconds to wait for events. The response is sent as soon as there are events, or without any ' +
-      'after that time',
+      'How many seconds to wait for events. The response is sent as soon as there are events, or, once ' +
+      'this time is over, without any',
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,
     default: 0,

@@ -26,7 +26,7 @@ export class EventSettingsController {
     summary: 'Set the event settings',
     description:
       'Replaces all settings. `balance.low` is sent when the available balance falls below the ' +
-      'threshold, and not again until it has been above it.',
+      'threshold, and is not sent again until the balance has been above the threshold.',
     response: { description: 'The updated settings', type: EventSettingsOut },
     body: {
       type: EventSettingsRequest,

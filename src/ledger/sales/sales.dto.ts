@@ -11,16 +11,16 @@ export class SalesFiguresOut {
   @ApiInteger('Number of proxies bought', 340)
   proxies!: number;
 
-  @ApiRoubles('Roubles paid for orders', '8527.20')
+  @ApiRoubles('Amount paid for orders, in roubles', '8527.20')
   sales!: string;
 
-  @ApiRoubles('Roubles refunded by staff, on the day of the refund', '25.08')
+  @ApiRoubles('Amount refunded by staff, in roubles, on the day of the refund', '25.08')
   refunds!: string;
 
-  @ApiRoubles('Roubles refunded for proxies that did not work, on the day of the refund', '12.54')
+  @ApiRoubles('Amount refunded for proxies that did not work, in roubles, on the day of the refund', '12.54')
   refunds_by_rule!: string;
 
-  @ApiRoubles('Roubles charged by the provider', '7106.00')
+  @ApiRoubles('Amount charged by the provider, in roubles', '7106.00')
   cost!: string;
 
   @ApiRoubles('Margin in roubles: sales less refunds and cost, rounded at the end', '1383.58')
@@ -30,14 +30,14 @@ export class SalesFiguresOut {
 export class SalesRowOut extends SalesFiguresOut {
   @ApiNullable('string', {
     format: 'date',
-    description: 'The day (UTC). `null` if the sums are not by day',
+    description: 'The day (UTC). `null` if the sums are not grouped by day',
     example: '2026-11-20',
   })
   day!: string | null;
 
-  @ApiNullable('string', '`null` if the sums are not by country', null)
+  @ApiNullable('string', 'The country. `null` if the sums are not grouped by country', null)
   country!: string | null;
 
-  @ApiNullable('string', '6, 4 or 4s (IPv4 shared). `null` if the sums are not by version', null)
+  @ApiNullable('string', '6, 4 or 4s (IPv4 shared). `null` if the sums are not grouped by version', null)
   version!: string | null;
 }

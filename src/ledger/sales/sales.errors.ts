@@ -9,5 +9,5 @@ export class InvalidSalesPeriod extends domainError(
 
 export class InvalidSalesCursor extends domainError(
   'bad-request',
-  'This cursor is from a list with another `by`: omit the cursor to start again',
+  'This cursor belongs to a list with a different `by`: omit the cursor to start again',
 ) {}

@@ -21,16 +21,16 @@ export class BulkController {
     summary: 'Prolong many proxies',
     description:
       'Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the ' +
-      'balance does not cover all of them, the first ones are prolonged. Retry with the same key ' +
-      'until no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and ' +
-      'never charged twice, and the others are retried. It counts as one request.',
+      'balance does not cover all of them, the first ones are prolonged. Retry with the same key until ' +
+      'no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never ' +
+      'charged twice, and the others are retried. It counts as a single request.',
     response: BulkProlongResponse,
     body: {
       type: BulkProlongRequest,
       examples: {
         ids: { summary: 'One proxy', value: { proxy_ids: ['1'], period: 30, max_price: '60.00' } },
         filter: {
-          summary: 'All proxies whose rental ends before a time',
+          summary: 'All proxies whose rental ends before a given time',
           value: {
             filter: { ends_before: '2026-12-01T00:00:00Z', active: true },
             period: 30,
@@ -42,17 +42,17 @@ export class BulkController {
     idempotencyKey: {
       required: true,
       description:
-        'Makes the request safe to retry. The first request with a key fixes which proxies the filter ' +
-        'selects and the highest price of each; each proxy is charged at most once per key. A key of ' +
-        'a purchase or of a single prolongation is refused, and vice versa. `Idempotency-Replayed: ' +
-        'true` means that nothing was left to retry.',
+        'Makes the request safe to retry. The first request with a key determines which proxies the ' +
+        'filter selects and the maximum price of each; each proxy is charged at most once per key. A ' +
+        'key that was used for a purchase or a single prolongation is refused, and vice versa. ' +
+        '`Idempotency-Replayed: true` means that nothing was left to retry.',
       example: 'renew-2026-12',
     },
     errors: {
       400: ['The filter matches too many proxies; nothing was charged', new TooManyTargets(1234)],
       409: [
-        'The prolongations together cost more than `max_price`; nothing was charged; or an earlier ' +
-          'request with this key is still in progress',
+        'Nothing was charged because the prolongations cost more than `max_price` in total, or an ' +
+          'earlier request with this key is still in progress',
         new PriceAboveMax(Money.parse('2508.00'), Money.parse('2500.00')),
         IdempotencyKeyInProgress,
       ],

@@ -19,9 +19,9 @@ export class BulkProlongRequest extends BulkTargetRequest {
 
   @AmountField({
     description:
-      'The highest price of all prolongations together, in roubles. If they cost more, the request is ' +
-      'refused with 409. Once the request is accepted, each proxy is charged at most its share of ' +
-      'this amount',
+      'The maximum total price of all prolongations, in roubles. If they cost more, the request is ' +
+      'refused with 409. Once the request is accepted, each proxy is charged at most its share of this ' +
+      'amount',
     example: '2508.00',
     absent: 'null',
   })
@@ -37,10 +37,10 @@ export class BulkProxyOut {
 
   @ApiChoice(
     BULK_STATUSES,
-    '`prolonged`: charged. `being_confirmed`: its money is held; the next request with the key returns ' +
-      'the outcome. `unavailable`: not charged, because the provider was unavailable or the time ran out; ' +
-      'the next request retries it. `refused`: not charged, for the reason in `detail`. `not_found`: ' +
-      'the user has no proxy with this id',
+    '`prolonged`: charged. `being_confirmed`: the money is held, and the next request with the key ' +
+      'returns the outcome. `unavailable`: not charged, because the provider was unavailable or because ' +
+      'time ran out; the next request retries it. `refused`: not charged, for the reason in `detail`. ' +
+      '`not_found`: the user has no proxy with this id',
     'prolonged',
   )
   status!: BulkStatus;
@@ -87,7 +87,7 @@ export class BulkTotals implements Record<BulkStatus, number> {
 export class BulkProlongResponse {
   @ApiProperty({
     type: [BulkProxyOut],
-    description: 'In the order of `proxy_ids`; for a filter, in the order of ids',
+    description: 'One result per proxy, in the order of `proxy_ids` or, for a filter, in the order of ids',
   })
   proxies!: readonly BulkProxyOut[];
 

@@ -45,8 +45,8 @@ const WOULD_BE_REFUSED = {
 const GUARDS_HEADER = {
   'Order-Guards': {
     description:
-      'The guards that the service read from this request. Absent if there are none: a misspelt guard is ' +
-      'an unknown field, which is ignored',
+      'The guards that the service found in this request. Absent if it found none, for example because ' +
+      'a guard is misspelt: unknown fields are ignored',
     schema: { type: 'string' as const, example: 'max_price=25.08, allow_partial=false' },
   },
 };

@@ -26,10 +26,11 @@ import { type OrderResult, OrdersService } from './orders.service';
 const ORDER_KEY = {
   required: false,
   description:
-    'Makes the request safe to retry: it is executed once per key, and each retry returns the same body ' +
-    'with `Idempotency-Replayed: true`. Long after the end of the rental, the body has empty logins and ' +
-    'passwords, and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with `Retry-After`, ' +
-    'until the response is 200 or another 4xx; a 409 without `Retry-After` is final.',
+    'Makes the request safe to retry: it is executed once per key, and each retry returns the same ' +
+    'body with `Idempotency-Replayed: true`. Long after the rental has ended, logins and passwords in ' +
+    'the body are empty, and `descr` says so. Retry after a 429, a 5xx, a lost connection, or a 409 ' +
+    'with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is ' +
+    'final.',
   example: 'order-2026-12-1',
 };
 
@@ -109,8 +110,8 @@ export class PlacingController {
         DailyLimitExceeded,
       ],
       409: [
-        'The order costs more than `max_price`, or the order of this key was written off; nothing ' +
-          'was charged; or the first request with this key is still in progress',
+        'Nothing was charged because the order costs more than `max_price` or the order with this key ' +
+          'was written off, or the first request with this key is still in progress',
         IdempotencyKeyInProgress,
         RequestWrittenOff,
         new PriceAboveMax(Money.parse('27.50'), Money.parse('25.08')),
@@ -164,9 +165,9 @@ export class PlacingController {
       ],
       404: NO_SUCH_PROXY,
       409: [
-        'The prolongation costs more than `max_price`, or the order of this key was written off; ' +
-          'nothing was charged; or another prolongation of the proxy, or the first request with this ' +
-          'key, is still in progress',
+        'Nothing was charged because the prolongation costs more than `max_price` or the order with ' +
+          'this key was written off, or another prolongation of the proxy or the first request with this ' +
+          'key is still in progress',
         ProlongationInProgress,
         IdempotencyKeyInProgress,
         RequestWrittenOff,

@@ -18,12 +18,11 @@ export class OrdersController {
     scope: 'proxies:read',
     summary: 'List orders',
     description:
-      'The orders of the user that match all of the given parameters, newest first, a page at a ' +
-      'time: send `next_cursor` as `cursor` until it is null. No order is skipped or repeated ' +
-      'while new orders are placed. `from` and `to` limit the time at ' +
-      'which an order was placed. To find the order of a request whose response was lost, or was ' +
-      '`the order of request … is being confirmed`, filter by its `key`. The list is empty if no ' +
-      'order was placed.',
+      "The user's orders that match all of the given parameters, newest first. Results are paginated: " +
+      'send `next_cursor` as `cursor` until it is null. No order is skipped or repeated, even if new ' +
+      'orders are placed meanwhile. `from` and `to` limit the time at which an order was placed. To ' +
+      'find the order of a request whose response was lost or was `the order of request … is being ' +
+      'confirmed`, filter by its `key`. The list is empty if no order was placed.',
     response: { description: 'A page of orders', type: OrderSummaryPage },
     errors: { 400: INVALID_PERIOD },
   })
@@ -36,16 +35,16 @@ export class OrdersController {
     scope: 'proxies:read',
     summary: 'Show an order',
     description:
-      'An order of the user: the target of `Location` in a response such as `order 42 is being ' +
-      `confirmed\`. With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits until ` +
-      'the order is closed; request it again while it is `open` or `being_confirmed`. `GET /proxies` ' +
+      "One of the user's orders. `Location` in a response such as `order 42 is being confirmed` is its " +
+      `path. If \`wait\` is set (up to ${LONGEST_WAIT_SECONDS} seconds), the request waits until the ` +
+      'order is closed; send it again while the order is `open` or `being_confirmed`. `GET /proxies` ' +
       'lists the proxies.',
     response: { description: 'The order', type: OrderDetails },
     errors: { 404: ['The user has no order with this id', OrderNotFound] },
   })
   @ApiParam({
     name: 'order_id',
-    description: 'The `id` of an order of the user; any other text returns 404',
+    description: "The `id` of one of the user's orders; any other text returns 404",
     // Responses contain ids as integers, but existing clients write them into the path as strings.
     schema: { anyOf: [{ type: 'integer' }, { type: 'string' }], title: 'Order Id', example: 1 },
   })

@@ -23,7 +23,7 @@ export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy
   if (listed.length > size) {
     return {
       kind: 'contradictory',
-      why: `${listed.length} proxies under the reference of orders for ${size}`,
+      why: `${listed.length} proxies are listed under the order reference, but ${size} were ordered`,
     };
   }
   return { kind: 'bought', whole: listed.length === size };
@@ -47,5 +47,5 @@ export function prolongationEvidence(
   // The provider may count an expired proxy's new period from the moment of the call.
   if (before < submittedAt && movedTo(submittedAt, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };
   if (movedTo(before, 2)) return { kind: 'prolonged', dateEnd: end, times: 2 };
-  return { kind: 'contradictory', why: 'the end of the rental moved by a time other than the period' };
+  return { kind: 'contradictory', why: 'the end of the rental moved by a time that differs from the period' };
 }

@@ -198,7 +198,7 @@ export class ReconciliationService {
       if (delivered.length > 0) this.logger.log(`${batchName(batch)}: delivered: the provider has it`);
     } catch (error) {
       if (violatedConstraint(error) !== 'proxies_provider_proxy_id_key') throw error;
-      await this.leaveToStaff(batch, 'a proxy under its reference belongs to another order');
+      await this.leaveToStaff(batch, 'a proxy under its order reference belongs to another order');
     }
   }
 

@@ -2,10 +2,10 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ApiInteger, ApiNullable, ApiRoubles, ApiText } from '../../../http';
 
 export class DryRunRefusal {
-  @ApiInteger('The status of the response', 400)
+  @ApiInteger('The status that the request would return', 400)
   status!: number;
 
-  @ApiText('The `detail` of the response', 'Insufficient balance')
+  @ApiText('The `detail` that the request would return', 'Insufficient balance')
   detail!: string;
 }
 
@@ -15,16 +15,16 @@ export class DryRunResponse {
 
   @ApiNullable(
     'integer',
-    'The earlier order with the Idempotency-Key. If there is one, no order would be placed, and the ' +
-      'response would be that of the earlier order. `null` if the key is free or absent',
+    'The existing order with this Idempotency-Key. If there is one, the request would place no order ' +
+      'and return the response of the existing one. `null` if the key is unused or was not sent',
     null,
   )
   order_id!: number | null;
 
   @ApiNullable(
     'string',
-    'Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`. `null` if ' +
-      'there is no order that could have a price',
+    'Price of one proxy, in roubles. `price_final` is exactly this price times `count`. `null` if no ' +
+      'price can be determined',
     '25.08',
   )
   price_single!: string | null;
@@ -47,8 +47,8 @@ export class DryRunResponse {
   @ApiProperty({
     type: [DryRunRefusal],
     description:
-      'The refusals in the order of the checks: the request would return the first. Empty if the ' +
-      'order would be placed, or if its stored response would be returned',
+      'Why the order would be refused, in the order of the checks: the request would return the first ' +
+      'refusal. Empty if the order would be placed, or if a stored response would be returned',
     example: [],
   })
   refusals!: readonly DryRunRefusal[];

@@ -21,9 +21,9 @@ export class OrderSummary {
 
   @ApiChoice(
     ALL_PUBLIC_STATES,
-    '`open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and ' +
-      'its money is held. `completed`, `partial`: delivered in full or in part. `canceled`: nothing ' +
-      'was delivered or charged.',
+    '`open`: queued or being executed. `being_confirmed`: the outcome is not known yet, and the money ' +
+      'is held. `completed`, `partial`: delivered in full or in part. `canceled`: nothing was delivered ' +
+      'or charged.',
     'completed',
   )
   state!: PublicState;
@@ -43,7 +43,7 @@ export class OrderSummary {
   @ApiProperty({ type: 'string', enum: PROXY_TYPES, example: 'http' })
   proxy_type!: string;
 
-  @ApiNullable('string', 'The `id` of the proxy that a prolongation prolongs', null)
+  @ApiNullable('string', 'The `id` of the proxy to prolong, if the order is a prolongation', null)
   proxy_id!: string | null;
 
   @ApiInteger('The number of proxies delivered or prolonged', 2)
@@ -58,13 +58,13 @@ export class OrderSummary {
   @ApiNullable('string', 'The `max_price` of the request', null)
   max_price!: string | null;
 
-  @ApiRoubles('Amount held until the order is closed, in roubles', '0.00')
+  @ApiRoubles('Amount held for the order until it is closed, in roubles', '0.00')
   held!: string;
 
-  @ApiRoubles('Amount charged for what was delivered, in roubles', '50.16')
+  @ApiRoubles('Amount charged for the delivered part of the order, in roubles', '50.16')
   charged!: string;
 
-  @ApiRoubles('Amount released for what was not delivered, in roubles', '0.00')
+  @ApiRoubles('Amount released for the undelivered part of the order, in roubles', '0.00')
   released!: string;
 
   @ApiRoubles('Amount charged and later refunded, in roubles', '0.00')

@@ -28,8 +28,8 @@ export class OrdersQuery extends PageQuery {
 
   @StringField({
     description:
-      'The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Canceled ' +
-      'orders may share a key',
+      'The `Idempotency-Key` of the request, which selects a single order, or all orders of a bulk ' +
+      'request. Canceled orders may share a key',
     absent: 'null',
     maxLength: 255,
     pattern: '^[!-~]+$',
@@ -38,8 +38,8 @@ export class OrdersQuery extends PageQuery {
 
   @ChoiceField(ORDER_SORTS, {
     description:
-      'With `oldest`, you can follow new orders: send the highest `id` that you know as `cursor` to ' +
-      'get the orders placed after it',
+      'The sort order. With `oldest`, you can follow new orders: send the highest `id` that you know ' +
+      'as `cursor` to get the orders placed after it',
     default: 'newest',
   })
   sort!: (typeof ORDER_SORTS)[number];
@@ -49,8 +49,8 @@ export class OrdersQuery extends PageQuery {
 export class OrderWaitQuery {
   @IntegerField({
     description:
-      'Seconds to wait while the order is `open` or `being_confirmed`. The response is sent as soon ' +
-      'as the order is closed, or after that time, with the current state',
+      'How many seconds to wait while the order is `open` or `being_confirmed`. The response is sent ' +
+      'as soon as the order is closed, or, once this time is over, with the current state',
     example: 30,
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,
