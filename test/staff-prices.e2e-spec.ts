@@ -205,7 +205,7 @@ describe('A price rule', () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     const own = await add({ user_id: user.id, markup_percent: '5', valid_to: soon });
     const later = new Date(Date.now() + 7_200_000).toISOString();
-    const refusal = { detail: 'The price rule has already ended, or will end earlier' };
+    const refusal = { detail: 'The price rule has already ended, or is set to end earlier' };
     const end = async (body: object) => {
       const response = await staff.post(`/staff/price-rules/${own.id}/end`, { ...body, ...REASON });
       return [response.status, response.body];
@@ -253,7 +253,10 @@ describe('A change that has to wait', () => {
 
   it('for too long before its commit is neither made nor recorded', async () => {
     const { status, body } = await changeAgainst('LOCK TABLE audit_log IN SHARE MODE', 1000);
-    expect([status, body.detail]).toEqual([409, expect.stringContaining('The change took too long')]);
+    expect([status, body.detail]).toEqual([
+      409,
+      expect.stringContaining('The change could not reach all replicas'),
+    ]);
     const rules = await staff.get<Rules>(`/staff/price-rules?history=true&user_id=${user.id}`);
     expect(rules.body.items).toEqual([]);
     const actions = await staff.get<{ items: Action[] }>(
@@ -320,7 +323,7 @@ describe('A preview', () => {
     const nowhere = { user_id: user.id, version: '6', min_period: 31, max_period: 31, markup_percent: '5' };
     expect((await preview({ add: nowhere })).body).toMatchObject({
       changed: 0,
-      unchanged_because: 'The rule matches no version, period and country on sale',
+      unchanged_because: 'The rule does not match any offer',
     });
   });
 

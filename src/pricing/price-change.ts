@@ -39,11 +39,11 @@ export function readNewRule(rule: NewPriceRule): RuleScope & { readonly markupPe
 
 export const invalidPeriods = () =>
   new InvalidPriceRule(
-    `The periods must be whole numbers from ${SHORTEST_PERIOD_DAYS} to ${LONGEST_PERIOD_DAYS}, ` +
-      'the first not above the last',
+    `The periods must be whole numbers from ${SHORTEST_PERIOD_DAYS} to ${LONGEST_PERIOD_DAYS}, and the ` +
+      'shortest must not exceed the longest',
   );
 
-export const noPriceChange = () => new InvalidPriceRule('Name a rule to add, a rule to end, or both');
+export const noPriceChange = () => new InvalidPriceRule('Specify a rule to add, a rule to end, or both');
 
 /** Formats a percentage as PostgreSQL shows a numeric(8,4) column. */
 export function toStoredPercent(percent: string): string {

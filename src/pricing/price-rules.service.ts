@@ -179,4 +179,4 @@ export class PriceRulesService {
 }
 
 export const invalidTimes = () =>
-  new InvalidPriceRule(`A change must begin at least ${LEAD_SECONDS} s from now, and end after it has begun`);
+  new InvalidPriceRule(`A change must begin at least ${LEAD_SECONDS} s from now, and end after it begins`);

@@ -7,15 +7,15 @@ export class InvalidPriceRule extends DomainError {
 export class PriceRuleWithoutEffect extends domainError(
   'bad-request',
   (why: string) =>
-    'A rule for a country applies only where it is cheaper than the quote, which has no country. This ' +
-    `rule would never apply. ${why}`,
+    'A rule for a country applies only where it is cheaper than the quote, which does not depend on ' +
+    `the country. This rule would never apply. ${why}`,
 ) {}
 
 export class PriceRuleNotFound extends domainError('not-found', 'Price rule not found') {}
 
 export class PriceRuleEnded extends domainError(
   'conflict',
-  'The price rule has already ended, or will end earlier',
+  'The price rule has already ended, or is set to end earlier',
 ) {}
 
 export class TooManyPriceRules extends domainError(
@@ -25,6 +25,5 @@ export class TooManyPriceRules extends domainError(
 
 export class PriceChangeTooLate extends domainError(
   'conflict',
-  'The change took too long to reach all replicas in time, and was not made: ' +
-    'retry, or choose a later time',
+  'The change could not reach all replicas in time, and was not made: retry, or choose a later time',
 ) {}

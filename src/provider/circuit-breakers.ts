@@ -65,7 +65,7 @@ class CircuitBreaker {
       if (this.isOpen) return;
       this.isOpen = true;
       this.since = clock.now();
-      this.logger.warn(`${name}: open, after: ${'error' in reason ? messageOf(reason.error) : 'failures'}`);
+      this.logger.warn(`${name}: opened after: ${'error' in reason ? messageOf(reason.error) : 'failures'}`);
       onOpen();
     });
     this.policy.onReset(() => {

@@ -150,7 +150,8 @@ export class RatePermits {
       await this.grantNext(row.priority, row.granted_at, until);
       return 0;
     } catch (error) {
-      if (!this.hasFailed) this.logger.warn(`the database grants no rate permits: ${messageOf(error)}`);
+      if (!this.hasFailed)
+        this.logger.warn(`could not get rate permits from the database: ${messageOf(error)}`);
       this.hasFailed = true;
       return RETRY_AFTER_FAILURE_MS;
     }
@@ -233,7 +234,7 @@ export class RatePermits {
   /** Ignores failures, because they only make calls wait longer. */
   private async tryToUpdate(statement: string, parameters: readonly unknown[]): Promise<void> {
     await queryRows(this.dataSource, statement, parameters).catch((error: unknown) =>
-      this.logger.debug(`an update of the rate permits failed: ${messageOf(error)}`),
+      this.logger.debug(`could not update the rate permits: ${messageOf(error)}`),
     );
   }
 }

@@ -106,7 +106,7 @@ describe('A new key at the provider', () => {
   });
 
   it.each([
-    ['that the provider refuses', KEYS.wrong, 'the provider refuses the key in PX6_API_KEY_FILE'],
+    ['that the provider refuses', KEYS.wrong, 'the provider rejects the key in PX6_API_KEY_FILE'],
     ['of another account', KEYS.ofAnother, 'the key in PX6_API_KEY_FILE belongs to another account'],
     ['that is none', KEYS.none, 'PX6_API_KEY_FILE contains no key'],
   ])('is not used when it is one %s, which is said once', async (_, key, complaint) => {

@@ -25,9 +25,9 @@ export class DepositsController {
     scope: 'deposits:write',
     summary: 'Create a deposit',
     description:
-      'Creates a deposit: open `payment_url` to pay it. The balance is credited when the payment provider ' +
-      'shows that it received the money, usually within a second. `GET /deposits/{deposit_id}?wait=30` ' +
-      'and the event `deposit.succeeded` report the credit.',
+      'Creates a deposit. Open `payment_url` to pay it. The balance is credited once the payment ' +
+      'provider shows that it has received the money, usually within a second. `GET ' +
+      '/deposits/{deposit_id}?wait=30` and the event `deposit.succeeded` report the credit.',
     status: 201,
     idempotencyKey: {
       required: true,
@@ -39,7 +39,7 @@ export class DepositsController {
     response: { description: 'The deposit', type: DepositOut },
     errors: {
       400: [
-        'The amount is not within the limits',
+        'The amount is outside the limits',
         new DepositOutOfBounds(Money.parse('100'), Money.parse('100000')),
       ],
       409: ['The payment provider refused the payment, and a retry cannot succeed', PaymentsRefused],
@@ -63,8 +63,8 @@ export class DepositsController {
     scope: 'deposits:read',
     summary: 'List deposits',
     description:
-      'The deposits of the user, newest first, a page at a time: send `next_cursor` as `cursor` until it ' +
-      'is null.',
+      "The user's deposits, newest first. Results are paginated: send `next_cursor` as `cursor` until " +
+      'it is null.',
     response: { description: 'A page of deposits', type: DepositsPage },
   })
   listDeposits(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<DepositsPage> {
@@ -76,14 +76,14 @@ export class DepositsController {
     scope: 'deposits:read',
     summary: 'Show a deposit',
     description:
-      `A deposit of the user. With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits ` +
-      'for the end of the deposit; retry while it is `pending`.',
+      `One of the user's deposits. If \`wait\` is set (up to ${LONGEST_WAIT_SECONDS} seconds), the ` +
+      'request waits until the deposit has ended; send it again while the deposit is `pending`.',
     response: { description: 'The deposit', type: DepositOut },
     errors: { 404: ['The user has no deposit with this id', DepositNotFound] },
   })
   @ApiParam({
     name: 'deposit_id',
-    description: 'The `id` of a deposit of the user; any other text returns 404',
+    description: "The `id` of one of the user's deposits; any other text returns 404",
     schema: { type: 'string', title: 'Deposit Id', example: '1' },
   })
   getDeposit(

@@ -7,7 +7,8 @@ export const LONGEST_WAIT_SECONDS = 30;
 @StrictRequest()
 export class DepositRequest {
   @AmountField({
-    description: 'Roubles to pay in, within the limits of the operator: by default 100.00 to 100000.00',
+    description:
+      "Amount to pay in, in roubles, within the operator's limits (by default, 100.00 to 100000.00)",
     example: '1000.00',
   })
   amount!: Money;
@@ -15,8 +16,8 @@ export class DepositRequest {
   @StringField({
     description:
       'The e-mail address to which the fiscal receipt is sent, if the operator requests receipts. A ' +
-      'Cyrillic domain is converted to ASCII. Default: the address of your last deposit, or else the ' +
-      "operator's",
+      'Cyrillic domain is converted to ASCII. Defaults to the address of your last deposit or, if ' +
+      "there is none, to the operator's address",
     example: 'customer@example.com',
     maxLength: 254,
     absent: 'null',
@@ -33,8 +34,8 @@ export class DepositRequest {
 export class DepositQuery {
   @IntegerField({
     description:
-      'Seconds to wait while the deposit is `pending`. The response is sent as soon as the deposit ' +
-      'has ended, or after that time, with the current state',
+      'How many seconds to wait while the deposit is `pending`. The response is sent as soon as the ' +
+      'deposit has ended, or, once this time is over, with the current state',
     example: 30,
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,

@@ -27,7 +27,7 @@ export class PaymentsRefused extends domainError(
 
 export class TooManyDeposits extends domainError(
   'rate-limited',
-  `At most ${MAX_PENDING_DEPOSITS} deposits may be pending`,
+  `At most ${MAX_PENDING_DEPOSITS} deposits can be pending at a time`,
   { retryAfterSeconds: 60 },
 ) {}
 

@@ -9,5 +9,5 @@ export class IntakeNotSigned extends domainError(
 
 export class ReferenceReused extends domainError(
   'conflict',
-  'The reference was already used for another payment. Staff will decide about this payment',
+  'The reference was already used for another payment. Staff will decide what to do with this payment',
 ) {}

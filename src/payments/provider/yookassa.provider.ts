@@ -87,7 +87,7 @@ export class YooKassaProvider extends PaymentProvider {
     this.isForTests = secretKey.startsWith('test_');
     this.authorization = `Basic ${Buffer.from(`${shopId}:${secretKey}`).toString('base64')}`;
     if (receipt && !register) {
-      this.logger.log('receipts are sent as advance:payment: YOOKASSA_REGISTER is not set');
+      this.logger.log('YOOKASSA_REGISTER is not set: receipts use advance:payment');
     }
     // Start the counters at zero, because Prometheus would otherwise miss the first increment.
     for (const method of METHODS) metrics.count('payment_calls_total', { method, outcome: 'forbidden' }, 0);
@@ -240,7 +240,7 @@ export class YooKassaProvider extends PaymentProvider {
     post,
   }: Call<Schema>): Promise<z.output<Schema>> {
     if (performance.now() < this.pausedUntilMs) {
-      throw new PaymentsUnavailable(`${method} was not sent: the provider has had too many calls`);
+      throw new PaymentsUnavailable(`${method} was not sent: too many calls to the provider`);
     }
     const { status, json } = await this.exchange(method, path, post);
     if (status === 429) {
@@ -254,7 +254,7 @@ export class YooKassaProvider extends PaymentProvider {
     }
     const why = this.withoutKey(reasonOf(reason)) || String(status);
     if (OF_THE_OPERATOR.includes(status)) {
-      this.warn(`the payment provider refuses the shop or its key (${status}): check YOOKASSA_SECRET_KEY`);
+      this.warn(`the payment provider rejects the shop or its key (${status}): check YOOKASSA_SECRET_KEY`);
       throw new PaymentsForbidden(method, status, why);
     }
     if (REFUSALS.includes(status)) throw new PaymentRefused(method, status, why);

@@ -29,8 +29,9 @@ export class DepositOut {
 
   @ApiChoice(
     DEPOSIT_STATES,
-    '`pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled`: not paid, or ' +
-      'the payment was rejected. `expired`: not paid. `refunded`: the whole amount was returned to you',
+    '`pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled`: not paid, ' +
+      'or the payment was rejected. `expired`: not paid in time. `refunded`: the whole amount was ' +
+      'returned to you',
     'pending',
   )
   state!: DepositState;
@@ -44,8 +45,8 @@ export class DepositOut {
   @ApiNullable('string', {
     format: 'uri',
     description:
-      'The page on which the deposit is paid. `null` while the page is being prepared, and after the ' +
-      'deposit has ended',
+      'URL of the page where the deposit can be paid. `null` while the page is being prepared, and ' +
+      'after the deposit has ended',
     example: 'https://yoomoney.ru/checkout/payments/v2/contract?orderId=2d6d1b4f-000f-5000-8000-15a6f2a7e0c1',
   })
   payment_url!: string | null;
@@ -63,7 +64,7 @@ export class DepositOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiMoment('The time until which the payment page can usually be used', '2026-11-21T13:00:00.000Z')
+  @ApiMoment('When the payment page usually expires', '2026-11-21T13:00:00.000Z')
   expires_at!: Date;
 
   @ApiNullableMoment('When the deposit ended. `null` while it is `pending`', null)
@@ -89,7 +90,11 @@ export class StaffDepositOut {
   @ApiProperty({ type: 'string', example: 'RUB' })
   currency!: 'RUB';
 
-  @ApiNullable('string', 'The page on which the deposit is paid. `null` after the deposit has ended', null)
+  @ApiNullable(
+    'string',
+    'URL of the page where the deposit can be paid. `null` after the deposit has ended',
+    null,
+  )
   payment_url!: string | null;
 
   @ApiRoubles('Amount returned, in roubles', '0.00')
@@ -144,14 +149,16 @@ export class DepositRefundOut {
 
   @ApiChoice(
     DEPOSIT_REFUND_STATES,
-    '`held`: the money is held until the provider shows an outcome. `succeeded`, `failed`: the outcome. ' +
-      '`found`: it was made at the provider, not here. `written-off`: found, and not debited',
+    '`held`: the money is held until the provider shows the outcome. `succeeded`, `failed`: the ' +
+      'outcome. `found`: the refund was made at the provider, not here. `written-off`: found, but not ' +
+      'debited',
     'held',
   )
   state!: DepositRefundState;
 
   @ApiBoolean(
-    'Whether staff have ended the refund: it is no longer sent, and fails unless it has already been made',
+    'Whether staff have ended the refund, which is then no longer sent, and fails unless it was ' +
+      'already made',
     false,
   )
   ending!: boolean;

@@ -20,11 +20,11 @@ export class StaffPaymentOut {
   @ApiProperty({ type: 'integer', example: 7 })
   id!: number;
 
-  @ApiText('The payment provider, or `intake:` followed by the source', 'yookassa')
+  @ApiText('The payment provider, or `intake:` followed by the name of the source', 'yookassa')
   provider!: string;
 
   @ApiText(
-    'The id of the payment at the payment provider, or its reference at the source',
+    "The payment's id at the payment provider, or its reference at the source",
     '2d6d1b4f-000f-5000-8000-15a6f2a7',
   )
   payment_id!: string;

@@ -22,12 +22,12 @@ export class PaymentDecided extends domainError(
 
 export class PaymentOfAnother extends domainError(
   'conflict',
-  'The payment belongs to a deposit of another user',
+  "The payment belongs to another user's deposit",
 ) {}
 
 export class AmountNeeded extends domainError(
   'conflict',
-  'The payment is in another currency, or has a fraction of a kopeck: set amount, in roubles',
+  'The payment is in another currency, or includes a fraction of a kopeck: set amount, in roubles',
 ) {}
 
 export class AmountKnown extends domainError(

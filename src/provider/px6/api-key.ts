@@ -64,7 +64,7 @@ export class ApiKey {
       throw new KeyNotUsable(why);
     };
     const account = await accountOf(candidate).catch((error: unknown) => {
-      if (error instanceof ProviderRefused) reject('the provider refuses the key in PX6_API_KEY_FILE');
+      if (error instanceof ProviderRefused) reject('the provider rejects the key in PX6_API_KEY_FILE');
       throw error;
     });
     this.account ??= account;

@@ -225,7 +225,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     const unread = odd.map(toUnreadRow);
     for (const row of unread) this.nameUnread(row);
     for (const { type } of rows) {
-      if (!isKnownType(type)) this.nameOnce(`an unknown type of proxies: ${type}`);
+      if (!isKnownType(type)) this.nameOnce(`an unknown proxy type: ${type}`);
     }
     return { proxies: rows.map(toListedProxy), unread };
   }
