@@ -184,9 +184,9 @@ describe('A request for an export that is none', () => {
   });
 
   it.each([
-    ['{hots}', 'unknown placeholder {hots}; there are '],
+    ['{hots}', 'unknown placeholder {hots}; use one of '],
     ['{host', 'unbalanced brace; '],
-    ['\\x', 'a backslash stands before n, t or another backslash'],
+    ['\\x', 'a backslash must be followed by n, t or another backslash'],
     ['a\0', 'control characters are not allowed'],
     ['{id}'.repeat(21), 'at most 20 placeholders are allowed'],
   ])('is refused with the reason when the template is wrong: %j', async (template, reason) => {

@@ -174,7 +174,7 @@ describe('PATCH /proxies', () => {
     const all = await patch('/proxies', { filter: {}, descr: 'all' });
     expect(all.status).toBe(400);
     expect(all.json()).toMatchObject({
-      detail: 'The filter matches 1001 proxies, and a request takes at most 1000',
+      detail: 'The filter matches 1001 proxies, but a request can include at most 1000',
     });
     const some = await patch('/proxies', { filter: { country: 'de' }, descr: 'some', tags: ['t'] });
     expect(some.json()).toEqual({ changed: ids.slice(1).map(String), unchanged: [], not_found: [] });

@@ -433,7 +433,7 @@ describe('A link is never wider than the token that makes it', () => {
     const refused = await post(wider);
     expect(refused.status).toBe(403);
     expect(refused.json()).toMatchObject({
-      detail: 'A link cannot be wider than the token that creates it: expires_at, networks',
+      detail: 'A link cannot be less restricted than the token that creates it: expires_at, networks',
     });
     service.clock.advanceSeconds(3601);
     await expectNothing(await fetchLink(inherited, { from: HOME }));

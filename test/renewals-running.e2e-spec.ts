@@ -199,7 +199,7 @@ describe('Renewals', () => {
       [{ state: 'done' }],
     ]);
     log.stop();
-    expect(log.lines.join()).toMatch(/user \d+: renewal reminders are sent without a forecast/);
+    expect(log.lines.join()).toMatch(/user \d+: sending renewal reminders without a forecast/);
   });
 
   const priceOf = async (user: TestUser): Promise<string> => {

@@ -32,18 +32,18 @@ export class ProxiesController {
     scope: 'proxies:read',
     operationId: 'proxies_proxies_get',
     summary: 'Proxies',
-    description: `All proxies of the user, ordered by id, or those that the parameters select.
-
-With \`limit\` or \`cursor\` the response is a page, whose \`Link\` header has the address of the next one;
-the last page has none. In a list of more than ${MAX_FILTERED} proxies a page with a filter can have fewer
-proxies than \`limit\`, or none, although there is a next page. A proxy that is delivered before the
-last page is read is on one of the pages.`,
+    description:
+      "All of the user's proxies, ordered by id, or those that the parameters select.\n\nWith `limit` " +
+      'or `cursor`, the response is a page whose `Link` header contains the URL of the next page;\nthe ' +
+      `last page has none. In a list of more than ${MAX_FILTERED} proxies, a filtered page can contain ` +
+      'fewer\nproxies than `limit`, or none, although there is a next page. A proxy that is delivered ' +
+      'before the\nlast page is read appears on one of the pages.',
     response: {
       description: 'Successful Response',
       headers: {
         ...ETAG_HEADER,
         Link: {
-          description: 'Only on pages: the address of the next page (RFC 8288)',
+          description: 'The URL of the next page (RFC 8288). Sent only if the response is a page',
           schema: { type: 'string', example: '</proxies?country=ru&limit=100&cursor=117>; rel="next"' },
         },
       },
@@ -100,9 +100,9 @@ last page is read is on one of the pages.`,
     operationId: 'export_proxies_export_get',
     summary: 'Export',
     description:
-      "The user's proxies as a file: the same objects as `GET /proxies`, or a line " +
-      '`host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at its own ' +
-      'path.',
+      "The user's proxies as a file: the same objects as in `GET /proxies`, or one line " +
+      '`host:port:login:password` per proxy. `GET /proxies/lists/…` returns other formats, each at its ' +
+      'own path.',
     response: fileResponse({
       'application/json': { schema: LIST_SCHEMA },
       'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE },

@@ -5,7 +5,7 @@ import { ProxyNotFound } from './proxies.errors';
 
 const DESCRIPTION = ApiParam({
   name: 'proxy_id',
-  description: 'The `id` of a proxy of the user; any other text returns 404',
+  description: "The `id` of one of the user's proxies; any other text returns 404",
   schema: { type: 'string', title: 'Proxy Id', example: '1' },
 });
 

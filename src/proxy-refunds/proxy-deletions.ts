@@ -103,7 +103,7 @@ export class ProxyDeletions {
     } catch (error) {
       if (error instanceof ProviderRefused && error.reason === 'not-found') return true;
       if (!(error instanceof ProviderError)) throw error;
-      this.logger.warn(`a refunded proxy could not be deleted, and will be retried: ${messageOf(error)}`);
+      this.logger.warn(`could not delete a refunded proxy, and will retry: ${messageOf(error)}`);
     }
     return false;
   }

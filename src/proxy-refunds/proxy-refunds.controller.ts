@@ -24,9 +24,10 @@ export class ProxyRefundsController {
     scope: 'proxies:write',
     summary: 'Request a refund for a proxy that does not work',
     description:
-      'The service checks the proxy several times. If the conditions of `GET /refunds/rule` are met, ' +
-      'it refunds the whole days that were left at the request, and withdraws the proxy for good. A ' +
-      'retry returns the same refund. A refused refund can be requested again an hour later.',
+      'The service checks the proxy several times. If the conditions in `GET /refunds/rule` are met, ' +
+      'it refunds the whole days that were left at the time of the request, and permanently withdraws ' +
+      'the proxy. Retrying the request returns the same refund. A refused refund can be requested ' +
+      'again an hour later.',
     status: 202,
     response: { description: 'The current state of the refund', type: ProxyRefundOut },
     errors: {
@@ -45,9 +46,9 @@ export class ProxyRefundsController {
     scope: 'proxies:read',
     summary: 'Show the refund of a proxy',
     description:
-      'The refund, or, before it is requested, what it would be now and which condition is not met. ' +
-      `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits while the refund is ` +
-      '`checking`.',
+      'The refund. If none was requested, the amount that would be refunded now, and the condition ' +
+      `that is not met, if any. If \`wait\` is set (up to ${LONGEST_WAIT_SECONDS} seconds), the ` +
+      'request waits while the refund is `checking`.',
     response: { description: 'The refund', type: ProxyRefundOut },
     errors: { 404: NO_SUCH_PROXY },
   })

@@ -13,5 +13,5 @@ export class ProxyRefundNotFound extends domainError('not-found', 'Refund not fo
 /** Thrown if the refund was not left to staff, or a colleague has already decided. */
 export class RefundNotForStaff extends domainError(
   'conflict',
-  'The refund does not await a decision by staff',
+  'The refund is not awaiting a decision by staff',
 ) {}

@@ -137,7 +137,7 @@ export class ProxyRefundsJob {
       works = await this.provider.checkProxy(refund.providerProxyId);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
-      this.logger.warn(`refund ${id} waits for the check of the provider: ${messageOf(error)}`);
+      this.logger.warn(`refund ${id} is waiting for the provider's check: ${messageOf(error)}`);
       await this.records.postpone(id, POSTPONED_SECONDS);
       return;
     }

@@ -57,7 +57,7 @@ export function fulfilmentOf(refusal: ProxyRefundRefusal, rule: RefundRuleOut): 
     case 'not-the-proxy':
       return 'The proxy responds. Only proxies that refuse or close connections, or time out, are refunded';
     case 'refund-period-over':
-      return `A refund must be requested within ${rule.hours} hours after the delivery`;
+      return `A refund must be requested within ${rule.hours} hours of delivery`;
     case 'refund-quota-used':
       return (
         `Within 30 days, at most ${rule.quota} proxies are refunded, or ${rule.quota_percent} % of those ` +
@@ -67,8 +67,8 @@ export function fulfilmentOf(refusal: ProxyRefundRefusal, rule: RefundRuleOut): 
       return 'The proxy was prolonged after the request. A new request covers every order of the proxy';
     case 'not-refundable':
       return (
-        'Only running proxies of the versions of the rule are refunded, from a whole day before their end, ' +
-        'while the rule is enabled'
+        'While the rule is enabled, only running proxies of its versions that have at least a whole ' +
+        'day left are refunded'
       );
   }
 }

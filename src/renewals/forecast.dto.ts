@@ -43,7 +43,7 @@ export class ForecastItem {
   @ApiInteger('The rule that applies', 3)
   rule_id!: number;
 
-  @ApiMoment('The time of the decision. The renewal is ordered within minutes')
+  @ApiMoment('When the renewal is decided. It is ordered within minutes of this time')
   at!: Date;
 
   @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
@@ -58,7 +58,7 @@ export class ForecastItem {
   @ApiInteger('Days', 30)
   period!: number;
 
-  @ApiNullable('string', 'Roubles. `null` if no price is known', '25.08')
+  @ApiNullable('string', 'The price in roubles. `null` if it is not known', '25.08')
   price!: string | null;
 
   @ApiNullableMoment('The end of the rental after this renewal', '2026-12-22T12:00:00.000Z')
@@ -108,10 +108,13 @@ export class ForecastOut extends PageOf(ForecastItem) {
   @ApiRoubles('Available balance now, in roubles', '974.92')
   available!: string;
 
-  @ApiInteger('Rented proxies with a rule', 12)
+  @ApiInteger('The number of rented proxies with a rule', 12)
   covered!: number;
 
-  @ApiInteger('Rented proxies without a rule, or excluded from renewals: their rentals will end', 0)
+  @ApiInteger(
+    'The number of rented proxies that have no rule or are excluded from renewals. Their rentals will end',
+    0,
+  )
   not_covered!: number;
 
   @ApiProperty({ type: () => ForecastSums, description: 'The totals of the whole forecast' })

@@ -18,9 +18,9 @@ export class RenewalOut {
 
   @ApiChoice(
     RENEWAL_STATES,
-    '`planned`: due later. `placed`: its order is in progress. `done`: charged and prolonged. ' +
-      '`skipped`: not renewed so far, for the `reason`; retried at `next_try_at`, if set. `failed`: not ' +
-      'renewed, and not retried',
+    '`planned`: due later. `placed`: the order is in progress. `done`: charged and prolonged. ' +
+      '`skipped`: not renewed so far, for the stated `reason`; retried at `next_try_at`, if set. ' +
+      '`failed`: not renewed, and not retried',
     'done',
   )
   state!: RenewalState;
@@ -38,13 +38,13 @@ export class RenewalOut {
   )
   price!: string | null;
 
-  @ApiNullable('integer', 'The order of the renewal, or of its latest attempt', 815)
+  @ApiNullable('integer', 'The order placed for the renewal or for its latest attempt', 815)
   order_id!: number | null;
 
   @ApiMoment('When the renewal is due', '2026-11-21T12:00:00.000Z')
   due_at!: Date;
 
-  @ApiNullableMoment('When the renewal is tried next. `null` while it is in progress, or if it is over', null)
+  @ApiNullableMoment('When the renewal will be tried next. `null` if it is in progress or over', null)
   next_try_at!: Date | null;
 
   @ApiNullableMoment('When the renewal was charged. It counts against the budget of that month (UTC)')

@@ -39,8 +39,8 @@ export class RenewalsController {
     scope: 'proxies:read',
     summary: 'List renewals',
     description:
-      'Renewals that are planned, done, skipped and failed, newest first: one per rental with a rule, ' +
-      'from a week before its end. The forecast has later ones.',
+      'Planned, done, skipped and failed renewals, newest first. Each rental with a rule has one ' +
+      'renewal, from a week before the rental ends. The forecast shows later renewals.',
     response: { description: 'A page of renewals, newest first', type: RenewalsPage },
   })
   listRenewals(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalsPage> {
@@ -52,11 +52,11 @@ export class RenewalsController {
     scope: 'profile:read',
     summary: 'Forecast renewals',
     description:
-      'Future renewals with their time and price, failures with their reason, and how long the ' +
-      'balance lasts. The forecast simulates the coming days with the code that decides renewals, ' +
-      "with today's prices, rules, labels and tags, and without other orders or credits. `items` " +
-      'contains every decision, paged, in time order; all other fields describe the whole forecast, ' +
-      'on each page. Each page is a new forecast.',
+      'Future renewals with their times and prices, failures with their reasons, and how long the ' +
+      'balance will last. The forecast simulates the coming days with the code that decides renewals, ' +
+      "using today's prices, rules, labels and tags, and assuming no other orders or credits. `items` " +
+      'contains the decisions in chronological order, paginated; all other fields describe the whole ' +
+      'forecast, on every page. Each page is a new forecast.',
     response: { description: 'The forecast', type: ForecastOut },
   })
   forecastRenewals(@CurrentUserId() userId: number, @Query() query: ForecastQuery): Promise<ForecastOut> {
@@ -68,9 +68,10 @@ export class RenewalsController {
     scope: 'proxies:write',
     summary: 'Enable renewals',
     description:
-      'From now on, rentals to which the rule applies are renewed before they end, from the balance. ' +
-      'The narrowest rule applies: that of a proxy, then the newest filter, then the one for all. A ' +
-      'rule replaces the one with the same target, so a retry changes nothing.',
+      'From now on, rentals to which the rule applies are renewed from the balance before they end. ' +
+      'The narrowest rule applies: a rule for the proxy, then the newest rule with a filter, then the ' +
+      'rule for all proxies. A rule replaces an existing one with the same target, so a retry changes ' +
+      'nothing.',
     status: 201,
     response: { description: 'The enabled rule', type: RenewalRuleOut },
     body: {
@@ -91,7 +92,7 @@ export class RenewalsController {
     },
     errors: {
       400: [
-        'The target contradicts the other fields, or the period is not sold for the proxy',
+        'The target does not match the other fields, or the period is not sold for the proxy',
         TargetMismatch,
         new PeriodTooShort('renewal', 'IPv6', 3),
       ],
@@ -136,9 +137,9 @@ export class RenewalsController {
     scope: 'proxies:write',
     summary: 'Disable a rule',
     description:
-      'From now on the rule does not apply. The next wider rule applies instead, if there is one; ' +
-      'because that can cost more, a token with a daily limit is then refused. Orders that were ' +
-      'already placed are still executed.',
+      'From now on, the rule does not apply. The next wider rule, if there is one, applies instead; ' +
+      'because it can cost more, a token with a daily limit is then refused. Orders that were already ' +
+      'placed are still executed.',
     status: 204,
     response: { description: 'The rule was disabled' },
     errors: {
@@ -158,11 +159,11 @@ export class RenewalsController {
     scope: 'proxies:write',
     summary: 'Exclude a proxy from renewals',
     description:
-      'Disables the rule of the proxy, and prevents wider rules from applying to it. A new rule for ' +
+      "Disables the proxy's rule, and prevents wider rules from applying to the proxy. A new rule for " +
       'the proxy replaces the exclusion; disabling the exclusion lets wider rules apply again.',
     status: 201,
     response: {
-      description: 'The exclusion, which is a rule that does not renew',
+      description: 'The exclusion, a rule that prevents renewals',
       type: RenewalRuleOut,
       example: {
         id: 4,
@@ -191,8 +192,8 @@ export class RenewalsController {
     scope: 'proxies:read',
     summary: 'Show the renewal budget',
     description:
-      'The budget of all renewals of this month (UTC), and its use. A renewal counts in the month in ' +
-      'which it is charged.',
+      'The budget for all renewals of this month (UTC), and how much of it has been used. A renewal ' +
+      'counts towards the month in which it is charged.',
     response: { description: 'The budget', type: BudgetOut },
   })
   getRenewalBudget(@CurrentUserId() userId: number): Promise<BudgetOut> {
@@ -204,8 +205,8 @@ export class RenewalsController {
     scope: 'proxies:write',
     summary: 'Set the renewal budget',
     description:
-      'The budget applies at once, including to this month. A token with a daily limit may set a ' +
-      'first budget or lower it.',
+      'The budget applies immediately, including to the current month. A token with a daily limit can ' +
+      'set a first budget or lower the existing one.',
     response: { description: 'The budget', type: BudgetOut },
     body: {
       type: BudgetRequest,

@@ -75,14 +75,14 @@ export class NewRenewalRuleRequest {
 
   @AmountField({
     description:
-      'The highest price of one renewal of one proxy, in roubles. If omitted, any price is accepted',
+      'The maximum price of a single renewal of one proxy, in roubles. If omitted, any price is accepted',
     example: '30.00',
     absent: 'null',
   })
   readonly max_price!: Money | null;
 
   @IntegerField({
-    description: 'How many hours before its end a rental is renewed',
+    description: 'How many hours before the end of a rental to renew it',
     atLeast: MIN_HOURS_BEFORE,
     atMost: MAX_HOURS_BEFORE,
     default: DEFAULT_HOURS_BEFORE,
@@ -109,16 +109,20 @@ export class RenewalRuleOut {
   @ApiNullable(RenewalFilterBody, 'The filter, if the rule has one', { tag: 'team-a' })
   filter!: object | null;
 
-  @ApiBoolean('`false` for an exclusion: wider rules do not apply to the proxy', true)
+  @ApiBoolean('`false` if the rule is an exclusion, so that wider rules do not apply to the proxy', true)
   renews!: boolean;
 
-  @ApiNullable('integer', 'Days. `null` for an exclusion', 30)
+  @ApiNullable('integer', 'The period in days. `null` for an exclusion', 30)
   period!: number | null;
 
-  @ApiNullable('string', 'The highest price of one renewal of one proxy, in roubles. `null` for any', '30.00')
+  @ApiNullable(
+    'string',
+    'The maximum price of a single renewal of one proxy, in roubles. `null` if any price is accepted',
+    '30.00',
+  )
   max_price!: string | null;
 
-  @ApiInteger('How many hours before its end a rental is renewed', 24)
+  @ApiInteger('How many hours before the end of a rental to renew it', 24)
   hours_before!: number;
 
   @ApiMoment('When the rule was enabled')
@@ -130,7 +134,7 @@ export class RenewalRulesPage extends PageOf(RenewalRuleOut) {}
 @StrictRequest()
 export class BudgetRequest {
   @AmountField({
-    description: 'The highest cost of all renewals of a month (UTC), in roubles. `null` without a budget',
+    description: 'The maximum cost of all renewals in a month (UTC), in roubles. `null` for no budget',
     example: '5000.00',
     nullable: true,
   })
@@ -140,7 +144,7 @@ export class BudgetRequest {
 export class BudgetOut {
   @ApiNullable(
     'string',
-    'The highest cost of all renewals of a month (UTC), in roubles. `null` without a budget',
+    'The maximum cost of all renewals in a month (UTC), in roubles. `null` for no budget',
     '5000.00',
   )
   monthly!: string | null;
@@ -154,7 +158,7 @@ export class BudgetOut {
   )
   spent!: string;
 
-  @ApiNullable('string', 'The remaining budget, in roubles. `null` without a budget', '3746.00')
+  @ApiNullable('string', 'The remaining budget, in roubles. `null` if there is no budget', '3746.00')
   left!: string | null;
 
   @ApiBoolean('Whether the operator has paused renewals. While they are paused, no renewal is ordered', false)

@@ -75,7 +75,7 @@ describe('POST /proxies/ping', () => {
     const byFilter = await ping(user, { filter: {} });
     expect(byFilter.response.status).toBe(400);
     expect(byFilter.error).toMatchObject({
-      detail: 'The filter matches 1001 proxies, and a request takes at most 1000',
+      detail: 'The filter matches 1001 proxies, but a request can include at most 1000',
     });
     const byIds = await ping(user, { proxy_ids: ids.map(String) });
     expect(byIds.response.status).toBe(422);

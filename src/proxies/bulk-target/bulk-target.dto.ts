@@ -8,7 +8,7 @@ const anyText = { isValid: () => true, type: 'string_type', msg: 'Input should b
 @StrictRequest()
 export class BulkTargetRequest {
   @StringListField({
-    description: `The \`id\`s of at most ${MAX_TARGETS} proxies; duplicates count once`,
+    description: `The \`id\`s of up to ${MAX_TARGETS} proxies; duplicates count once`,
     example: ['17', '18'],
     absent: 'null',
     atLeast: 1,
@@ -18,7 +18,9 @@ export class BulkTargetRequest {
   readonly proxy_ids!: readonly string[] | null;
 
   @ObjectField(ProxyFilterBody, {
-    description: `Instead of \`proxy_ids\`: matching proxies, at most ${MAX_TARGETS}. \`{}\` matches all`,
+    description:
+      `Selects the matching proxies, at most ${MAX_TARGETS}, instead of \`proxy_ids\`. \`{}\` matches ` +
+      'all proxies',
     example: { tag: 'team-a', active: true },
     absent: 'null',
   })

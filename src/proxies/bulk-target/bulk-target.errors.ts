@@ -4,7 +4,8 @@ import { MAX_TARGETS } from './bulk-target.dto';
 
 export class TooManyTargets extends domainError(
   'bad-request',
-  (matching: number) => `The filter matches ${matching} proxies, and a request takes at most ${MAX_TARGETS}`,
+  (matching: number) =>
+    `The filter matches ${matching} proxies, but a request can include at most ${MAX_TARGETS}`,
 ) {}
 
 export class TargetMissing extends RequestInvalid {

@@ -62,7 +62,8 @@ export class EchoEndpoint {
     } else {
       this.down.add(family);
       this.logger.error(
-        `the echo endpoint ${this.url} does not respond over IPv${family}: checks over it have no result`,
+        `the echo endpoint ${this.url} does not respond over IPv${family}: checks over IPv${family} ` +
+          'have no result',
       );
     }
   }

@@ -6,21 +6,21 @@ export class ProxyCheckOut {
   @ApiProperty({
     anyOf: [{ type: 'boolean' }, { type: 'null' }],
     description:
-      'Whether the proxy carried a request to the echo endpoint and its response back, without revealing ' +
-      'the client. `false` only if the proxy is at fault, `null` if that is unknown',
+      'Whether the proxy relayed a request to the echo endpoint, and the response back, without ' +
+      'revealing the client. `false` only if the proxy is at fault; `null` if this is unknown',
     example: true,
   })
   works!: boolean | null;
 
   @ApiNullable(
     PROXY_CHECK_REASONS,
-    'The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ' +
-      'ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), ' +
-      '`echo-unreachable` (the proxy cannot reach the echo endpoint), `wrong-response` (something else ' +
-      'responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or ' +
-      '`exit-differs`, if the exit address has changed since the last check. With `works: null`: ' +
-      '`echo-down` (the echo endpoint does not respond without the proxy either, or not over the IP ' +
-      'version of the proxy), `network-down` (the service could not resolve or route to the host)',
+    'The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), ' +
+      '`timeout` (7 seconds), `closed` (the proxy closed the connection), `echo-unreachable` (the proxy ' +
+      'cannot reach the echo endpoint), `wrong-response` (something else responded), ' +
+      '`leaks-forwarded-for` (it reveals its client). If `works` is `true`: null, or `exit-differs` if ' +
+      'the exit address has changed since the last check. If `works` is `null`: `echo-down` (the echo ' +
+      "endpoint does not respond without the proxy either, or not over the proxy's IP version), " +
+      '`network-down` (the service could not resolve or route to the host)',
     null,
   )
   reason!: ProxyCheckReason | null;

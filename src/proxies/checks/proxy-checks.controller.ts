@@ -19,8 +19,8 @@ export class ProxyChecksController {
     scope: 'proxies:read',
     summary: 'Check a proxy',
     description:
-      'Sends a request through the proxy to the echo endpoint, a route of this service, and returns ' +
-      'whether it arrived, from which address, and how fast, within 10 seconds. `GET ' +
+      'Sends a request through the proxy to the echo endpoint, a route of this service, and reports ' +
+      'within 10 seconds whether the request arrived, from which address, and how fast. `GET ' +
       '/proxies/{proxy_id}/ping` tests only whether the port can be reached.',
     response: { description: 'The result of the check', type: ProxyCheckOut },
     errors: {

@@ -34,8 +34,8 @@ export class ProxyDetailsController {
     scope: 'proxies:write',
     summary: 'Label many proxies',
     description:
-      'Sets the label or the tags of up to 1,000 proxies, given by their ids or by a filter. If the ' +
-      'request fails, nothing is changed. A retry changes nothing more.',
+      'Sets the label or the tags of up to 1,000 proxies, selected by their ids or by a filter. If the ' +
+      'request fails, nothing is changed. Retrying a successful request has no further effect.',
     response: { type: LabelProxiesResponse },
     body: {
       type: LabelProxiesRequest,
@@ -64,7 +64,7 @@ export class ProxyDetailsController {
   @Route({
     scope: 'proxies:read',
     summary: 'One proxy',
-    description: 'A proxy of the user, with its tags and its order.',
+    description: "One of the user's proxies, with its tags and its order.",
     response: { type: ProxyDetails },
     errors: { 404: NO_SUCH_PROXY },
   })
@@ -77,9 +77,9 @@ export class ProxyDetailsController {
     scope: 'proxies:write',
     summary: 'Label a proxy',
     description:
-      'Sets your label, `descr`, and tags, which the provider never sees. Omitted fields stay as they ' +
-      'are. Lists and exports show `descr` and can be filtered by label and tag. Renewal rules can ' +
-      'use both, too.',
+      'Sets your own label (`descr`) and tags, which the provider never sees. Omitted fields are left ' +
+      'unchanged. Lists and exports show `descr` and can be filtered by label and tag. Renewal rules ' +
+      'can also use both.',
     response: { type: ProxyDetails },
     body: {
       type: LabelProxyRequest,
@@ -106,8 +106,8 @@ export class ProxyDetailsController {
     summary: 'List the history of a proxy',
     description:
       'The events of a proxy, newest first: its purchase and prolongations with their orders and ' +
-      'prices, and changes by the provider. For the time before the service recorded changes, only ' +
-      'events of orders are known.',
+      'prices, and changes made by the provider. Before the service began to record changes, only ' +
+      'events caused by orders are known.',
     response: { type: ProxyHistoryPage },
     errors: { 404: NO_SUCH_PROXY },
   })

@@ -7,7 +7,7 @@ export const MAX_PAGE = 1000;
 export class ListProxiesQuery extends ProxyFilterQuery {
   @IntegerField({
     description:
-      'Returns a page of at most this many proxies. Its `Link` header contains the address of the ' +
+      "Returns a page of at most this many proxies. The page's `Link` header contains the URL of the " +
       'next page. Without `limit` and `cursor`, the response contains all proxies',
     example: 100,
     absent: 'null',
@@ -18,8 +18,8 @@ export class ListProxiesQuery extends ProxyFilterQuery {
 
   @IdField({
     description:
-      'Returns the page after the proxy with this id. The `Link` header of each page contains the ' +
-      'next cursor',
+      "Returns the page that begins after the proxy with this id. Each page's `Link` header contains " +
+      'the next cursor',
     absent: 'null',
   })
   readonly cursor!: number | null;

@@ -42,7 +42,7 @@ export class ProxyOut {
     required: false,
     default: true,
     description:
-      'True while `date_end` is in the future at the time of the response, unless the provider has ' +
+      'True if `date_end` is in the future at the time of the response, unless the provider has ' +
       'withdrawn the proxy',
   })
   active!: boolean;

@@ -30,7 +30,7 @@ export class ExpiryReminders {
       });
     }
     const count = Object.values(report).reduce((sum, each) => sum + each, 0);
-    if (count > 0) this.logger.log(`${count} reminders of rentals' ends were sent`);
+    if (count > 0) this.logger.log(`sent ${count} reminders of rentals that end soon`);
     return report;
   }
 

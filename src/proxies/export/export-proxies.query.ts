@@ -8,8 +8,8 @@ import { ExportTemplateField } from './template-field';
 const SocksField = () =>
   ChoiceField(SOCKS_SCHEMES, {
     description:
-      'The scheme of SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, ' +
-      'httpx before 0.28 and FoxyProxy know only `socks5`',
+      'The URL scheme for SOCKS5 proxies in the format `url` and in templates. python-socks, ' +
+      'aiohttp-socks, httpx before 0.28 and FoxyProxy support only `socks5`',
     default: 'socks5h',
   });
 
@@ -21,21 +21,24 @@ export class SocksQuery {
 class ExportFilterQuery extends ProxyFilterFields {
   /** Null, like `all`, selects both types. */
   @StringField({
-    description: 'Proxies of one type only: `http` or `socks` (SOCKS5). All types by default',
+    description: 'Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types',
     pattern: `^(${PROXY_TYPES.join('|')}|all)$`,
     absent: 'null',
     describesNull: true,
   })
   readonly proxy_type!: ProxyType | 'all' | null;
 
-  @BooleanField({ description: 'Only the proxies whose rental has not expired', default: false })
+  @BooleanField({
+    description: 'Whether to return only the proxies whose rental has not expired',
+    default: false,
+  })
   readonly active_only!: boolean;
 }
 
 /** Has only two formats and ignores unknown parameters, as the fixed contract requires. */
 export class ExportProxiesQuery extends ExportFilterQuery {
   @StringField({
-    description: '`json`, or `txt` for a line `host:port:login:password` per proxy',
+    description: '`json`, or `txt` for one line `host:port:login:password` per proxy',
     pattern: '^(json|txt)$',
     default: 'json',
   })

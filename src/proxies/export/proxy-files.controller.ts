@@ -28,8 +28,8 @@ class TemplateFileController {
   @Route({
     scope: 'proxies:export',
     operationId: 'listByTemplate',
-    summary: 'Export by a template',
-    description: 'A line for each proxy, in the form of `template`.',
+    summary: 'Export with a template',
+    description: 'One line per proxy, formatted according to `template`.',
     response: fileResponse({ 'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE } }),
   })
   @ApiNotModified()

@@ -56,11 +56,11 @@ function readPart({ 0: text, 1: name, index, input }: RegExpExecArray): Part {
   if (name !== undefined) {
     if (name === 'type' && input.startsWith('://', index + text.length)) return schemeOfType;
     if (isPlaceholder(name)) return VALUES[name];
-    throw new TemplateMistake(`unknown placeholder {${name}}; there are ${PLACEHOLDERS.join(', ')}`);
+    throw new TemplateMistake(`unknown placeholder {${name}}; use one of ${PLACEHOLDERS.join(', ')}`);
   }
-  if (text === '\\') throw new TemplateMistake('a backslash stands before n, t or another backslash');
+  if (text === '\\') throw new TemplateMistake('a backslash must be followed by n, t or another backslash');
   if (text === '{' || text === '}') {
-    throw new TemplateMistake('unbalanced brace; a brace that is no placeholder is doubled');
+    throw new TemplateMistake('unbalanced brace; write a literal brace as two braces');
   }
   return LITERALS.get(text) ?? text;
 }

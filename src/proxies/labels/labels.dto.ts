@@ -19,7 +19,7 @@ const TagsField = (options: FieldOptions): PropertyDecorator =>
     of: {
       isValid: isTag,
       type: 'value_error',
-      msg: `Value error, a tag has 1 to ${MAX_TAG_LENGTH} printable characters`,
+      msg: `Value error, a tag must have 1 to ${MAX_TAG_LENGTH} printable characters`,
     },
   });
 
@@ -32,10 +32,12 @@ const LabelField = (options: FieldOptions): PropertyDecorator =>
     ...options,
   });
 
-const DESCR = `Your label: up to ${MAX_LABEL_LENGTH} characters. \`null\` clears it; if omitted, it stays`;
+const DESCR =
+  `Your label: up to ${MAX_LABEL_LENGTH} characters. ` + '`null` clears it; if omitted, it is unchanged';
 const TAGS =
-  `Your tags, which replace the current ones: up to ${MAX_TAGS} of ${MAX_TAG_LENGTH} characters at ` +
-  'most. They are stored in lower case, each once. `null` clears them; if omitted, they stay';
+  `Your tags, which replace the current ones: up to ${MAX_TAGS}, each of at most ${MAX_TAG_LENGTH} ` +
+  'characters. They are stored in lower case, without duplicates. `null` clears them; if omitted, they ' +
+  'are unchanged';
 
 @StrictRequest()
 export class LabelProxyRequest {
@@ -75,6 +77,6 @@ export class LabelProxiesResponse {
   @ApiTexts('The proxies that already had this label and these tags', [])
   unchanged!: string[];
 
-  @ApiTexts('Ids in `proxy_ids` that belong to no proxy of the user', [])
+  @ApiTexts("Ids in `proxy_ids` that do not belong to any of the user's proxies", [])
   not_found!: string[];
 }

@@ -10,10 +10,10 @@ export class LinkOut {
   @ApiNullable('string', 'The purpose of the link', 'Clash on the laptop')
   name!: string | null;
 
-  @ApiNullable(FORMAT_NAMES, '`null` if there is a template', 'clash')
+  @ApiNullable(FORMAT_NAMES, 'The export format. `null` if the link has a template', 'clash')
   format!: FormatName | null;
 
-  @ApiNullable('string', '`null` if there is a format', null)
+  @ApiNullable('string', 'The template of each line. `null` if the link has a format', null)
   template!: string | null;
 
   @ApiProperty({
@@ -23,7 +23,11 @@ export class LinkOut {
   })
   filter!: object;
 
-  @ApiNullable('texts', 'The networks from which the link works. `null` for all', ['203.0.113.0/24'])
+  @ApiNullable(
+    'texts',
+    'Networks from which the link can be used. `null` if it can be used from any network',
+    ['203.0.113.0/24'],
+  )
   networks!: readonly string[] | null;
 
   @ApiChoice(
@@ -42,10 +46,10 @@ export class LinkOut {
   @ApiNullableMoment('When the link expires. `null` for never', '2027-01-01T00:00:00.000Z')
   expires_at!: Date | null;
 
-  @ApiNullableMoment('The time of the last fetch, shown with a delay of a few seconds', null)
+  @ApiNullableMoment('When the link was last fetched. Updated with a delay of a few seconds', null)
   last_used_at!: Date | null;
 
-  @ApiInteger('The number of fetches, including 304 responses, shown with a delay of a few seconds', 0)
+  @ApiInteger('The number of fetches, including 304 responses. Updated with a delay of a few seconds', 0)
   uses!: number;
 }
 
@@ -53,7 +57,7 @@ export class CreatedLink extends LinkOut {
   @ApiProperty({
     type: 'string',
     format: 'uri-reference',
-    description: "The URL for the tool. It contains the link's secret and is shown only once",
+    description: "The URL to enter in the tool. It contains the link's secret and is shown only once",
     example: '/l/prl_...',
   })
   url!: string;

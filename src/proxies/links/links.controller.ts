@@ -13,7 +13,7 @@ import {
 import { LinksService } from './links.service';
 import { NewLinkRequest } from './new-link.request';
 
-const LinkId = () => IdParam('link_id', 'The `id` of a link of the user', 1);
+const LinkId = () => IdParam('link_id', "The `id` of one of the user's links", 1);
 
 const NO_SUCH_LINK: ErrorsOfStatus = ['The user has no such link', LinkNotFound];
 
@@ -27,11 +27,11 @@ export class LinksController {
     scope: 'proxies:export',
     summary: 'Create a secret link',
     description:
-      'For tools that can fetch a URL but send no token: creates a URL with a secret. Each fetch returns ' +
-      'the export of that moment. Anybody with the URL can fetch these proxies with their passwords, but ' +
-      'nothing else. The URL is shown once. It works until the link is deleted or expires, its token is ' +
-      'revoked, or the user is blocked, and only from the networks of that token. A retried request ' +
-      'creates another link.',
+      'Creates a URL that contains a secret, for tools that can fetch a URL but cannot send a token. ' +
+      'Each fetch returns the current export. Anyone with the URL can fetch these proxies, including ' +
+      'their passwords, but nothing else. The URL is shown only once. It works until the link is ' +
+      "deleted or expires, its token is revoked, or the user is blocked, and only from that token's " +
+      'networks. Retrying the request creates another link.',
     status: 201,
     response: { description: 'The link, with its URL', type: CreatedLink },
     body: {
@@ -69,8 +69,8 @@ export class LinksController {
     scope: 'proxies:export',
     summary: 'List the secret links',
     description:
-      'The links of the user, oldest first, without their secrets: the content of each, and the time ' +
-      'of its last fetch. An expired link is listed for 30 days, or until a new link needs its place.',
+      "The user's links, oldest first, with the content and the last fetch of each, but without their " +
+      'secrets. An expired link is listed for 30 days, or until a new link takes its place.',
     response: { description: 'A page of links, oldest first', type: LinksPage },
   })
   listLinks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<LinksPage> {
@@ -93,7 +93,7 @@ export class LinksController {
   @Route({
     scope: 'proxies:export',
     summary: 'Delete a secret link',
-    description: 'The link stops working at once, on every replica.',
+    description: 'The link immediately stops working on every replica.',
     status: 204,
     response: { description: 'The link was deleted' },
     errors: { 404: NO_SUCH_LINK },

@@ -32,5 +32,5 @@ export class LinkWiderThanToken extends domainError(
   'forbidden',
   /** @param fields the request's fields that would allow more than the token */
   (fields: readonly string[]) =>
-    `A link cannot be wider than the token that creates it: ${fields.join(', ')}`,
+    `A link cannot be less restricted than the token that creates it: ${fields.join(', ')}`,
 ) {}

@@ -7,7 +7,8 @@ import { ProxyFilterBody } from '../filter/proxy-filter.query';
 @StrictRequest()
 export class NewLinkRequest {
   @ChoiceField(FORMAT_NAMES, {
-    description: 'The format, as in `GET /proxies/lists/…`. `json` by default, unless there is a `template`',
+    description:
+      'The export format, as in `GET /proxies/lists/…`. Defaults to `json` unless a `template` is set',
     example: 'clash',
     default: 'json',
   })
@@ -17,7 +18,7 @@ export class NewLinkRequest {
   template!: string | null;
 
   @ObjectField(ProxyFilterBody, {
-    description: 'The proxies that each fetch returns, in their state at that moment. All by default',
+    description: 'Which proxies each fetch returns, as of the time of the fetch. Defaults to all proxies',
     absent: 'null',
   })
   filter!: ProxyFilterBody | null;
@@ -32,8 +33,8 @@ export class NewLinkRequest {
 
   @NetworksField({
     description:
-      'The networks from which the link works, in CIDR notation. They must lie within the networks of ' +
-      'the token, which are the default',
+      "Networks from which the link can be used, in CIDR notation. They must lie within the token's " +
+      'networks, which are the default',
     example: ['203.0.113.0/24'],
   })
   networks!: readonly string[] | null;

@@ -30,8 +30,8 @@ export class SecretLinksController {
   @Route({
     summary: 'Fetch a secret link',
     description:
-      'Returns the export of a link. Only the secret is required: a token and other queries are ' +
-      'ignored. An unknown or expired secret returns 404 without a reason. No log contains the secret.',
+      "Returns a link's export. Only the secret is required; tokens and other query parameters are " +
+      'ignored. An unknown or expired secret returns 404 without a reason. The secret is never logged.',
     // The path does not show the format, so the description cannot state the media type.
     response: fileResponse({ '*/*': { schema: {} } }),
     errors: {
@@ -40,8 +40,8 @@ export class SecretLinksController {
         SecretLinkNotFound,
       ],
       429: [
-        'The link was fetched too often within this minute, or the address requested too many unknown ' +
-          'links',
+        'The link was fetched too often in the current minute, or the address requested too many ' +
+          'unknown links',
         new TooManyRequests(17, {}),
       ],
       503: ['The service cannot reach its database', ServiceUnavailable],

@@ -30,7 +30,7 @@ export class PingedProxy {
 export class PingProxiesResponse {
   @ApiProperty({
     type: [PingedProxy],
-    description: 'In the order of `proxy_ids`; for a filter, in the order of ids',
+    description: 'One result per proxy, in the order of `proxy_ids` or, for a filter, in the order of ids',
   })
   proxies!: readonly PingedProxy[];
 }

@@ -18,8 +18,8 @@ export class ProxyPingsController {
     scope: 'proxies:read',
     summary: 'Ping many proxies',
     description:
-      'Executes `GET /proxies/{proxy_id}/ping` for up to 1000 proxies. It responds within 10 seconds ' +
-      'with the results so far, and stops if the caller disconnects. It counts as one request.',
+      'Pings up to 1000 proxies as `GET /proxies/{proxy_id}/ping` does. Responds within 10 seconds ' +
+      'with the results so far, and stops if the client disconnects. Counts as a single request.',
     response: PingProxiesResponse,
     body: {
       type: PingProxiesRequest,

@@ -3,35 +3,36 @@ import { IP_VERSIONS, type IpVersion } from '../../common';
 import { ApiBoolean, ApiInteger, ApiRoubles } from '../../http';
 
 export class RefundRuleOut {
-  @ApiBoolean('Whether the shop, under this rule, refunds proxies that do not work', true)
+  @ApiBoolean('Whether refunds under this rule are enabled', true)
   enabled!: boolean;
 
-  @ApiInteger("Hours after a proxy's delivery within which its refund can be requested", 72)
+  @ApiInteger('How many hours after delivery a refund can still be requested', 72)
   hours!: number;
 
-  @ApiInteger('How many checks in a row must fail', 3)
+  @ApiInteger('How many consecutive checks must fail', 3)
   failed_checks!: number;
 
   @ApiInteger(
-    'The least number of minutes between these checks. A random time, up to the same length, is added',
+    'The minimum number of minutes between these checks. A random time of up to the same length is added',
     10,
   )
   minutes_between!: number;
 
   @ApiInteger(
-    'How many proxies are refunded to a customer within 30 days at most, unless `quota_percent` allows more',
+    'The maximum number of proxies refunded to a customer within 30 days, unless `quota_percent` ' +
+      'allows more',
     3,
   )
   quota!: number;
 
   @ApiInteger(
-    "The highest share of a customer's proxies bought within 30 days that is refunded, in percent",
+    'The maximum percentage of the proxies bought by a customer within 30 days that can be refunded',
     5,
   )
   quota_percent!: number;
 
   @ApiRoubles(
-    'The most that is refunded to a customer within 30 days, in roubles. `0.00`: no such limit',
+    'The maximum amount refunded to a customer within 30 days, in roubles. `0.00` means no limit',
     '500.00',
   )
   quota_sum!: string;
@@ -47,8 +48,8 @@ export class RefundRuleOut {
 
 export class StaffRefundRuleOut extends RefundRuleOut {
   @ApiRoubles(
-    'The most that the rule refunds to all customers together per day (UTC), in roubles; `quota_sum` ' +
-      'still limits each customer. Above this amount, staff decide',
+    'The maximum amount refunded under the rule to all customers together per day (UTC), in roubles; ' +
+      '`quota_sum` still limits each customer. Beyond this amount, staff decide',
     '1000.00',
   )
   daily_sum!: string;

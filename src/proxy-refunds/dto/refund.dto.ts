@@ -34,7 +34,8 @@ export const LONGEST_WAIT_SECONDS = 30;
 export class ProxyRefundQuery {
   @IntegerField({
     description:
-      'Seconds to wait while the refund is `checking`. The response is sent as soon as it no longer is',
+      'How many seconds to wait while the refund is `checking`. The response is sent as soon as this ' +
+      'state ends',
     example: 30,
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,
@@ -47,7 +48,7 @@ export class ProxyRefundOut {
   @ApiChoice(
     ['none', ...PROXY_REFUND_STATES],
     '`none`: not requested; `code` then names the condition that is not met, if any. `checking`: the ' +
-      'service checks the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. ' +
+      'service is checking the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. ' +
       '`refused`: see `code`. `staff`: the shop decides',
     'checking',
   )
@@ -62,25 +63,25 @@ export class ProxyRefundOut {
   )
   code!: ProxyRefundRefusal | null;
 
-  @ApiNullable('string', 'How to meet the condition that `code` names. `null` without a `code`', null)
+  @ApiNullable('string', 'How to meet the condition that `code` names. `null` if there is no `code`', null)
   detail!: string | null;
 
   @ApiRoubles(
-    'Amount that was or would be refunded, in roubles. A prolongation after the request does not count',
+    'Amount that was or would be refunded, in roubles. Prolongations after the request are not included',
     '12.54',
   )
   amount!: string;
 
   @ApiInteger(
-    'How many checks in a row have failed. `0` while `checking`, so that the times of the checks stay ' +
-      'secret',
+    'How many consecutive checks have failed. `0` while `checking`, so that the times of the checks ' +
+      'stay secret',
     0,
   )
   failed_checks!: number;
 
   @ApiNullableMoment(
-    'When the refund was requested: the remaining days are counted from then. `null` if it was not ' +
-      'requested',
+    'When the refund was requested. The remaining days are counted from this time. `null` if it was ' +
+      'not requested',
   )
   requested_at!: Date | null;
 
@@ -98,9 +99,9 @@ export class StaffRefundOut {
   @ApiNullable(
     'string',
     'Why it was refused, or why staff decide: `provider-disagrees` (its own check says that the proxy ' +
-      'works), `daily-sum` (it would exceed that of the rule), `assigned` (by staff), `refunded-by-staff` ' +
-      '(a part of an order), `withdrawn`, `undecided` (no checks proved anything in a day), ' +
-      '`rule-disabled`, or, after a restore, `forgotten`',
+      "works), `daily-sum` (the refund would exceed the rule's daily sum), `assigned` (by staff), " +
+      '`refunded-by-staff` (a part of an order), `withdrawn`, `undecided` (the checks proved nothing for ' +
+      'a day), `rule-disabled`, or, after a restore, `forgotten`',
     'daily-sum',
   )
   reason!: string | null;
@@ -117,7 +118,11 @@ export class StaffRefundOut {
   @ApiProperty({ type: 'string', example: '203.0.113.7' })
   host!: string;
 
-  @ApiNullable('string', 'The /24 of the host. `null` unless it is an IPv4 address', '203.0.113.0/24')
+  @ApiNullable(
+    'string',
+    'The /24 network of the host. `null` unless the host is an IPv4 address',
+    '203.0.113.0/24',
+  )
   subnet!: string | null;
 
   @ApiProperty({ type: 'string', example: 'ru' })
@@ -136,20 +141,21 @@ export class StaffRefundOut {
   next_check_at!: Date | null;
 
   @ApiRoubles(
-    'Amount that was refunded or that staff would refund, in roubles: every order of the proxy counts',
+    'Amount that was refunded or that staff would refund, in roubles. It includes every order of the ' +
+      'proxy',
     '12.54',
   )
   amount!: string;
 
   @ApiNullable(
     'string',
-    'Amount that the rule would refund, in roubles: orders up to the request count. `null` if the ' +
-      'proxy was refunded',
+    'Amount that would be refunded under the rule, in roubles. It includes only orders up to the ' +
+      'request. `null` if the proxy was refunded',
     '12.54',
   )
   amount_at_request!: string | null;
 
-  @ApiBoolean('Whether the proxy was prolonged since the request', false)
+  @ApiBoolean('Whether the proxy has been prolonged since the request', false)
   is_prolonged_since!: boolean;
 
   @ApiNullableMoment()
@@ -158,12 +164,12 @@ export class StaffRefundOut {
   @ApiNullableMoment('When the refund was made or refused', null)
   closed_at!: Date | null;
 
-  @ApiNullableMoment('When the provider no longer had the proxy. `null` before', null)
+  @ApiNullableMoment('When the provider no longer had the proxy. `null` until then', null)
   deleted_at!: Date | null;
 
   @ApiNullable(
     'string',
-    'In the page, it opens the form of the decision. `null` unless it is `staff`',
+    'A URL that opens the decision form on the documentation page. `null` unless the state is `staff`',
     '/staff/refunds/7/decide?decision=refund',
   )
   decide!: string | null;
@@ -193,7 +199,7 @@ export class CustomerRefundShareOut extends RefundShareOut {
 export class RefundSharesOut extends RefundShareOut {
   @ApiListOf(
     () => CustomerRefundShareOut,
-    'Up to 100 customers to whom the rule refunded something, the largest amounts first',
+    'Up to 100 customers who received refunds under the rule, largest amounts first',
   )
   customers!: CustomerRefundShareOut[];
 }

@@ -73,7 +73,7 @@ export class RenewalReminders {
     try {
       return await this.forecast.obstaclesAhead(userId, DAYS_AHEAD);
     } catch (error) {
-      this.logger.error(`user ${userId}: renewal reminders are sent without a forecast`, stackOf(error));
+      this.logger.error(`user ${userId}: sending renewal reminders without a forecast`, stackOf(error));
       return new Map();
     }
   }
