@@ -97,7 +97,7 @@ describe('The full sweep', () => {
       unixtimeEnd: unixtimeEnd + 3600,
     });
     expect(await run()).toMatchObject({ changed: 2, extended: 1 });
-    expect(warned.mock.calls).toEqual([[`proxies ${proxy?.id} end later than anybody ordered`]]);
+    expect(warned.mock.calls).toEqual([[`proxies ${proxy?.id} end later than any order accounts for`]]);
     expect(await run()).toMatchObject({ changed: 0, extended: 0 });
   });
 
@@ -343,7 +343,7 @@ describe('The full sweep', () => {
       expect(await run()).toEqual({ ...NOTHING, listed: 3, changed: 1 });
       const [first, second] = (await user.api.GET('/proxies')).data ?? [];
       expect([first, second]).toMatchObject([{ proxy_type: 'http', port: '8001' }, { proxy_type: 'http' }]);
-      expect(warned.mock.calls).toEqual([['the provider lists an unknown type of proxies: quic']]);
+      expect(warned.mock.calls).toEqual([['the provider lists an unknown proxy type: quic']]);
     });
 
     it('takes one of ours for listed, but not for compared', async () => {

@@ -62,7 +62,8 @@ function readPort(name: string, text: string): number {
 
 /** The API key becomes part of a URL's path. */
 function readApiKey(text: string): string {
-  if (!/^[\w.~-]+$/.test(text)) throw new UsageError('--api-key may hold letters, digits and . _ ~ - only');
+  if (!/^[\w.~-]+$/.test(text))
+    throw new UsageError('--api-key may contain only letters, digits and . _ ~ -');
   return text;
 }
 
@@ -111,7 +112,7 @@ function announce(sandbox: RunningSandbox, directory: string, addressFile: strin
         `  curl -x http://USER:PASS@HOST:PORT '${api}'        with what getproxy listed`,
         `  curl -H 'Authorization: Bearer ${controlSecret}' '${controlUrl}/state'`,
         '',
-        'Ctrl-C ends it.',
+        'Press Ctrl-C to stop it.',
       ]
     : [`Its key and the secret of its control interface are in ${addressFile}`];
   const place = `Sandbox provider at ${baseUrl}, control interface at ${controlUrl}, state in ${directory}`;

@@ -49,7 +49,7 @@ export async function listenOnFirstFree(
       if (isLast || !hasErrorCode(error, 'EADDRINUSE')) throw error;
     }
   }
-  throw new RangeError('No port to listen on was given');
+  throw new RangeError('No port to listen on was specified');
 }
 
 export function stopListening(server: Server): Promise<void> {

@@ -43,7 +43,11 @@ export const withUserLinks = <Found extends { readonly user_id: number }>(found:
 });
 
 const ApiRefundLink = (example: string): PropertyDecorator =>
-  ApiNullable('string', 'A link that, on the page, opens the refund form with this amount', example);
+  ApiNullable(
+    'string',
+    'A URL that opens the refund form on the documentation page, prefilled with this amount',
+    example,
+  );
 
 export const refundLink = (
   things: 'orders' | 'deposits',

@@ -47,9 +47,9 @@ export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsO
 export const POSTING_KEY = {
   required: true,
   description:
-    'Makes the request safe to retry. Keys are per member of staff; use a new one for each posting: a ' +
-    'request is executed once per key. Each retry returns the same entry, `"replayed": true` and ' +
-    '`Idempotency-Replayed: true`. Retry on 5xx and lost connections.',
+    'Makes the request safe to retry: it is executed once per key. Each staff member has their own ' +
+    'keys; use a new one for each posting. Each retry returns the same entry, `"replayed": true` and ' +
+    '`Idempotency-Replayed: true`. Retry after a 5xx or a lost connection.',
 };
 
 export const CurrentAudit = createParamDecorator((_: unknown, context: ExecutionContext): AuditContext => {

@@ -13,5 +13,5 @@ export class UserNotErasable extends domainError(
 
 export class RunningProxiesChanged extends domainError(
   'conflict',
-  'running_proxies is not the number of running proxies: see the dry run',
+  'running_proxies does not match the number of running proxies: see the dry run',
 ) {}

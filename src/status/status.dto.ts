@@ -30,7 +30,8 @@ export class ProviderBalanceOut {
 
 export class CatalogStatusOut {
   @ApiText(
-    'Lists of countries, the stock of a country, the price table, or prices that are not in the table',
+    'The kind of copy: lists of countries, the stock of a country, the price table, or prices that are ' +
+      'not in the table',
     'prices',
   )
   kind!: string;
@@ -47,11 +48,12 @@ export class CatalogStatusOut {
 
 export class JobStatusOut {
   @ApiText(
-    '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that ' +
-      'have ended, `expiring` reminds of ends, `renewals` renews, `proxy-refunds` decides refunds of ' +
-      'proxies, `proxy-deletions` deletes refunded ones at the provider, `compare-payments` finds missed ' +
-      'payments, `sales-days` sums up sales, `retention` removes old rows, `retries` corrects retry ' +
-      "times after the database's clock was set, `audit-day` and `audit-all` check the books",
+    '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that have ' +
+      'ended, `expiring` sends reminders of rentals that end soon, `renewals` renews rentals, ' +
+      '`proxy-refunds` decides refunds of proxies, `proxy-deletions` deletes refunded ones at the ' +
+      'provider, `compare-payments` finds missed payments, `sales-days` sums up sales, `retention` ' +
+      "removes old rows, `retries` corrects retry times after the database's clock was set, `audit-day` " +
+      'and `audit-all` check the books',
     'sweep',
   )
   name!: string;
@@ -81,7 +83,7 @@ export class JobStatusOut {
 }
 
 export class BrokenInvariantOut {
-  @ApiText('Its name', 'balances-equal-sums-of-entries')
+  @ApiText('The name of the invariant', 'balances-equal-sums-of-entries')
   name!: string;
 
   @ApiCount('The number of rows that violate the invariant', 1)
@@ -108,7 +110,7 @@ export class AuditRunOut {
   @ApiProperty({
     type: () => BrokenInvariantOut,
     isArray: true,
-    description: 'The broken invariants. `cli audit` shows the rows',
+    description: 'The violated invariants. `cli audit` shows the rows',
     example: [],
   })
   violations!: readonly BrokenInvariantOut[];
@@ -130,7 +132,7 @@ export class BreakerOut {
   )
   state!: BreakerStatus['state'];
 
-  @ApiMoment('The start of this state')
+  @ApiMoment('When this state began')
   since!: string;
 }
 
@@ -150,7 +152,7 @@ export class WaitingCallsOut {
   @ApiCount('Requests for exact prices that are not in the price table')
   exact!: number;
 
-  @ApiCount('Requests for the stock of a country, made for orders that cannot be paid')
+  @ApiCount('Requests for the stock of a country, made for orders that cannot be paid for')
   spare!: number;
 }
 
@@ -176,12 +178,12 @@ export class ReplicaOut {
   })
   waiting_calls!: WaitingCallsOut;
 
-  @ApiCount('Queued orders whose requests are pending at this replica')
+  @ApiCount('Queued orders whose requests are pending on this replica')
   waiting_orders!: number;
 
   @ApiTexts(
-    'Migrations that were run by a later version and that this replica does not know. It serves ' +
-      'requests nevertheless: this is normal during an upgrade',
+    'Migrations that were run by a later version and are unknown to this replica. The replica still ' +
+      'serves requests; this is normal during an upgrade',
     [],
   )
   unknown_migrations!: readonly string[];
@@ -202,7 +204,8 @@ export class StatusOut {
 
   @ApiNullable(
     'number',
-    'Hours that the balance lasts at that rate. `null` if nothing was spent, or the balance is unknown',
+    'How many hours the balance will last at that rate. `null` if nothing was spent, or the balance is ' +
+      'unknown',
     349.5,
   )
   runway_hours!: number | null;
@@ -225,7 +228,7 @@ export class StatusOut {
   @ApiNullableMoment('When the oldest of these orders was placed')
   oldest_in_review_at!: Date | null;
 
-  @ApiCount('Proxies at the provider that no order accounts for and that await a decision by staff')
+  @ApiCount('Proxies at the provider that match no order and await a decision by staff')
   open_unmatched_proxies!: number;
 
   @ApiCount('Due renewals waiting for the service or the provider', 2)
@@ -251,7 +254,7 @@ export class StatusOut {
   @ApiListOf(() => CatalogStatusOut, "The local copies of the provider's catalog, by kind")
   catalog!: readonly CatalogStatusOut[];
 
-  @ApiListOf(() => JobStatusOut, 'The last run of each job that one replica runs for all')
+  @ApiListOf(() => JobStatusOut, 'The last run of each job that runs on one replica at a time')
   jobs!: readonly JobStatusOut[];
 
   @ApiListOf(
@@ -267,8 +270,8 @@ export class StatusOut {
   replicas!: readonly ReplicaOut[];
 
   @ApiTexts(
-    "Rights of the service's database role that it never needs, such as changing balances. Empty if " +
-      'the service runs with two roles, as recommended',
+    "Unneeded privileges of the service's database role, such as changing balances. Empty if the " +
+      'service runs with two roles, as recommended',
     [],
   )
   excessive_database_rights!: readonly string[];

@@ -10,8 +10,7 @@ export class NotInMaintenance extends domainError('conflict', 'The service is no
 
 export class DatabaseWasRestored extends domainError(
   'conflict',
-  'The database was restored: nothing_was_lost is refused, and maintenance ends when everything is ' +
-    'decided',
+  'The database was restored, so nothing_was_lost is refused: maintenance ends when everything is decided',
 ) {}
 
 export class MaintenanceNotOver extends domainError(
@@ -32,7 +31,7 @@ export class UnmatchedProxiesIncomplete extends domainError(
 /** The order id in a reference is reserved for the user whom the reference names. */
 export class NamedUserFirst extends domainError(
   'conflict',
-  'The proxies must first be delivered to the user whom the order reference names',
+  'The proxies must first be delivered to the user named by the order reference',
 ) {}
 
 export class FoundProlongationNotFound extends domainError('not-found', 'Found prolongation not found') {}

@@ -89,8 +89,8 @@ describe('After the database was restored to an earlier moment', () => {
       `The service stays closed for maintenance: ${left[0]}`,
     );
     expect(await restored.refused(['maintenance', 'end', '--nothing-was-lost', ...REASON])).toBe(
-      'The database was restored: nothing_was_lost is refused, and maintenance ends when everything ' +
-        'is decided',
+      'The database was restored, so nothing_was_lost is refused: maintenance ends when everything is ' +
+        'decided',
     );
     const { baseUrl } = await restored.start();
     const client = at(baseUrl, user);
@@ -223,7 +223,7 @@ describe('After the database was restored to an earlier moment', () => {
     };
     // The order reference names the user, whose order gets its number back.
     expect(await deliver(mine?.order_id, other, 1)).toMatchObject({
-      detail: 'The proxies must first be delivered to the user whom the order reference names',
+      detail: 'The proxies must first be delivered to the user named by the order reference',
     });
     expect(await deliver(mine?.order_id, user, 3)).toMatchObject({
       detail: 'This order reference has fewer undecided unmatched proxies than requested',

@@ -54,7 +54,7 @@ export class ProxyServers {
 
   private portOf(type: ProxyType): number {
     const { ports } = this.store.state;
-    if (!ports) throw new Error('The proxies do not listen yet');
+    if (!ports) throw new Error('The proxies are not listening yet');
     return ports[type];
   }
 

@@ -17,9 +17,9 @@ export class AuditLogController {
     summary: 'Search the audit log',
     description:
       'For supervisors and investigations: all changes and reads by staff, newest first, with the ' +
-      'person, the address, and the state before and after a change. `target` is, for example, ' +
-      '`user:42`, `token:17` or `order:815`. Changes are ' +
-      'stored forever; reads may be removed after a year (AUDIT_LOG_READ_DAYS).',
+      'staff member, the address, and the state before and after each change. `target` is, for ' +
+      'example, `user:42`, `token:17` or `order:815`. Changes are stored forever; reads may be removed ' +
+      'after a year (AUDIT_LOG_READ_DAYS).',
     response: { description: 'A page of records, newest first', type: ActionsPage },
     errors: { 400: INVALID_PERIOD },
   })

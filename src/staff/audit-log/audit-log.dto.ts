@@ -30,7 +30,7 @@ export class ActionsQuery extends PageQuery {
   to!: Date | null;
 
   @BooleanField({
-    description: 'Only changes that were made, without reads and refused requests',
+    description: 'Whether to list only completed changes, excluding reads and refused requests',
     default: false,
   })
   changes_only!: boolean;

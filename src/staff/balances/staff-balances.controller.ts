@@ -16,7 +16,7 @@ import { StaffBalancesService } from './staff-balances.service';
 
 const POSTING = {
   idempotencyKey: POSTING_KEY,
-  response: { description: 'The ledger entry, with the balance after it', type: PostingOut },
+  response: { description: 'The ledger entry, with the resulting balance', type: PostingOut },
   errors: {
     400: ['Nothing was changed', InsufficientBalance, InvalidAmount],
     403: OWN_ACCOUNT_ERRORS,
@@ -84,7 +84,7 @@ export class StaffBalancesController {
     on: 'user',
     summary: 'Credit a balance',
     description:
-      'For accounting, when a payment has come in or a customer is compensated. `amount` is in ' +
+      'For accounting, when a payment has arrived or a customer is compensated. `amount` is in ' +
       'roubles, e.g. `"100.00"`. `reference` names the document that justifies the credit: an invoice ' +
       'or a ticket.',
     ...POSTING,
@@ -106,8 +106,8 @@ export class StaffBalancesController {
     on: 'user',
     summary: 'Debit a balance',
     description:
-      'For accounting, when a credit was a mistake or money is paid out. Takes at most the ' +
-      'available balance: money held for orders stays held.',
+      'For accounting, when a credit was a mistake or money is paid out. Debits at most the available ' +
+      'balance; money held for orders remains held.',
     ...POSTING,
   })
   debit(
@@ -126,8 +126,8 @@ export class StaffBalancesController {
     on: 'user',
     summary: 'Show the ledger of a user',
     description:
-      'For support, to explain a balance: its changes, newest first, each with its cause (an ' +
-      'order, or a member of staff) and the balance after it.',
+      'For support, to explain a balance: its changes, newest first, each with its cause (an order or ' +
+      'a staff member) and the resulting balance.',
     response: { description: 'A page of entries, newest first', type: LedgerPage, example: LEDGER },
     errors: { 404: notFound(UserNotFound) },
   })
@@ -142,8 +142,8 @@ export class StaffBalancesController {
     on: 'user',
     summary: 'Download a statement as CSV',
     description:
-      'For accounting, and for customers on request: a file of every change of a balance in a period, ' +
-      'in the order of `seq`, so that each line follows from the previous one.',
+      'For accounting, and for customers on request: a file of every change to a balance in a period, ' +
+      'ordered by `seq`, so that each line follows from the previous one.',
     response: {
       description: 'A CSV file (RFC 4180). Its first line contains the column names',
       content: {

@@ -27,7 +27,7 @@ export class PostingRequest extends ReasonRequest {
 }
 
 export class PostingOut extends PostedEntryOut {
-  @ApiBoolean('Whether an earlier request with this Idempotency-Key made the entry', false)
+  @ApiBoolean('Whether an earlier request with this Idempotency-Key created the entry', false)
   replayed!: boolean;
 }
 
@@ -75,7 +75,7 @@ export class LedgerEntryOut {
   @ApiProperty({ type: 'integer', example: 1234 })
   id!: number;
 
-  @ApiInteger('The number of the entry, counted per user from 1', 3)
+  @ApiInteger("The sequence number of the entry among the user's entries, starting at 1", 3)
   seq!: number;
 
   @ApiProperty({ type: 'string', enum: LEDGER_ENTRY_KINDS, example: 'hold' })

@@ -50,10 +50,9 @@ export class StaffDiscrepanciesController {
     action: 'unmatched-proxies.list',
     summary: 'List unmatched proxies',
     description:
-      'For support and accounting: proxies that the provider lists under our references and that no order ' +
-      'accounts for, newest first. `state` is `open`, `assigned` or `written-off`; without it, unmatched ' +
-      'proxies in ' +
-      'every state are listed.',
+      'For support and accounting: proxies that the provider lists under our order references but that ' +
+      'match no order, newest first. `state` is `open`, `assigned` or `written-off`; without it, ' +
+      'unmatched proxies in every state are listed.',
     response: { description: 'A page of unmatched proxies, newest first', type: UnmatchedProxiesPage },
   })
   listUnmatchedProxies(@Query() query: UnmatchedProxiesQuery): Promise<UnmatchedProxiesPage> {
@@ -97,14 +96,14 @@ export class StaffDiscrepanciesController {
     on: 'unmatched-proxy',
     summary: 'Deliver unmatched proxies and charge the user',
     description:
-      'For support, after the database was restored to an earlier moment: turns the proxies that were ' +
-      'bought under an order reference since then into a purchase of the user, at `price` for each. ' +
-      "If the order that the reference names is lost, the purchase gets that order's number. The " +
-      'reference names only the first order of a batch: deliver the shares of the other users with ' +
-      '`count`.',
+      'For support, after the database was restored to an earlier point in time: turns the proxies ' +
+      'that were bought under an order reference since then into a purchase of the user, at `price` ' +
+      "per proxy. If the order that the reference names was lost, the purchase gets that order's " +
+      'number. The reference names only the first order of a batch; use `count` to deliver the shares ' +
+      'of the other users.',
     response: { description: 'The updated unmatched proxy', type: UnmatchedProxyOut },
     errors: {
-      400: ['The balance of the user is too low', InsufficientBalance],
+      400: ["The user's balance is too low", InsufficientBalance],
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(UnmatchedProxyNotFound, UserNotFound),
       409: [
@@ -138,9 +137,8 @@ export class StaffDiscrepanciesController {
     on: 'unmatched-proxy',
     summary: 'Mark an unmatched proxy',
     description:
-      'For accounting: `written-off` if the unmatched proxy has no customer and remains our cost, `open` ' +
-      'to ' +
-      'review it again.',
+      'For accounting: marks the unmatched proxy as `written-off` if it has no customer and remains ' +
+      'our cost, or as `open` to review it again.',
     response: { description: 'The updated unmatched proxy', type: UnmatchedProxyOut },
     errors: { 404: notFound(UnmatchedProxyNotFound), 409: ['Nothing was changed', UnmatchedProxyAssigned] },
   })
@@ -160,8 +158,8 @@ export class StaffDiscrepanciesController {
     action: 'found-prolongations.list',
     summary: 'List found prolongations',
     description:
-      'For support and accounting, after the database was restored to an earlier moment: ' +
-      'prolongations that the provider shows and that no order accounts for, newest first. The ' +
+      'For support and accounting, after the database was restored to an earlier point in time: ' +
+      'prolongations that the provider shows but that match no order, newest first. The rentals of the ' +
       'proxies already have their new end.',
     response: { description: 'A page of found prolongations, newest first', type: FoundProlongationsPage },
   })
@@ -177,11 +175,11 @@ export class StaffDiscrepanciesController {
     summary: 'Charge a found prolongation',
     description:
       'For support: turns the prolongation into an order of the user, at `price`. Several ' +
-      'prolongations of one proxy are found as one: with the `period` of the first, only the ' +
-      'first is charged, and the rest stays open.',
+      'prolongations of one proxy are found as one. To charge only the first, send its `period`; the ' +
+      'rest stays open.',
     response: { description: 'The updated prolongation', type: FoundProlongationOut },
     errors: {
-      400: ['The balance of the user is too low', InsufficientBalance],
+      400: ["The user's balance is too low", InsufficientBalance],
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(FoundProlongationNotFound),
       409: ['Nothing was changed', FoundProlongationDecided],

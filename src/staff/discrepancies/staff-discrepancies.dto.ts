@@ -17,7 +17,7 @@ export class UnmatchedProxiesQuery extends PageQuery {
   @ChoiceField(UNMATCHED_PROXY_STATES, { description: 'The decision', absent: 'null' })
   state!: UnmatchedProxyState | null;
 
-  @SearchField({ description: 'The whole order reference under which the provider lists the proxies' })
+  @SearchField({ description: 'The complete order reference under which the provider lists the proxies' })
   order_reference!: string | null;
 }
 
@@ -35,13 +35,13 @@ export class DeliveryRequest extends ReasonRequest {
   @IdField({
     description:
       'How many unmatched proxies with this order reference to deliver, starting with this one. ' +
-      'If omitted, all',
+      'Defaults to all of them',
     absent: 'null',
   })
   count!: number | null;
 
   @IdField({
-    description: 'The period in days. If omitted, the time from the start to the end of the rental',
+    description: 'The period in days. Defaults to the time from the start to the end of the rental',
     absent: 'null',
   })
   period!: number | null;
@@ -50,7 +50,7 @@ export class DeliveryRequest extends ReasonRequest {
   price!: Money;
 
   @AmountField({
-    description: "The provider's charge for each proxy, in roubles. If omitted, the same as `price`",
+    description: 'The amount that the provider charged for each proxy, in roubles. Defaults to `price`',
     absent: 'null',
   })
   cost!: Money | null;
@@ -73,8 +73,8 @@ export class FoundProlongationsPage extends PageOf(FoundProlongationOut) {}
 export class ChargeProlongationRequest extends ReasonRequest {
   @IdField({
     description:
-      'The days to charge. If omitted, all that were found. If fewer, the remaining days stay open as ' +
-      'another found prolongation',
+      'The number of days to charge. Defaults to all found days. If it is lower, the remaining days ' +
+      'stay open as another found prolongation',
     absent: 'null',
   })
   period!: number | null;
@@ -83,7 +83,7 @@ export class ChargeProlongationRequest extends ReasonRequest {
   price!: Money;
 
   @AmountField({
-    description: "The provider's charge, in roubles. If omitted, the same as `price`",
+    description: 'The amount that the provider charged, in roubles. Defaults to `price`',
     absent: 'null',
   })
   cost!: Money | null;

@@ -12,7 +12,7 @@ function reviewGuidance({ id, kind, state, failure }: OrderRecord) {
     next_steps: [
       `Open GET /staff/orders/${id}, and look for ${evidence} in our account at the provider`,
       `If you find such evidence, ${decide} "deliver": the customer pays for the order`,
-      `If there is certainly no such evidence, ${decide} "cancel": the money is released`,
+      `If you are certain that there is no such evidence, ${decide} "cancel": the money is released`,
     ],
   };
 }

@@ -91,13 +91,13 @@ export class StaffOrdersController {
     action: 'orders.search',
     summary: 'Find orders',
     description:
-      'For support and decisions in review: the orders that match all given parameters, newest first. ' +
-      '`order_reference` is that of an order, or the one under which it was sent in a batch. ' +
-      '`provider_proxy_id` and `host` are those of a proxy that the order delivered or prolonged. ' +
-      "`request_id` is the `X-Request-Id` of the customer's response. For a host with more than 2,000 " +
-      'proxies, orders are sorted by the delivery of the proxy, newest first: the prolongations of an ' +
-      "order's proxies, and then that order. Each page covers about 2,000 of the host's proxies, so a " +
-      'page may be short or empty although more pages follow.',
+      'For support and for deciding orders in review: the orders that match all of the given ' +
+      "parameters, newest first. `order_reference` matches an order's own reference or the one under " +
+      'which it was sent in a batch. `provider_proxy_id` and `host` match a proxy that the order ' +
+      "delivered or prolonged. `request_id` is the `X-Request-Id` of the customer's response. For a " +
+      'host with more than 2,000 proxies, orders are sorted by the delivery of the proxy, newest ' +
+      "first: the prolongations of an order's proxies, then that order. Each page covers about 2,000 " +
+      "of the host's proxies, so a page may be short or empty even if more pages follow.",
     response: { description: 'A page of orders, newest first', type: StaffOrdersPage },
     errors: { 400: INVALID_PERIOD },
   })
@@ -117,10 +117,10 @@ export class StaffOrdersController {
     on: 'order',
     summary: 'Show an order',
     description:
-      'For support and decisions in review: everything about an order. Its states with their times, ' +
-      'its effect on the balance, the calls to the provider with their responses (the latest 200; ' +
-      'very long responses without their list), its proxies (at most 1000, without logins and ' +
-      'passwords), and changes by staff (the latest 50).',
+      'For support and for deciding orders in review: an order with all its details. These include its ' +
+      'states with their times, its effect on the balance, the calls to the provider with their ' +
+      'responses (the latest 200; very long responses without their list), its proxies (at most 1000, ' +
+      'without logins and passwords), and changes made by staff (the latest 50).',
     response: { description: 'The order', type: StaffOrderDetails },
     errors: { 404: notFound(OrderNotFound) },
   })
@@ -158,11 +158,11 @@ export class StaffOrdersController {
     on: 'order',
     summary: 'Decide an order in review',
     description:
-      'For support, when the outcome of an order is unknown. `deliver` queries the provider once ' +
-      'more, delivers the proxies that it lists for the order, charges for them, and releases the ' +
-      'rest of the money. `cancel` releases all of the money; if the provider has proxies of the ' +
-      'order after all, they become unmatched proxies at the next sweep. The orders of a batch are ' +
-      'decided one by one.',
+      'For support, when the outcome of an order is unknown. `deliver` queries the provider once more, ' +
+      'delivers the proxies that it lists for the order, charges for them, and releases the rest of ' +
+      'the money. `cancel` releases all of the money; if the provider turns out to have proxies for ' +
+      'the order, they become unmatched proxies at the next sweep. The orders of a batch are decided ' +
+      'one by one.',
     response: { description: 'The updated order', type: StaffOrderOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,
@@ -196,12 +196,12 @@ export class StaffOrdersController {
     on: 'order',
     summary: 'Refund an order',
     description:
-      'For support, when a complaint is justified: returns `amount` of the price paid for an order, or, if ' +
-      'omitted, the rest of it. Several refunds together never exceed the price paid. The user keeps the ' +
-      'proxies.',
+      'For support, when a complaint is justified: refunds `amount` or, if omitted, the rest of the ' +
+      'price paid for an order. All refunds of an order together never exceed the price paid. The user ' +
+      'keeps the proxies.',
     idempotencyKey: POSTING_KEY,
     response: {
-      description: 'The ledger entry, with the balance after it',
+      description: 'The ledger entry, with the resulting balance',
       type: PostingOut,
       example: REFUNDED,
     },

@@ -46,7 +46,7 @@ export class StaffOrdersQuery extends PageQuery {
   @ToField()
   to!: Date | null;
 
-  @SearchField({ description: 'The whole order reference of the order or of its batch' })
+  @SearchField({ description: 'The complete order reference of the order or its batch' })
   order_reference!: string | null;
 
   @SearchField({ description: 'The id of the order at the provider' })
@@ -71,7 +71,7 @@ export class DecisionRequest extends ReasonRequest {
 
 export class OrderRefundRequest extends ReasonRequest {
   @AmountField({
-    description: 'The amount in roubles. If omitted, the rest of the price paid',
+    description: 'The amount in roubles. Defaults to the rest of the price paid',
     absent: 'null',
   })
   amount!: Money | null;
@@ -84,7 +84,11 @@ export class OrderRefundRequest extends ReasonRequest {
 }
 
 export class ReviewGuidance {
-  @ApiNullable('string', 'Why the order waits for a decision by staff. `null` if it is not in review', null)
+  @ApiNullable(
+    'string',
+    'Why the order is waiting for a decision by staff. `null` if it is not in review',
+    null,
+  )
   review_reason!: string | null;
 
   @ApiTexts('The next steps for staff, with the operations to use. Empty if the order is not in review', [])
@@ -112,7 +116,7 @@ export class StaffOrderOut extends IntersectionType(
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiNullable('string', 'The username of the user, or the web_username if there is none', 'boris')
+  @ApiNullable('string', "The user's username, or web_username if there is none", 'boris')
   username!: string | null;
 
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'completed' })
@@ -121,7 +125,7 @@ export class StaffOrderOut extends IntersectionType(
   @ApiText('The order reference of this order', 'prs.f3k9.u42.o815x')
   order_reference!: string;
 
-  @ApiNullable('integer', 'The proxy that a prolongation prolongs', null)
+  @ApiNullable('integer', 'The proxy to prolong, if the order is a prolongation', null)
   proxy_id!: number | null;
 
   @ApiRoubles('Amount held when the order was placed, in roubles', '25.08')
@@ -144,8 +148,8 @@ export class StaffOrderOut extends IntersectionType(
 
   @ApiNullable(
     'integer',
-    'The batch in which the order was sent, named by its leading order. The order itself when it was ' +
-      'sent alone',
+    'The batch in which the order was sent, identified by its leading order, or the order itself if it ' +
+      'was sent alone',
     815,
   )
   batch_id!: number | null;
@@ -163,7 +167,7 @@ export class OrderStepOut {
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'reserved' })
   state!: OrderState;
 
-  @ApiMoment('When the order entered the state')
+  @ApiMoment('When the order entered this state')
   at!: string;
 }
 
@@ -202,7 +206,7 @@ export class ProviderCallOut {
 
   @ApiChoice(
     ['done', 'refused', 'unavailable', 'unknown'],
-    '`unavailable`: the call was not sent. `unknown`: it was sent, and had no usable response',
+    '`unavailable`: the call was not sent. `unknown`: the call was sent, but received no usable response',
     'done',
   )
   outcome!: string;
@@ -247,12 +251,16 @@ export class OrderedProxyOut {
   @ApiNullableMoment('When the service found that the provider had withdrawn the proxy', null)
   withdrawn_at!: Date | null;
 
-  @ApiNullable('integer', 'The record in the audit log by which staff assigned the proxy', null)
+  @ApiNullable('integer', 'The audit log record of the assignment, if staff assigned the proxy', null)
   assigned_action_id!: number | null;
 }
 
 export class StaffOrderDetails extends StaffOrderOut {
-  @ApiNullable('string', "The customer's highest price, in roubles. `null` for any", null)
+  @ApiNullable(
+    'string',
+    'The maximum price that the customer accepted, in roubles. `null` if any price was accepted',
+    null,
+  )
   max_price!: string | null;
 
   @ApiNullable(
@@ -278,7 +286,7 @@ export class StaffOrderDetails extends StaffOrderOut {
   date_end_before!: Date | null;
 
   @ApiNullableMoment(
-    'When the order is canceled if it has not been sent by then. `null` unless it is `reserved`',
+    'When the order will be canceled if it has not been sent by then. `null` unless it is `reserved`',
     null,
   )
   queued_until!: Date | null;
@@ -298,7 +306,7 @@ export class StaffOrderDetails extends StaffOrderOut {
   @ApiInteger('The number of searches for the order at the provider', 0)
   searches!: number;
 
-  @ApiNullableMoment('The time since which no search has shown evidence of the order', null)
+  @ApiNullableMoment('When searches began to show no evidence of the order', null)
   nothing_seen_since!: Date | null;
 
   @ApiNullable('integer', 'The token with which the order was placed', 17)
@@ -325,13 +333,13 @@ export class StaffOrderDetails extends StaffOrderOut {
 
   @ApiProperty({
     type: [ProviderCallOut],
-    description: 'The calls for the whole batch, oldest first. They are kept for PROVIDER_CALL_DAYS',
+    description: 'The calls for the whole batch, oldest first. Calls are kept for PROVIDER_CALL_DAYS',
   })
   provider_calls!: readonly ProviderCallOut[];
 
   @ApiProperty({
     type: [OrderedProxyOut],
-    description: 'The proxies that a purchase delivered, or the proxy that a prolongation prolonged',
+    description: 'The proxies that the purchase delivered, or the proxy that was prolonged',
   })
   proxies!: readonly OrderedProxyOut[];
 

@@ -63,7 +63,8 @@ export class StaffPaymentsController {
     scope: 'staff:balance',
     action: 'deposits.search',
     summary: 'Find deposits',
-    description: 'For support and accounting: the deposits that match all given parameters, newest first.',
+    description:
+      'For support and accounting: the deposits that match all of the given parameters, newest first.',
     response: { description: 'A page of deposits, newest first', type: StaffDepositsPage },
     errors: { 400: INVALID_PERIOD },
   })
@@ -84,13 +85,14 @@ export class StaffPaymentsController {
     action: 'deposits.refund',
     summary: 'Refund a deposit',
     description:
-      'For accounting, when a customer gets a deposit back: holds the amount on the balance, requests the ' +
-      'refund from the provider once, and debits the balance when the provider shows the refund. Several ' +
-      'refunds together never exceed the deposit, and none exceeds the available balance.',
+      'For accounting, when a customer gets a deposit back: holds the amount on the balance, requests ' +
+      'the refund from the provider once, and debits the balance when the provider shows the refund. ' +
+      'All refunds of a deposit together never exceed the deposit, and none exceeds the available ' +
+      'balance.',
     idempotencyKey: POSTING_KEY,
     response: { description: 'The refund', type: RequestedDepositRefundOut },
     errors: {
-      400: ['The balance of the user is too low', InsufficientBalance],
+      400: ["The user's balance is too low", InsufficientBalance],
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(DepositNotFound),
       409: [
@@ -135,7 +137,7 @@ export class StaffPaymentsController {
     summary: 'List refunds of deposits',
     description:
       'For accounting: refunds of deposits, newest first. Refunds in state `found` were made at the ' +
-      'provider, not here, and wait for a decision.',
+      'provider, not here, and await a decision.',
     response: { description: 'A page of refunds, newest first', type: DepositRefundsPage },
   })
   listRefunds(@Query() query: DepositRefundsQuery): Promise<DepositRefundsPage> {
@@ -152,7 +154,7 @@ export class StaffPaymentsController {
       '`write-off` leaves the balance as it is.',
     response: { description: 'The updated refund', type: DepositRefundOut },
     errors: {
-      400: ['The balance of the user is too low', InsufficientBalance],
+      400: ["The user's balance is too low", InsufficientBalance],
       403: OWN_ACCOUNT_ERRORS,
       404: notFound(DepositRefundNotFound),
       409: ['Nothing was changed', DepositRefundDecided],
@@ -209,8 +211,8 @@ export class StaffPaymentsController {
     action: 'payments.list',
     summary: 'List payments that were not credited',
     description:
-      'For accounting: payments that wait for a decision, newest first. `state` selects those that were ' +
-      'credited, automatically or by staff, or rejected.',
+      'For accounting: payments that await a decision, newest first. Use `state` to list payments that ' +
+      'were credited, automatically or by staff, or rejected.',
     response: { description: 'A page of payments, newest first', type: StaffPaymentsPage },
   })
   listPayments(@Query() query: PaymentsQuery): Promise<StaffPaymentsPage> {
@@ -223,11 +225,11 @@ export class StaffPaymentsController {
     action: 'payments.take',
     summary: 'Record a payment made at the provider',
     description:
-      'For accounting, when only the audit shows a payment, or a refund of it: reads the payment from ' +
-      'the provider. The payment is then credited to its deposit, or waits for a decision.',
+      'For accounting, when a payment or its refund appears only in the audit: reads the payment from ' +
+      'the provider. The payment is then credited to its deposit, or awaits a decision.',
     response: { description: 'The payment', type: StaffPaymentOut },
     errors: {
-      404: ['The provider shows no such payment, or shows it as not paid', PaymentNotFound],
+      404: ['The provider has no such payment, or reports it as unpaid', PaymentNotFound],
       503: ['The provider did not respond', ServiceUnavailable],
     },
   })
@@ -241,8 +243,8 @@ export class StaffPaymentsController {
     action: 'payments.match',
     summary: 'Match a payment to a user',
     description:
-      'For accounting, when the payer is known: credits the paid amount to the balance of the user. Its ' +
-      'deposit succeeds; a payment at the provider without a deposit gets one.',
+      "For accounting, when the payer is known: credits the paid amount to the user's balance. The " +
+      "payment's deposit succeeds; if a payment at the provider has no deposit, one is created.",
     response: { description: 'The updated payment', type: StaffPaymentOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,
@@ -280,8 +282,8 @@ export class StaffPaymentsController {
     action: 'payments.reject',
     summary: 'Reject a payment',
     description:
-      'For accounting, when a payment is not for a balance, or was returned at the provider. Nothing is ' +
-      'credited, and the deposit of the payment is canceled.',
+      'For accounting, when a payment was not meant for a balance, or was returned at the provider. ' +
+      "Nothing is credited, and the payment's deposit is canceled.",
     response: { description: 'The updated payment', type: StaffPaymentOut },
     errors: UNDECIDABLE,
   })

@@ -58,20 +58,20 @@ export class StaffDepositsPage extends PageOf(LinkedDepositOut) {}
 
 export class DepositRefundRequest extends ReasonRequest {
   @AmountField({
-    description: 'The amount to be returned, in roubles. If omitted, the rest of the deposit',
+    description: 'The amount to be returned, in roubles. Defaults to the rest of the deposit',
     absent: 'null',
   })
   amount!: Money | null;
 
   @BooleanField({
-    description: 'Whether to refund the deposit although a chargeback of it was debited',
+    description: 'Whether to refund the deposit even though its chargeback was debited',
     default: false,
   })
   despite_chargeback!: boolean;
 }
 
 export class RequestedDepositRefundOut extends DepositRefundOut {
-  @ApiBoolean('Whether an earlier request with this Idempotency-Key made the refund', false)
+  @ApiBoolean('Whether an earlier request with this Idempotency-Key created the refund', false)
   replayed!: boolean;
 }
 
@@ -114,7 +114,7 @@ export class MatchPaymentRequest extends ReasonRequest {
 
   @AmountField({
     description:
-      'The amount to credit, in roubles: required for a payment in another currency, refused for a ' +
+      'The amount to credit, in roubles. Required for a payment in another currency, and refused for a ' +
       'payment in roubles',
     absent: 'null',
   })

@@ -77,7 +77,7 @@ export class StaffPricesController {
     action: 'prices.list',
     summary: 'List price rules',
     description:
-      'For pricing: current and future price rules, of all users or of one, newest first. `history` ' +
+      'For pricing: current and future price rules, for all users or for one, newest first. `history` ' +
       'includes ended rules.',
     response: { description: 'A page of rules, newest first', type: PriceRulesPage },
   })
@@ -97,9 +97,9 @@ export class StaffPricesController {
     action: 'prices.which',
     summary: 'Show which markup applies',
     description:
-      'For support, when a customer questions a price: the markup of an offer, now or at another ' +
-      "time, and the rule that sets it. A quote has no country. For a future time, today's rules " +
-      'apply.',
+      'For support, when a customer questions a price: the markup of an offer, now or at another time, ' +
+      "and the rule that sets it. Omit the country for a quote. For a future time, today's rules are " +
+      'used.',
     response: { description: 'The markup', type: HeldMarkupOut },
     errors: { 404: notFound(UserNotFound) },
   })
@@ -127,8 +127,8 @@ export class StaffPricesController {
     on: 'price-rule',
     summary: 'Show a price rule',
     description:
-      'For investigations of an order or a record of the audit log: a price rule, with who added and ' +
-      'ended it and why.',
+      'For investigating an order or an audit log record: a price rule, with who added and ended it, ' +
+      'and why.',
     response: { description: 'The rule', type: PriceRuleOut },
     errors: { 404: notFound(PriceRuleNotFound) },
   })
@@ -142,14 +142,15 @@ export class StaffPricesController {
     action: 'prices.add',
     summary: 'Add a price rule',
     description:
-      'For pricing; preview the change first. A field that is omitted or `null` matches all; `version` is ' +
-      '`"6"`, `"4"` or `"4s"`. Of the rules that match an offer, the most specific one applies: by user, ' +
-      'then by country, version and the fewest periods, then the newest. Without `valid_from` the rule ' +
-      'begins in one or two seconds. It begins at the same moment on every replica, and the rule that it ' +
-      '`replaces` ends then. A rule for a country can only lower a price: it applies where it is cheaper ' +
-      'than the quote, and is refused if that is nowhere. For a higher price in one country, raise the ' +
-      'markup of the version, and keep that of each other country by a rule. `preview` of the response ' +
-      'shows where the rule applies, and what sets the other prices.',
+      'For pricing; preview the change first. A field that is omitted or `null` matches everything; ' +
+      '`version` is `"6"`, `"4"` or `"4s"`. Of the rules that match an offer, the most specific one ' +
+      'applies: by user, then by country, version and the fewest periods, and finally the newest. ' +
+      'Without `valid_from`, the rule begins in one or two seconds. It begins at the same moment on ' +
+      'every replica, when the rule that it `replaces` ends. A rule for a country can only lower a ' +
+      'price: it applies where it is cheaper than the quote, and is refused if that is never the case. ' +
+      'To raise the price in one country, raise the markup of the version, and add a rule for each ' +
+      'other country that keeps its current markup. `preview` in the response shows where the rule ' +
+      'applies, and what sets the other prices.',
     status: 201,
     response: { description: 'The rule', type: AddedPriceRuleOut },
     errors: {
@@ -194,8 +195,8 @@ export class StaffPricesController {
     action: 'prices.preview',
     summary: 'Preview a change to the price rules',
     description:
-      'For pricing, before a change: the price of one proxy before and after, for every version and ' +
-      'period on sale that is affected by a rule to `add`, a rule to `end`, or both. Changes nothing.',
+      'For pricing, before a change: the price of one proxy before and after it, for every version and ' +
+      'period for sale that is affected by a rule to `add`, a rule to `end`, or both. Changes nothing.',
     body: {
       type: PreviewRequest,
       examples: {
@@ -225,8 +226,8 @@ export class StaffPricesController {
     on: 'price-rule',
     summary: 'End a price rule',
     description:
-      'For pricing: ends a rule at the given time, or in one or two seconds. A rule that has not ' +
-      'begun by then never applies. The end of a rule is set once.',
+      'For pricing: ends a rule at the given time, or in one or two seconds. A rule that has not begun ' +
+      'by then never applies. The end of a rule can be set only once.',
     response: { description: 'The rule', type: PriceRuleOut },
     errors: {
       400: ['Nothing was changed', invalidTimes()],
@@ -271,7 +272,7 @@ export class StaffPricesController {
   /** Returns an author such as `boris (42)`, or the name from the command. */
   private async nameOf({ caller, by }: AuditContext): Promise<string> {
     if (by !== undefined) return by;
-    if (!caller) throw new Error('a change of prices on the command line lacks a name');
+    if (!caller) throw new Error('a price change on the command line lacks a name');
     const user = await this.users.find(caller.userId);
     return `${user?.username ?? user?.webUsername ?? 'user'} (${caller.userId})`;
   }

@@ -29,38 +29,41 @@ const PeriodField = (description: string) =>
 
 @StrictRequest()
 export class PriceRuleFields {
-  @IdField({ description: 'The user to whom the rule applies. If omitted, all users', absent: 'null' })
+  @IdField({ description: 'The user to whom the rule applies. Defaults to all users', absent: 'null' })
   user_id!: number | null;
 
   @CountryField({
     description:
-      'The country in which the rule applies if it is cheaper than the quote. If omitted, all countries',
+      'The country in which the rule applies if it is cheaper than the quote. Defaults to all countries',
   })
   country!: string | null;
 
   @ChoiceField(IP_VERSIONS, {
-    description: 'The IP version to which the rule applies. If omitted, all versions',
+    description: 'The IP version to which the rule applies. Defaults to all versions',
     absent: 'null',
   })
   version!: IpVersion | null;
 
-  @PeriodField('The shortest period in days, inclusive. If omitted, any')
+  @PeriodField('The shortest period in days, inclusive. If omitted, there is no lower limit')
   min_period!: number | null;
 
-  @PeriodField('The longest period in days, inclusive. If omitted, any')
+  @PeriodField('The longest period in days, inclusive. If omitted, there is no upper limit')
   max_period!: number | null;
 
-  @StringField({ description: 'Percent, e.g. 12.5', pattern: String.raw`^\d{1,4}(\.\d{1,4})?$` })
+  @StringField({
+    description: 'The markup in percent, e.g. 12.5',
+    pattern: String.raw`^\d{1,4}(\.\d{1,4})?$`,
+  })
   markup_percent!: string;
 
   @DateTimeField({
-    description: 'When the rule begins. If omitted, it begins one to two seconds from now',
+    description: 'When the rule begins. Defaults to one to two seconds from now',
     absent: 'null',
   })
   valid_from!: Date | null;
 
   @DateTimeField({
-    description: 'When the rule ends, exclusive. If omitted, it does not end',
+    description: 'When the rule ends, exclusive. If omitted, the rule never ends',
     absent: 'null',
   })
   valid_to!: Date | null;
@@ -78,7 +81,7 @@ export const toNewPriceRule = (fields: PriceRuleFields): NewPriceRule => ({
 });
 
 export class NewPriceRuleRequest extends PriceRuleFields {
-  @IdField({ description: 'An earlier rule, which ends when this one begins', absent: 'null' })
+  @IdField({ description: 'The existing rule that ends when this one begins', absent: 'null' })
   replaces!: number | null;
 
   @TextField({ description: 'The reason, which is stored with the rule' })
@@ -87,7 +90,7 @@ export class NewPriceRuleRequest extends PriceRuleFields {
 
 export class EndPriceRuleRequest extends ReasonRequest {
   @DateTimeField({
-    description: 'When the rule ends. If omitted, it ends one to two seconds from now',
+    description: 'When the rule ends. Defaults to one to two seconds from now',
     absent: 'null',
   })
   at!: Date | null;
@@ -113,12 +116,14 @@ export class PriceRulesQuery extends PageQuery {
 @StrictRequest()
 export class ApplyingRuleQuery {
   @IdField({
-    description: 'The user who would order. If omitted, a user without a price rule',
+    description: 'The user who would place the order. Defaults to a user without price rules',
     absent: 'null',
   })
   user_id!: number | null;
 
-  @CountryField({ description: 'The country of an order. Omit it for a quote, which has no country' })
+  @CountryField({
+    description: 'The country of an order. Omit it for a quote, which does not depend on the country',
+  })
   country!: string | null;
 
   @ChoiceField(IP_VERSIONS, { description: '6, 4 or 4s (IPv4 shared)', default: '6' })
@@ -128,7 +133,7 @@ export class ApplyingRuleQuery {
   period!: number;
 
   @DateTimeField({
-    description: 'A time with its offset, e.g. 2027-01-31T09:00:00Z. If omitted, now',
+    description: 'A time with an offset, e.g. 2027-01-31T09:00:00Z. Defaults to now',
     absent: 'null',
   })
   at!: Date | null;
@@ -140,7 +145,7 @@ export class PriceRuleOut {
   @ApiProperty({ type: 'integer', example: 5 })
   id!: number;
 
-  @ApiNullable('integer', 'The user to whom the rule applies. `null` for all users', 42)
+  @ApiNullable('integer', 'The user to whom the rule applies. `null` if it applies to all users', 42)
   user_id!: number | null;
 
   @ApiNullable('string', 'The username of that user', 'boris')
@@ -148,18 +153,19 @@ export class PriceRuleOut {
 
   @ApiNullable(
     'string',
-    'The country in which the rule applies if it is cheaper than the quote. `null` for all countries',
+    'The country in which the rule applies if it is cheaper than the quote. `null` if it applies in ' +
+      'all countries',
     null,
   )
   country!: string | null;
 
-  @ApiNullable('string', '6, 4 or 4s (IPv4 shared). `null` for all versions', '6')
+  @ApiNullable('string', '6, 4 or 4s (IPv4 shared). `null` if the rule applies to all versions', '6')
   version!: string | null;
 
-  @ApiNullable('integer', 'The shortest period in days, inclusive. `null` for any', 30)
+  @ApiNullable('integer', 'The shortest period in days, inclusive. `null` if there is no lower limit', 30)
   min_period!: number | null;
 
-  @ApiNullable('integer', 'The longest period in days, inclusive. `null` for any', null)
+  @ApiNullable('integer', 'The longest period in days, inclusive. `null` if there is no upper limit', null)
   max_period!: number | null;
 
   @ApiPercent()
@@ -208,7 +214,7 @@ export class HeldMarkupOut {
   @ApiPercent()
   markup_percent!: string;
 
-  @ApiNullable(PriceRuleOut, 'The rule that sets the markup. `null` for the setting MARKUP_PERCENT')
+  @ApiNullable(PriceRuleOut, 'The rule that sets the markup. `null` if the setting MARKUP_PERCENT does')
   rule!: PriceRuleOut | null;
 
   @ApiNullable(PriceRuleOut, 'The rule for the country, if it does not apply because the quote is cheaper')

@@ -79,8 +79,8 @@ export class StaffRefundsController {
     summary: 'Set the refund rule',
     description:
       'For operators: replaces the conditions under which proxies that do not work are refunded. ' +
-      'Refunds that are being checked follow the new rule; when it is disabled, they are left to ' +
-      'staff. A customer can make a proxy fail by saturating it: `quota` and `quota_sum` limit this.',
+      'Refunds that are being checked follow the new rule; if it is disabled, they are left to staff. ' +
+      'A customer can make a proxy fail by saturating it; `quota` and `quota_sum` limit such refunds.',
     response: { description: 'The rule', type: StaffRefundRuleOut },
   })
   setRule(@CurrentAudit() audit: AuditContext, @Body() body: RefundRuleRequest): Promise<StaffRefundRuleOut> {
@@ -98,8 +98,8 @@ export class StaffRefundsController {
     action: 'refunds.list',
     summary: 'List refunds of proxies',
     description:
-      'For support: refunds of proxies that do not work, newest first. `state=staff` selects those that ' +
-      'wait for a decision.',
+      'For support: refunds of proxies that do not work, newest first. `state=staff` selects those ' +
+      'that await a decision.',
     response: { description: 'A page of refunds, newest first', type: RefundsPage },
     errors: { 400: INVALID_PERIOD },
   })
@@ -112,10 +112,10 @@ export class StaffRefundsController {
   @StaffRoute({
     scope: 'staff:orders',
     action: 'refunds.shares',
-    summary: 'Show what the refund rule refunded',
+    summary: 'Show refunds made under the refund rule',
     description:
       'For operators, to set the limits of the refund rule and to notice customers who make proxies ' +
-      'fail: the roubles that the rule refunded in 30 days, and their share of what was paid, overall ' +
+      'fail: the amount refunded under the rule in 30 days, and its share of the amount paid, overall ' +
       'and by customer.',
     response: { description: 'The shares', type: RefundSharesOut },
   })
@@ -132,8 +132,8 @@ export class StaffRefundsController {
     action: 'refunds.file',
     summary: 'Download refunds of proxies as CSV',
     description:
-      'For a complaint to the provider: the refunds that were requested in a period, newest first, with ' +
-      'subnets, countries, failures and sums.',
+      'For a complaint to the provider: the refunds that were requested in a period, newest first, ' +
+      'with subnets, countries, failures and amounts.',
     response: {
       description: 'A CSV file (RFC 4180). Its first line contains the column names',
       content: {
@@ -162,9 +162,9 @@ export class StaffRefundsController {
     on: 'refund',
     summary: 'Decide a refund of a proxy',
     description:
-      'For support, when the rule leaves a refund to staff. `refund` returns what is left of the days at ' +
-      'the request, including those of later orders, withdraws the proxy for good, and deletes it at the ' +
-      'provider. `refuse` changes nothing.',
+      'For support, when the rule leaves a refund to staff. `refund` refunds the days that were left ' +
+      'at the time of the request, including those of later orders, permanently withdraws the proxy, ' +
+      'and deletes it at the provider. `refuse` changes nothing.',
     response: { description: 'The updated refund', type: StaffRefundOut },
     errors: {
       403: OWN_ACCOUNT_ERRORS,

@@ -32,7 +32,7 @@ export class RefundsQuery extends PageQuery {
 
 @StrictRequest()
 export class RefundSharesQuery {
-  @IdField({ description: 'The only customer to show', absent: 'null' })
+  @IdField({ description: 'Only this customer', absent: 'null' })
   user_id!: number | null;
 }
 
@@ -65,18 +65,19 @@ export class RefundRuleRequest extends ReasonRequest {
   enabled!: boolean;
 
   @IntegerField({
-    description: 'Hours after the delivery within which a refund can be requested',
+    description: 'How many hours after delivery a refund can still be requested',
     example: 72,
     atLeast: 1,
     atMost: 720,
   })
   hours!: number;
 
-  @IntegerField({ description: 'How many checks in a row must fail', example: 3, atLeast: 1, atMost: 20 })
+  @IntegerField({ description: 'How many consecutive checks must fail', example: 3, atLeast: 1, atMost: 20 })
   failed_checks!: number;
 
   @IntegerField({
-    description: 'The least number of minutes between checks; a random time, up to the same length, is added',
+    description:
+      'The minimum number of minutes between checks. A random time of up to the same length is added',
     example: 10,
     atLeast: 1,
     atMost: 60,
@@ -85,7 +86,8 @@ export class RefundRuleRequest extends ReasonRequest {
 
   @IntegerField({
     description:
-      'How many proxies to refund to a customer within 30 days at most, unless `quota_percent` allows more',
+      'The maximum number of proxies to refund to a customer within 30 days, unless `quota_percent` ' +
+      'allows more',
     example: 3,
     atLeast: 0,
     atMost: 10_000,
@@ -94,7 +96,7 @@ export class RefundRuleRequest extends ReasonRequest {
 
   @IntegerField({
     description:
-      'The highest share to refund, in percent of the proxies that a customer bought within 30 days',
+      'The maximum percentage of the proxies bought by a customer within 30 days that can be refunded',
     example: 5,
     atLeast: 0,
     atMost: 100,
@@ -103,8 +105,8 @@ export class RefundRuleRequest extends ReasonRequest {
 
   @AmountField({
     description:
-      'The most to refund to a customer within 30 days, in roubles; `0`: no such limit. All customers ' +
-      'share `daily_sum`. If omitted, it stays as it is',
+      'The maximum amount to refund to a customer within 30 days, in roubles; `0` means no limit. All ' +
+      'customers share `daily_sum`. If omitted, it is left unchanged',
     example: '500.00',
     orZero: true,
     absent: 'null',
@@ -121,8 +123,8 @@ export class RefundRuleRequest extends ReasonRequest {
 
   @AmountField({
     description:
-      'The most to refund to all customers together per day (UTC), in roubles; `quota_sum` still ' +
-      'limits each customer. Above this amount, refunds are left to staff',
+      'The maximum amount to refund to all customers together per day (UTC), in roubles; `quota_sum` ' +
+      'still limits each customer. Beyond this amount, refunds are left to staff',
     example: '1000.00',
   })
   daily_sum!: Money;

@@ -38,9 +38,9 @@ export class StaffRenewalsController {
     action: 'renewals.list',
     summary: 'List renewals',
     description:
-      'For support and operators: renewals and failures with their reason, newest first. `due=true` ' +
-      'selects due renewals that wait for the service or the provider. A `skipped` renewal is retried ' +
-      'until an hour before the rental ends.',
+      'For support and operators: renewals, and failures with their reasons, newest first. `due=true` ' +
+      'selects due renewals that are waiting for the service or the provider. A `skipped` renewal is ' +
+      'retried until an hour before the rental ends.',
     response: { description: 'A page of renewals, newest first', type: StaffRenewalsPage },
   })
   list(@Query() query: RenewalsQuery): Promise<StaffRenewalsPage> {
@@ -94,8 +94,8 @@ export class StaffRenewalsController {
     on: 'user',
     summary: 'Show the renewals of a user',
     description:
-      'For support: the enabled rules of the user, the budget and its use in this month (UTC), and ' +
-      'whether staff have paused the renewals of the user.',
+      "For support: the user's enabled rules, the budget and how much of it was used this month (UTC), " +
+      "and whether staff have paused the user's renewals.",
     response: { description: 'The rules and the budget', type: RenewalsOfUserOut },
     errors: { 404: notFound(UserNotFound) },
   })
@@ -110,9 +110,9 @@ export class StaffRenewalsController {
     on: 'user',
     summary: "Pause or resume a user's renewals",
     description:
-      'For support, when a customer has doubts about renewals, or money is disputed. Rules stay ' +
-      'as they are. Due renewals are skipped with the reason `paused`, which the customer sees, ' +
-      'and are ordered once renewals continue, unless the rental then ends within an hour.',
+      'For support, when a customer has doubts about renewals, or money is disputed. Rules are left ' +
+      'unchanged. Due renewals are skipped with the reason `paused`, which the customer sees, and are ' +
+      'ordered once renewals continue, unless the rental then ends within an hour.',
     response: { description: 'The rules and the budget', type: RenewalsOfUserOut },
     errors: { 404: notFound(UserNotFound) },
   })

@@ -48,7 +48,7 @@ export class StaffRenewalOut extends OmitType(RenewalOut, ['proxy_id', 'charged_
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiNullable('string', 'The username of the user, or the web_username if there is none', 'boris')
+  @ApiNullable('string', "The user's username, or web_username if there is none", 'boris')
   username!: string | null;
 
   @ApiProperty({ type: 'integer', example: 17 })
@@ -62,7 +62,7 @@ export class StaffRenewalsPage extends PageOf(StaffRenewalOut) {}
 
 export class AllRenewalsOut {
   @ApiNullableMoment(
-    'The time since which all renewals are paused. `null` if they are not',
+    'When all renewals were paused. `null` if they are not paused',
     '2026-11-21T12:00:00.000Z',
   )
   paused_at!: Date | null;
@@ -97,10 +97,7 @@ export class RenewalsOfUserOut {
   @ApiNullable('string', { example: 'boris' })
   username!: string | null;
 
-  @ApiNullableMoment(
-    'The time since which staff have paused the renewals of the user. `null` if they have not',
-    null,
-  )
+  @ApiNullableMoment("When staff paused the user's renewals. `null` if they are not paused", null)
   paused_at!: Date | null;
 
   @ApiNullable('string', { example: null })
@@ -108,7 +105,7 @@ export class RenewalsOfUserOut {
 
   @ApiNullable(
     'string',
-    'The highest cost of the renewals of a month (UTC), in roubles. `null` without a budget',
+    'The maximum cost of all renewals in a month (UTC), in roubles. `null` if there is no budget',
     '500.00',
   )
   monthly_budget!: string | null;

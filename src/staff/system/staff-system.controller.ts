@@ -44,10 +44,10 @@ export class StaffSystemController {
     action: 'status.read',
     summary: 'Show the state of the service',
     description:
-      'For operators: our balance at the provider and how long it lasts at the current rate, the ' +
-      'open orders and those for staff to decide, the age of the catalog, the last run of each ' +
+      'For operators: our balance at the provider and how long it will last at the current rate, open ' +
+      'orders and those that await a decision by staff, the age of the catalog, the last run of each ' +
       'job, and the circuit breakers and queues of each replica.',
-    response: { description: 'The present state', type: StatusOut },
+    response: { description: 'The current state', type: StatusOut },
   })
   readStatus(): Promise<StatusOut> {
     return this.status.read();
@@ -59,12 +59,12 @@ export class StaffSystemController {
     action: 'sales.read',
     summary: 'Show sales, cost and margin',
     description:
-      'For accounting and pricing: sales, refunds, cost and margin by any of day, country and ' +
-      'version. An order counts on the day (UTC) on which it was closed, a refund on the day on which ' +
-      'it was made. Both days are inclusive; a period has at most 366 days. The latest ' +
-      'day comes first, then countries and versions follow in order. Days without sales and refunds ' +
-      'are omitted.',
-    response: { description: 'A page of sums, with the total of the whole period', type: SalesPage },
+      'For accounting and pricing: sales, refunds, cost and margin, grouped by any of day, country and ' +
+      'version. An order counts towards the day (UTC) on which it was closed, a refund towards the day ' +
+      'on which it was made. Both days are inclusive; a period can have at most 366 days. Sums are ' +
+      'sorted by day, latest first, then by country and version. Days without sales and refunds are ' +
+      'omitted.',
+    response: { description: 'A page of sums, with the total for the whole period', type: SalesPage },
     errors: { 400: ['The period or the cursor is invalid', InvalidSalesPeriod, InvalidSalesCursor] },
   })
   async readSales(@Query() query: SalesQuery): Promise<SalesPage> {
@@ -84,9 +84,9 @@ export class StaffSystemController {
     action: 'missing.read',
     summary: 'Show how many proxies are missing',
     description:
-      'For operators: rented proxies that were missing from two listings in a row, but too many at ' +
-      'once to be plausible. They stay active until they are withdrawn here, or until few enough are ' +
-      'missing. A proxy that the provider lists again is no longer missing.',
+      'For operators: rented proxies that were missing from two consecutive listings, but are too many ' +
+      'at once to be plausible. They stay active until they are withdrawn here, or until few enough ' +
+      'are missing. A proxy that the provider lists again is no longer missing.',
     response: { description: 'The effect of a withdrawal', type: MissingProxiesOut },
   })
   readMissing(): Promise<MissingProxiesOut> {
@@ -118,10 +118,10 @@ export class StaffSystemController {
     action: 'maintenance.read',
     summary: 'Show whether the service is closed for maintenance',
     description:
-      'For operators, after the database was restored to an earlier moment: whether the service is closed ' +
-      'for maintenance, so that no order is accepted, and the remaining work until it can be opened. ' +
-      '`cli maintenance begin` closes it, and so does a start on another PostgreSQL server or timeline ' +
-      'than the last one.',
+      'For operators, after the database was restored to an earlier point in time: whether the service ' +
+      'is closed for maintenance, so that no order is accepted, and what remains to be done before it ' +
+      'can be opened. `cli maintenance begin` closes it, and so does a start on a PostgreSQL server or ' +
+      'timeline other than the last one.',
     response: { description: 'The maintenance, or none', type: MaintenanceOut },
   })
   readMaintenance(): Promise<MaintenanceOut> {
@@ -134,8 +134,8 @@ export class StaffSystemController {
     action: 'maintenance.end',
     summary: 'End the maintenance and accept orders',
     description:
-      'For operators, when all sales after the restored moment are found and decided. It is ' +
-      'refused until then, except when a start began the maintenance and nothing was lost.',
+      'For operators, when all sales after the restore point have been found and decided. Refused ' +
+      'until then, unless a start began the maintenance and nothing was lost.',
     response: { description: 'The service is open', type: MaintenanceOut },
     errors: {
       409: [

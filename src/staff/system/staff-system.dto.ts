@@ -26,8 +26,8 @@ export class WithdrawMissingProxiesRequest extends ReasonRequest {
 export class EndMaintenanceRequest extends ReasonRequest {
   @BooleanField({
     description:
-      'Ends maintenance that a start began, although not everything is decided. Only for a database ' +
-      'that was not restored to an earlier moment, but moved to another server, or failed over',
+      'Ends maintenance that a start began, even if not everything is decided. Only for a database ' +
+      'that was moved to another server or failed over, not restored to an earlier point in time',
     default: false,
   })
   nothing_was_lost!: boolean;
@@ -39,19 +39,19 @@ const CURSOR_PATTERN = String.raw`^[^\x00-\x1f\x2f\x7f-\x9f]+(\x2f[^\x00-\x1f\x2
 @StrictRequest()
 export class SalesQuery implements PageRequest<string> {
   @DateField({
-    description: 'The first day (UTC), e.g. 2026-11-01. If omitted, the last day',
+    description: 'The first day (UTC), e.g. 2026-11-01. Defaults to the last day',
     absent: 'null',
   })
   from!: string | null;
 
   @DateField({
-    description: 'The last day, inclusive; the period has at most 366 days. If omitted, today',
+    description: 'The last day, inclusive. The period can have at most 366 days. Defaults to today',
     absent: 'null',
   })
   to!: string | null;
 
   @StringField({
-    description: 'Any of day, country and version, separated by commas',
+    description: 'Any of day, country and version, comma-separated',
     example: 'day',
     pattern: '^(day|country|version)(,(day|country|version))*$',
     default: 'day',
@@ -68,7 +68,7 @@ export class SalesQuery implements PageRequest<string> {
 export class SalesPage {
   @ApiProperty({
     type: () => SalesFiguresOut,
-    description: 'The sums of the whole period, the same on every page',
+    description: 'The totals for the whole period, which are the same on every page',
   })
   total!: SalesFiguresOut;
 

@@ -55,14 +55,15 @@ export class StaffTokensController {
     on: 'user',
     summary: 'Issue a token',
     description:
-      'For support, when a customer or a colleague needs access. The scope `read` only reads, as does ' +
-      '`staff:read` for colleagues. The token is shown once, in this response. It can be limited to ' +
-      'networks, an amount in roubles per day (UTC), and a period. It can never do more than your ' +
-      'token: it has at most the same scopes, and inherits omitted `expires_at`, `allowed_ips` and ' +
-      '`daily_limit`. Its orders also count against your daily limit. To issue tokens for customers, ' +
-      "yours needs customers' scopes; to give staff scopes to somebody else, it needs `staff:grant`.",
+      'For support, when a customer or a colleague needs access. The scope `read` gives read-only ' +
+      'access, as does `staff:read` for colleagues. The token is shown only once, in this response. It ' +
+      'can be limited to certain networks, to an amount in roubles per day (UTC), and to a period of ' +
+      'validity. It can never do more than your token: it has at most the same scopes, and inherits ' +
+      '`expires_at`, `allowed_ips` and `daily_limit` if they are omitted. Its orders also count ' +
+      'against your daily limit. To issue tokens for customers, your token needs customer scopes; to ' +
+      'give staff scopes to someone else, it needs `staff:grant`.',
     status: 201,
-    response: { description: 'The token. Its text is shown only once', type: IssuedToken },
+    response: { description: 'The token. Its value is shown only once', type: IssuedToken },
     errors: {
       403: [
         'the new token could do more than your token',
@@ -96,8 +97,8 @@ export class StaffTokensController {
     on: 'user',
     summary: 'List the tokens of a user',
     description:
-      'For support, to see which tokens a user has, what they may do and when they were last used. Oldest ' +
-      'first, and never with their text.',
+      'For support, to see which tokens a user has, what they may do and when they were last used. The ' +
+      'tokens are listed oldest first, and never with their values.',
     response: { description: 'A page of tokens, oldest first', type: TokensPage },
     errors: { 404: notFound(UserNotFound) },
   })
@@ -113,8 +114,8 @@ export class StaffTokensController {
     on: 'token',
     summary: 'List the descendants of a token',
     description:
-      'For investigations, before a token is revoked with its `descendants`: the working tokens ' +
-      'that came from it. Oldest first.',
+      'For investigations, before a token is revoked with its `descendants`: the valid tokens that ' +
+      'were issued from it, directly or indirectly, oldest first.',
     response: { description: 'A page of tokens, oldest first', type: TokensPage },
     errors: { 404: notFound(TokenNotFound) },
   })
@@ -132,9 +133,10 @@ export class StaffTokensController {
     on: 'token',
     summary: 'Revoke a token',
     description:
-      'For support, when a token was lost, stolen or is no longer needed. The next request with it returns ' +
-      '401, on every replica. Revoking a revoked token keeps the first time. With `descendants`, all ' +
-      'tokens that came from it are revoked as well; list them first.',
+      'For support, when a token was lost or stolen, or is no longer needed. The next request with it ' +
+      'returns 401 on every replica. Revoking a revoked token keeps the original revocation time. With ' +
+      '`descendants`, all tokens that were issued from it, directly or indirectly, are revoked as ' +
+      'well; list them first.',
     response: { description: 'The token, and the others that were revoked with it', type: RevokedToken },
     errors: { 403: STAFF_USER_ERRORS, 404: notFound(TokenNotFound) },
   })

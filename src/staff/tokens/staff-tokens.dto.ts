@@ -34,8 +34,8 @@ const CHOICES: readonly ScopeChoice[] = [READ_GROUP, ...EVERY_SCOPE];
 export class NewTokenRequest {
   @StringListField({
     description:
-      '`read` stands for the scopes of customers that change nothing, except `deposits:read`. ' +
-      '`staff:read` is its counterpart for staff',
+      'The scopes of the token. `read` stands for all read-only customer scopes except ' +
+      '`deposits:read`. `staff:read` is its counterpart for staff',
     atLeast: 1,
     atMost: CHOICES.length,
     of: {
@@ -53,11 +53,11 @@ export class NewTokenRequest {
   @DateTimeField({ absent: 'null' })
   expires_at!: Date | null;
 
-  @NetworksField({ description: 'The networks from which the token works, in CIDR notation' })
+  @NetworksField({ description: 'Networks from which the token can be used, in CIDR notation' })
   allowed_ips!: readonly string[] | null;
 
   @AmountField({
-    description: 'The most that orders of the token may spend per day (UTC), in roubles',
+    description: 'Maximum amount that orders placed with the token can spend per day (UTC), in roubles',
     absent: 'null',
   })
   daily_limit!: Money | null;
@@ -72,8 +72,8 @@ export class TokenOut extends OmitType(Token, ['state', 'is_current', 'issued_by
 
   @ApiChoice(
     ['staff', 'customer', 'sign-in', 'oauth'],
-    'The issuer: staff or the command line, its customer, a sign-in with Telegram, or the consent of its ' +
-      'customer to an agent (OAuth)',
+    'The issuer of the token: staff or the command line, its customer, a sign-in with Telegram, or its ' +
+      "customer's consent to an agent (OAuth)",
     'staff',
   )
   origin!: TokenOrigin;
@@ -81,7 +81,7 @@ export class TokenOut extends OmitType(Token, ['state', 'is_current', 'issued_by
 
 export class RevokeRequest extends ReasonRequest {
   @BooleanField({
-    description: 'Whether to also revoke all tokens that came from this token',
+    description: 'Whether to also revoke all tokens that were issued from this token, directly or indirectly',
     default: false,
   })
   descendants!: boolean;
@@ -100,6 +100,6 @@ export class RevokedToken extends TokenOut {
 export class TokensPage extends PageOf(TokenOut) {}
 
 export class IssuedToken extends TokenOut {
-  @ApiText('The text of the token. It is shown only once', 'prx_…')
+  @ApiText('The token value. It is shown only once', 'prx_…')
   token!: string;
 }

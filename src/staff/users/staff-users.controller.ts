@@ -111,9 +111,10 @@ export class StaffUsersController {
     action: 'users.search',
     summary: 'Find users',
     description:
-      'For support, to find a user. `query` is a whole id, or a part of the username, ' +
-      'telegram_username, web_username (case-insensitive) or tg_id. One or two characters match ' +
-      'only the beginning. Without `query`, all users are listed. Newest first.',
+      'For support, to find a user. `query` is a complete id, or part of the username, ' +
+      'telegram_username, web_username (case-insensitive) or tg_id. A query of one or two characters ' +
+      'matches only the beginning. Without `query`, all users are listed. Users are listed newest ' +
+      'first.',
     response: { description: 'A page of users, newest first', type: UsersPage },
   })
   search(@Query() query: UsersQuery): Promise<UsersPage> {
@@ -128,9 +129,9 @@ export class StaffUsersController {
     on: 'user',
     summary: 'Show a user',
     description:
-      'For support: balance, held money, spending and open orders of a user, and whether the user ' +
-      'is blocked.',
-    response: { description: 'The user with their money', type: UserProfile },
+      "For support: a user's balance, held money, spending and open orders, and whether the user is " +
+      'blocked.',
+    response: { description: 'The user, with balance and spending', type: UserProfile },
     errors: { 404: notFound(UserNotFound) },
   })
   async read(@IdParam('user_id') userId: number): Promise<UserProfile> {
@@ -164,9 +165,9 @@ export class StaffUsersController {
     on: 'user',
     summary: 'Block a user',
     description:
-      'For support and investigations. From the next request on, all tokens of the user return 403 ' +
+      "For support and investigations. From the next request on, all of the user's tokens return 403 " +
       '`User is blocked`. Open orders are still completed or refunded. Blocking a blocked user keeps ' +
-      'the first time and replaces the reason.',
+      'the original time and replaces the reason.',
     response: { description: 'The user', type: UserOut },
     errors: { 403: STAFF_USER_ERRORS, 404: notFound(UserNotFound) },
   })
@@ -185,8 +186,8 @@ export class StaffUsersController {
     on: 'user',
     summary: 'Unblock a user',
     description:
-      'For support, when the matter is resolved. The tokens of the user work again at once, ' +
-      'except those that were revoked or have expired.',
+      "For support, when the matter is resolved. The user's tokens immediately work again, except " +
+      'those that were revoked or have expired.',
     response: { description: 'The user', type: UserOut },
     errors: { 403: STAFF_USER_ERRORS, 404: notFound(UserNotFound) },
   })
@@ -221,13 +222,12 @@ export class StaffUsersController {
     summary: "Erase a customer's data",
     description:
       'For support, when a customer requests the deletion of their data, or has left. Without ' +
-      '`running_proxies`, it is a dry run, which shows the rows of each table that would be deleted, ' +
-      'cleared or kept, and what is still `open`. With the number that the dry run showed, the data ' +
-      'is erased, and nothing brings it back: all tokens are revoked, and webhooks, links, labels, ' +
-      'names and addresses are gone. The books, with orders and deposits, are kept under the id of ' +
-      'the user, whose `deleted_at` is set. The same person can become a customer again, as a new ' +
-      'user.',
-    response: { description: 'The rows of the user before the erasure', type: ErasureOut },
+      '`running_proxies`, this is a dry run, which shows how many rows of each table would be deleted, ' +
+      'cleared or kept, and what is still `open`. With the number that the dry run showed, the data is ' +
+      'erased and cannot be recovered: all tokens are revoked, and webhooks, links, labels, names and ' +
+      'addresses are gone. The books, with orders and deposits, are kept under the id of the user, ' +
+      'whose `deleted_at` is set. The same person can become a customer again, as a new user.',
+    response: { description: "The user's rows before the erasure", type: ErasureOut },
     errors: {
       404: notFound(UserNotFound),
       409: ['Nothing was changed', new UserNotErasable(['balance', 'orders']), RunningProxiesChanged],

@@ -25,7 +25,7 @@ import { UserLinks } from '../links';
 
 @StrictRequest()
 export class NewUserRequest {
-  @TextField({ description: "Staff's name for the user", example: 'boris' })
+  @TextField({ description: 'The name that staff use for the user', example: 'boris' })
   username!: string;
 
   @IdField({ description: 'The user number on the messaging platform', absent: 'null' })
@@ -40,7 +40,7 @@ export class NewUserRequest {
 
 export class UsersQuery extends PageQuery {
   @SearchField({
-    description: 'A whole id, or a part of a username, telegram_username, web_username or tg_id',
+    description: 'A complete id, or part of a username, telegram_username, web_username or tg_id',
   })
   query!: string | null;
 }
@@ -49,12 +49,12 @@ export class UserOut {
   @ApiProperty({ type: 'integer', example: 42 })
   id!: number;
 
-  @ApiNullable('string', "Staff's name for the user", 'boris')
+  @ApiNullable('string', 'The name that staff use for the user', 'boris')
   username!: string | null;
 
   @ApiNullable(
     'string',
-    "The user's name on Telegram at the last sign-in: users choose any name",
+    "The user's name on Telegram at the last sign-in. Users can choose any name",
     'boris_1990',
   )
   telegram_username!: string | null;
@@ -71,7 +71,7 @@ export class UserOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiNullableMoment('The time since which the user is blocked. `null` if not blocked', null)
+  @ApiNullableMoment('When the user was blocked. `null` if the user is not blocked', null)
   blocked_at!: Date | null;
 
   @ApiNullable('string', { example: null })
@@ -110,20 +110,21 @@ export class ErasedRowsOut implements RowsOfUser {
 }
 
 export class ErasureOut {
-  @ApiBoolean('Whether nothing was changed', true)
+  @ApiBoolean('Whether this was a dry run, which changes nothing', true)
   dry_run!: boolean;
 
   @ApiInteger('Proxies whose rentals are still running. The user loses them without a refund', 0)
   running_proxies!: number;
 
   @ApiTexts(
-    'Matters that must be closed first: `balance`, `orders`, `deposits`, `deposit-refunds`, `refunds`; ' +
-      '`staff` if the user has acted as staff, or has a token with staff scopes that is not revoked',
+    'Matters that must be settled first: `balance`, `orders`, `deposits`, `deposit-refunds`, ' +
+      '`refunds`; `staff` if the user has acted as staff, or has a token with staff scopes that is not ' +
+      'revoked',
     [],
   )
   open!: readonly string[];
 
-  @ApiListOf(() => ErasedRowsOut, 'The rows of the user in each table')
+  @ApiListOf(() => ErasedRowsOut, "The user's rows in each table")
   data!: readonly ErasedRowsOut[];
 }
 
@@ -132,8 +133,8 @@ export class FoundUser extends UserOut {
     type: 'array',
     items: { type: 'string', format: 'uri-reference' },
     description:
-      'A warning: up to ten other users with a name that could be confused with a name of this user. ' +
-      'Letter case is ignored',
+      'A warning: up to ten other users whose names could be confused with a name of this user, ' +
+      'ignoring case',
     example: [],
   })
   same_name_as!: string[];
@@ -151,10 +152,10 @@ export class FoundUser extends UserOut {
 export class UsersPage extends PageOf(FoundUser) {}
 
 export class UserProfile extends FoundUser {
-  @ApiRoubles('Roubles spent since midnight UTC, less refunds since then', '25.08')
+  @ApiRoubles('Roubles spent since midnight UTC, net of refunds since then', '25.08')
   spent_today!: string;
 
-  @ApiRoubles('Roubles spent in the last 30 days, less refunds in that time', '75.24')
+  @ApiRoubles('Roubles spent in the last 30 days, net of refunds in that period', '75.24')
   spent_30_days!: string;
 
   @ApiRoubles('Total roubles spent, net of refunds', '75.24')

@@ -33,8 +33,8 @@ export class StaffWebhooksController {
     action: 'webhooks.list',
     summary: 'List webhooks',
     description:
-      'For support, when a customer gets no events: lists disabled and failing webhooks. Secrets and ' +
-      'whole URLs are never shown. Newest first.',
+      'For support, when a customer receives no events: disabled and failing webhooks, newest first. ' +
+      'Secrets and full URLs are never shown.',
     response: { description: 'A page of webhooks, newest first', type: StaffWebhooksPage },
   })
   list(@Query() query: StaffWebhooksQuery): Promise<StaffWebhooksPage> {
@@ -61,11 +61,11 @@ export class StaffWebhooksController {
     on: 'webhook',
     summary: 'Disable a webhook',
     description:
-      'For operators, when a receiver (host and port) must get no more events. Disables every webhook ' +
-      'of the customer at this receiver, including those that the customer later creates or moves ' +
-      'there, even after this webhook is deleted. The customer gets an event, and cannot enable them. ' +
-      'Unsent events wait. If the webhook is already disabled, only the reason is set: from then on ' +
-      'only staff can enable it.',
+      'For operators, when a receiver (host and port) must not receive any more events. Disables all ' +
+      "of the customer's webhooks at this receiver, including those that the customer later creates or " +
+      'moves there, even after this webhook is deleted. The customer is notified by an event, and ' +
+      'cannot enable them. Unsent events are kept. If the webhook is already disabled, only the reason ' +
+      'is set; from then on, only staff can enable it.',
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
   })
@@ -85,7 +85,8 @@ export class StaffWebhooksController {
     summary: 'Enable a webhook',
     description:
       'For operators, when the matter is resolved. Waiting and future events are sent to the webhook. ' +
-      "The customer's other webhooks to the same receiver that staff disabled are enabled again, too.",
+      "The customer's other webhooks to the same receiver that staff disabled are enabled again as " +
+      'well.',
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
   })

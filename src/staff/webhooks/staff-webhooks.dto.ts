@@ -33,12 +33,13 @@ export class StaffWebhookOut {
   username!: string | null;
 
   @ApiText(
-    'Host and port of the URL. The rest is not shown, because it may contain a secret of the customer',
+    "Host and port of the URL. The rest is not shown, because it may contain one of the customer's " +
+      'secrets',
     'example.com',
   )
   host!: string;
 
-  @ApiNullable('texts', 'The types of events that are sent. `null` for all', [
+  @ApiNullable('texts', 'The types of events that are sent. `null` if all types are sent', [
     'order.completed',
     'proxy.expiring',
   ])
@@ -47,18 +48,18 @@ export class StaffWebhookOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiNullableMoment('When it was disabled. `null` if it is enabled', null)
+  @ApiNullableMoment('When the webhook was disabled. `null` if it is enabled', null)
   disabled_at!: Date | null;
 
   @ApiNullable(
     'string',
-    'The cause: `customer`, `failing` (days of failure), `gone` (it returned 410) or `operator`. ' +
-      '`null` if it is enabled',
+    'Why the webhook was disabled: `customer`, `failing` (for days), `gone` (it returned 410) or ' +
+      '`operator`. `null` if it is enabled',
     null,
   )
   disabled_reason!: string | null;
 
-  @ApiNullableMoment('The time since which every attempt has failed. `null` if the last one succeeded', null)
+  @ApiNullableMoment('When attempts began to fail. `null` if the last attempt succeeded', null)
   failing_since!: Date | null;
 
   @ApiProperty({ type: UserLinks })

@@ -10,34 +10,34 @@ export class MaintenanceOut {
 
   @ApiNullable(
     MAINTENANCE_REASONS,
-    '`restored`: staff began it, because the database was restored to an earlier moment. It ends when ' +
-      'everything is decided. `server-changed`: a start began it, because the PostgreSQL server or its ' +
-      'timeline had changed. It ends when everything is decided, or at once with `nothing_was_lost`. ' +
-      '`null` when open',
+    '`restored`: staff began the maintenance because the database was restored to an earlier point in ' +
+      'time. It ends when everything is decided. `server-changed`: a start began the maintenance because ' +
+      'the PostgreSQL server or its timeline had changed. It ends when everything is decided, or ' +
+      'immediately with `nothing_was_lost`. `null` if the service is open',
     null,
   )
   reason!: MaintenanceReason | null;
 
-  @ApiNullableMoment('The start of the maintenance. `null` without one', null)
+  @ApiNullableMoment('When the maintenance began. `null` if there is none', null)
   begun_at!: Date | null;
 
-  @ApiNullableMoment('The start of the last complete sweep since then. `null` if there was none', null)
+  @ApiNullableMoment('When the last complete sweep since then began. `null` if there was none', null)
   swept_at!: Date | null;
 
-  @ApiNullableMoment('The earliest start of a sweep that counts as complete evidence', null)
+  @ApiNullableMoment('The earliest time at which a sweep can start to count as complete evidence', null)
   sweep_counts_from!: Date | null;
 
   @ApiInteger('Orders that were open in the restored database and are not settled yet', 0)
   open_orders!: number;
 
-  @ApiInteger('Proxies bought after the restored moment that await a decision by staff', 0)
+  @ApiInteger('Proxies bought after the restore point that await a decision by staff', 0)
   undecided_unmatched_proxies!: number;
 
-  @ApiInteger('Prolongations executed after the restored moment that await a decision by staff', 0)
+  @ApiInteger('Prolongations executed after the restore point that await a decision by staff', 0)
   undecided_prolongations!: number;
 
   @ApiInteger(
-    'Missing proxies that may have been refunded after the restored moment and await a decision by staff',
+    'Missing proxies that may have been refunded after the restore point and await a decision by staff',
     0,
   )
   undecided_refunds!: number;
@@ -68,13 +68,13 @@ export class FoundProlongationOut {
   @ApiMoment('The end of the rental reported by the provider')
   date_end!: Date;
 
-  @ApiInteger('The days between the two ends', 30)
+  @ApiInteger('The number of days between the two ends', 30)
   days!: number;
 
   @ApiMoment('When a sweep found the prolongation')
   found_at!: Date;
 
-  @ApiNullableMoment('When staff decided about the prolongation', null)
+  @ApiNullableMoment('When staff decided on the prolongation', null)
   resolved_at!: Date | null;
 
   @ApiNullable('integer', 'The order through which the customer was charged for the prolongation', null)

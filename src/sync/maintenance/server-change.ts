@@ -39,8 +39,8 @@ export class ServerChange {
       await beginMaintenance(manager, 'server-changed');
       this.logger.error(
         'Closed for maintenance: the PostgreSQL server or its timeline has changed since the last ' +
-          'start. The database may have been restored to an earlier moment. See docs/operations.md ' +
-          '(Restoring).',
+          'start. The database may have been restored to an earlier point in time. See ' +
+          'docs/operations.md (Restoring).',
       );
     });
   }

@@ -20,13 +20,13 @@ export class UnmatchedProxyOut {
   @ApiText('The order reference under which the proxy was bought', 'prs.a1b2c3.u42.o815x')
   order_reference!: string;
 
-  @ApiNullable('integer', 'The order that the order reference names', 815)
+  @ApiNullable('integer', 'The order named by the order reference', 815)
   named_order_id!: number | null;
 
-  @ApiNullable('integer', 'The user whom the order reference names', 42)
+  @ApiNullable('integer', 'The user named by the order reference', 42)
   named_user_id!: number | null;
 
-  @ApiBoolean('Whether that order was lost in a restore of the database', false)
+  @ApiBoolean('Whether that order was lost when the database was restored', false)
   is_order_forgotten!: boolean;
 
   @ApiProperty({ type: 'string', example: '45.90.1.7' })
@@ -53,7 +53,7 @@ export class UnmatchedProxyOut {
   @ApiMoment('When a sweep found the proxy')
   found_at!: Date;
 
-  @ApiNullableMoment('When staff decided about the proxy', null)
+  @ApiNullableMoment('When staff decided on the proxy', null)
   resolved_at!: Date | null;
 
   @ApiNullable('integer', 'The order to which the proxy was assigned', null)

@@ -158,7 +158,7 @@ export class SweepService {
 
   private logExtended(changed: readonly TakenOver[]): number {
     const ids = changed.filter(({ isExtended }) => isExtended).map(({ id }) => id);
-    if (ids.length > 0) this.logger.warn(`proxies ${ids.join(', ')} end later than anybody ordered`);
+    if (ids.length > 0) this.logger.warn(`proxies ${ids.join(', ')} end later than any order accounts for`);
     return ids.length;
   }
 

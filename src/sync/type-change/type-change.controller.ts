@@ -27,8 +27,8 @@ export class TypeChangeController {
     summary: 'Change the type of a proxy',
     description:
       'Changes a running proxy between HTTP and SOCKS5, free of charge, and returns it, possibly with ' +
-      'another port or host. A retry is safe: after 409 with `Retry-After`, 503 and lost connections, ' +
-      'retry until the response is 200 or another 4xx.',
+      'another port or host. Retries are safe: after a 409 with `Retry-After`, a 503 or a lost ' +
+      'connection, retry until the response is 200 or another 4xx.',
     response: { description: 'The proxy has the requested type', type: ProxyOut },
     body: {
       type: TypeChangeRequest,
