@@ -324,7 +324,7 @@ describe('A person who is no customer, or has no valid data,', () => {
     const response = await signIn(validFor({ tgId: 77, username: 'stranger' }));
     expect([response.status, response.json()]).toMatchObject([
       403,
-      { detail: 'No account belongs to this Telegram user' },
+      { detail: 'This Telegram user has no account' },
     ]);
     const users = await service.dataSource.query<object[]>('SELECT FROM users WHERE tg_id = 77');
     expect(users).toEqual([]);

@@ -152,9 +152,9 @@ describe('Delivery of webhooks', () => {
     expect(new Set(receiver.of(webhook.path).map((sent) => sent.id)).size).toBe(1);
     const response = 'x'.repeat(1024);
     expect(await attemptsOf(id)).toMatchObject([
-      { status: 500, response, error: 'the status 500 is no success' },
+      { status: 500, response, error: 'the status 500 does not mean success' },
       { status: 302, response, error: 'redirects are not followed' },
-      { status: 404, response, error: 'the status 404 is no success' },
+      { status: 404, response, error: 'the status 404 does not mean success' },
       { status: 200, response, error: null },
     ]);
     expect(await webhookOf(webhook.id)).toEqual({ fails: false, failures: 0, reason: null });

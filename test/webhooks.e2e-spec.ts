@@ -206,7 +206,7 @@ describe('A webhook', () => {
     ['the address is not public', 'https://[::ffff:10.1.2.3]/hooks'],
     ['the port must be 80, 443, or 1024 and above', 'https://127.0.0.1:22/hooks'],
   ])('is neither made nor changed when %s: %s', async (why, url) => {
-    const refusal = { status: 400, body: { detail: `Nothing can be sent to this URL: ${why}` } };
+    const refusal = { status: 400, body: { detail: `Events cannot be sent to this URL: ${why}` } };
     expect(await send('POST', '/webhooks', { url })).toMatchObject(refusal);
     const { id } = await create();
     expect(await send('PATCH', `/webhooks/${id}`, { url })).toMatchObject(refusal);

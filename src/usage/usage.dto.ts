@@ -26,13 +26,16 @@ export class SpentOut {
 
   @ApiListOf(
     () => SpentPartOut,
-    'Spending by country and version, sorted; only those with orders or refunds this month',
+    'Spending by country and version, sorted. Only those with orders or refunds this month are listed',
   )
   by!: readonly SpentPartOut[];
 }
 
 export class TokenUsageOut {
-  @ApiRoubles('The most that orders of the token may spend per day (UTC), in roubles', '500.00')
+  @ApiRoubles(
+    'Maximum amount that orders placed with the token can spend per day (UTC), in roubles',
+    '500.00',
+  )
   daily_limit!: string;
 
   @ApiRoubles(
@@ -43,15 +46,15 @@ export class TokenUsageOut {
   used_today!: string;
 
   @ApiRoubles(
-    "The most that the token's orders may still spend today, in roubles. Less than the difference if " +
-      'an issuing token has less left',
+    "The amount that the token's orders can still spend today, in roubles. It is lower than the " +
+      'difference if an issuing token has less left',
     '374.60',
   )
   left_today!: string;
 }
 
 export class EndingOut {
-  @ApiInteger('Number of rentals that end within this time', 2)
+  @ApiInteger('Number of rentals that end in this period', 2)
   rentals!: number;
 
   @ApiRoubles('Cost of renewing these rentals, in roubles', '50.16')
@@ -70,15 +73,15 @@ export class EndingsOut {
 }
 
 export class RentalsOut {
-  @ApiInteger('Rented proxies', 12)
+  @ApiInteger('Number of rented proxies', 12)
   active!: number;
 
   @ApiRoubles('Cost of renewing each of these rentals once, in roubles', '300.96')
   renewal_cost!: string;
 
   @ApiInteger(
-    'Active proxies without a known price, which the costs omit: their last period is no longer sold, ' +
-      'or the catalog has never been read',
+    'Number of active proxies without a known price, which the costs do not include: their last period ' +
+      'is no longer sold, or the catalog has never been read',
     0,
   )
   unpriced!: number;
@@ -89,8 +92,8 @@ export class RentalsOut {
   @ApiNullable('string', {
     format: 'date',
     description:
-      'The first day (UTC) with rentals that the available balance no longer covers, if every rental ' +
-      'is renewed repeatedly, in the order of their ends. `null` if the balance covers the next ' +
+      'The first day (UTC) on which the available balance no longer covers all renewals, if every ' +
+      'rental is renewed repeatedly, in the order of their ends. `null` if the balance covers the next ' +
       `${BALANCE_DAYS} days`,
     example: '2027-01-14',
   })
@@ -110,7 +113,7 @@ export class UsageOut {
   @ApiProperty({ type: () => SpentOut })
   spent!: SpentOut;
 
-  @ApiNullable(TokenUsageOut, 'The daily limit of the token of this request. `null` without one')
+  @ApiNullable(TokenUsageOut, 'The daily limit of the token used for this request. `null` if it has none')
   token!: TokenUsageOut | null;
 
   @ApiProperty({ type: () => RentalsOut })

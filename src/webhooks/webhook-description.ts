@@ -18,12 +18,12 @@ export const EVENT_WEBHOOKS = {
       tags: ['Webhooks'],
       summary: 'Receive an event',
       description:
-        'The service sends each event to the URL of a webhook in the form of Standard Webhooks. An event ' +
-        'may come more than once, and events come in any order.',
+        'The service sends each event to the URL of a webhook in the Standard Webhooks format. An ' +
+        'event may arrive more than once, and events may arrive in any order.',
       security: [],
       parameters: [
         header('webhook-id', 'The `id` of the event, the same for each attempt and replay', 'evt_1742'),
-        header('webhook-timestamp', 'The start of this attempt, in Unix seconds', '1795348801'),
+        header('webhook-timestamp', 'When this attempt started, in Unix seconds', '1795348801'),
         header(
           'webhook-signature',
           'A signature for each valid secret, separated by spaces. One of them must match',
@@ -35,7 +35,7 @@ export const EVENT_WEBHOOKS = {
         content: { 'application/json': { schema: { $ref: getSchemaPath(EventOut) } } },
       },
       responses: {
-        '2XX': { description: 'The event counts as delivered if the response comes within 15 seconds' },
+        '2XX': { description: 'The event counts as delivered if the response arrives within 15 seconds' },
         '410': { description: 'The webhook is disabled' },
         default: { description: 'The attempt failed, and the event will be sent again' },
       },

@@ -31,7 +31,7 @@ import {
 } from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
 
-const WebhookId = () => IdParam('webhook_id', 'The `id` of a webhook of the user', 1);
+const WebhookId = () => IdParam('webhook_id', "The `id` of one of the user's webhooks", 1);
 
 const NO_SUCH_WEBHOOK: ErrorsOfStatus = ['The user has no such webhook', WebhookNotFound];
 const IS_OFF: ErrorsOfStatus = ['The webhook is disabled, so nothing is sent to it', WebhookDisabled];
@@ -55,10 +55,11 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Create a webhook',
     description:
-      'Sends future events to the URL soon after they happen, as POST requests in the form of Standard ' +
-      'Webhooks: verify `webhook-id`, `webhook-timestamp` and `webhook-signature` with the secret. The ' +
-      'secret is shown once; rotate it if it is lost. A retried request creates another webhook. If the ' +
-      'operator has disabled the receiver (host and port) of the URL, the new webhook is disabled.',
+      'Sends future events to the URL soon after they happen, as POST requests in the Standard ' +
+      'Webhooks format: verify `webhook-id`, `webhook-timestamp` and `webhook-signature` with the ' +
+      'secret. The secret is shown only once; rotate it if it is lost. Retrying the request creates ' +
+      'another webhook. If the operator has disabled the receiver (host and port) of the URL, the new ' +
+      'webhook is disabled.',
     status: 201,
     response: { description: 'The webhook, with its secret', type: CreatedWebhook },
     body: {
@@ -88,7 +89,7 @@ export class WebhooksController {
   @Route({
     scope: 'events:read',
     summary: 'List the webhooks',
-    description: 'The webhooks of the user, oldest first, without their secrets.',
+    description: "The user's webhooks, oldest first, without their secrets.",
     response: { description: 'A page of webhooks, oldest first', type: WebhooksPage },
   })
   listWebhooks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<WebhooksPage> {
@@ -112,10 +113,10 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Change a webhook',
     description:
-      'Changes the URL, types or description, or disables or enables the webhook. Omitted fields stay ' +
-      'as they are. Unsent events are sent when it is enabled again; events that failed or happened ' +
-      'meanwhile can be replayed. A URL whose receiver the operator has disabled disables the ' +
-      'webhook.',
+      'Changes the URL, types or description, or disables or enables the webhook. Omitted fields are ' +
+      'left unchanged. Unsent events are sent when the webhook is enabled again; events that failed or ' +
+      'happened meanwhile can be replayed. Setting a URL whose receiver the operator has disabled ' +
+      'disables the webhook.',
     response: { description: 'The webhook', type: WebhookOut },
     body: {
       type: ChangedWebhookRequest,
@@ -159,8 +160,8 @@ export class WebhooksController {
     scope: 'events:write',
     summary: "Rotate a webhook's secret",
     description:
-      'The previous secret stays valid for `overlap_hours`: until then events are signed with ' +
-      'both. At most two are valid: another rotation ends the oldest at once.',
+      'The previous secret stays valid for `overlap_hours`; until then, events are signed with both ' +
+      'secrets. At most two secrets are valid at a time: another rotation immediately ends the oldest.',
     response: { description: 'The new secret', type: NewSecret },
     body: {
       type: NewSecretRequest,
@@ -184,8 +185,8 @@ export class WebhooksController {
     scope: 'events:read',
     summary: 'List attempts',
     description:
-      'The attempts to send events to the webhook, newest first, each with its response, its ' +
-      'duration and the reason for a failure. An attempt is stored as long as its event.',
+      'The attempts to send events to the webhook, newest first, each with its response, its duration ' +
+      'and the reason for a failure. Attempts are stored as long as their event.',
     response: { description: 'A page of attempts, newest first', type: AttemptsPage },
     errors: { 404: NO_SUCH_WEBHOOK },
   })
@@ -202,9 +203,10 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Replay events',
     description:
-      'Sends one event, or the events since a time: by default those that failed, or were never sent ' +
-      'because the webhook was disabled, did not exist yet or had other types. Each keeps its ' +
-      '`webhook-id`. One request replays 10,000 events at most, in the order of `GET /events`.',
+      'Sends a single event, or the events since a given time. By default, only events that failed or ' +
+      'were never sent because the webhook was disabled, did not exist yet or had other types are ' +
+      'sent. Each event keeps its `webhook-id`. A request replays at most 10,000 events, in the order ' +
+      'of `GET /events`.',
     response: { description: 'The number of events that will be sent', type: ReplayedOut },
     body: {
       type: ReplayRequest,
@@ -240,8 +242,8 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Send a test event',
     description:
-      'Sends an event of type `test` to this webhook only, even if it is not one of its types. The ' +
-      'attempts show the result. A user may send ten per minute.',
+      'Sends an event of type `test` to this webhook only, even if `test` is not one of its types. The ' +
+      'attempts show the result. A user can send ten test events per minute.',
     status: 204,
     response: { description: 'The test event will be sent' },
     errors: {

@@ -22,7 +22,7 @@ export class WebhookNeedsHttps extends domainError('bad-request', 'The URL must 
 export class WebhookUrlRefused extends domainError(
   'bad-request',
   /** @param why must not contain an address */
-  (why: string) => `Nothing can be sent to this URL: ${why}`,
+  (why: string) => `Events cannot be sent to this URL: ${why}`,
 ) {}
 
 export class WebhookDisabled extends domainError('conflict', 'The webhook is disabled') {}

@@ -156,7 +156,7 @@ describe('Webhooks of several replicas', () => {
       return rows.length === 2 && rows;
     });
     expect(attempts).toEqual([
-      { error: 'the service stopped waiting: the event is sent again' },
+      { error: 'the service stopped waiting, and will send the event again' },
       { error: null },
     ]);
   });

@@ -29,22 +29,22 @@ export class SignInController {
   @Route({
     summary: 'Sign in with Telegram',
     description:
-      'For a Telegram Mini App: issues a token for an hour to the customer who opened it, with the ' +
-      'scopes that the operator has set. `initData` is also valid for an hour; another request with ' +
-      'it issues another token. A customer can have at most 10 such tokens: another one ends the ' +
-      'oldest. Staff create the accounts: a Telegram user without an account is refused. Signing in ' +
-      "also sets `has_app` and the customer's `username` in `GET /me`.",
+      'For Telegram Mini Apps: issues a token that is valid for an hour to the customer who opened the ' +
+      'app, with the scopes that the operator has set. `initData` is also valid for an hour; another ' +
+      'request with it issues another token. A customer can have at most 10 such tokens: issuing ' +
+      'another one ends the oldest. Staff create the accounts: a Telegram user without an account is ' +
+      "refused. Signing in also sets `has_app` and the customer's `username` in `GET /me`.",
     status: 201,
-    response: { description: 'The token, with its text', type: CreatedToken },
+    response: { description: 'The token, including its value', type: CreatedToken },
     body: { type: TelegramSignInRequest, examples: { 'A Mini App': { value: { initData: EXAMPLE } } } },
     errors: {
-      401: ['`initData` is not from the Mini App of this bot, or too old', InvalidInitData, InitDataTooOld],
-      403: ['This Telegram user has no account, or it is blocked', NoAccount, UserBlocked],
+      401: ["`initData` is not from this bot's Mini App, or is too old", InvalidInitData, InitDataTooOld],
+      403: ['This Telegram user has no account, or the account is blocked', NoAccount, UserBlocked],
       404: ['The operator has not configured a bot', SignInDisabled],
       413: ['The body is larger than 16 kB', BodyTooLarge],
       429: [
-        'The address has sent too many requests without a valid token in this minute, failed sign-ins ' +
-          'included, or the Telegram user has signed in 20 times',
+        'The address has sent too many requests without a valid token in the current minute, including ' +
+          'failed sign-ins, or the Telegram user has signed in 20 times',
         new TooManyRequests(17, {}),
       ],
       503: ['The service cannot reach its database', ServiceUnavailable],

@@ -15,4 +15,4 @@ export class InitDataTooOld extends domainError(
 ) {}
 
 /** Telegram vouches for the person, but staff have created no account for them. */
-export class NoAccount extends domainError('forbidden', 'No account belongs to this Telegram user') {}
+export class NoAccount extends domainError('forbidden', 'This Telegram user has no account') {}

@@ -6,7 +6,7 @@ const LONGEST = 8192;
 @StrictRequest()
 export class TelegramSignInRequest {
   @StringField({
-    description: 'The data that Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`',
+    description: 'The data that Telegram passed to the Mini App (`Telegram.WebApp.initData`), unchanged',
     minLength: 1,
     maxLength: LONGEST,
   })

@@ -117,7 +117,7 @@ export class DeliveryService implements OnModuleDestroy {
         return;
       } catch (error) {
         if (performance.now() + pauseMs > giveUpAtMs) throw error;
-        this.logger.debug(`saving the result of an attempt is retried: ${messageOf(error)}`);
+        this.logger.debug(`retrying to save the result of an attempt: ${messageOf(error)}`);
         await pause(pauseMs);
       }
     }

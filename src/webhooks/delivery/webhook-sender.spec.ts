@@ -295,7 +295,7 @@ describe('The result of a webhook', () => {
 
   it.each([400, 404, 410, 500, 503])('is a failure for the status %d, with its response', async (status) => {
     respond = (_request, response) => response.writeHead(status).end('why');
-    const error = `the status ${status} is no success`;
+    const error = `the status ${status} does not mean success`;
     expect(await post()).toMatchObject({ outcome: 'refused', status, response: 'why', error });
   });
 
@@ -391,7 +391,7 @@ describe('The result of a webhook', () => {
     expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({
       outcome: 'unreachable',
       status: null,
-      error: 'the response has no status within 64 kB',
+      error: 'the response contains no status within the first 64 kB',
     });
     server.close();
   });

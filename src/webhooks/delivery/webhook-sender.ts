@@ -206,7 +206,7 @@ function judge({ status, text, retryAfter }: ReceiverResponse): Omit<SendResult,
 }
 
 const whyNot = (status: number): string =>
-  status >= 300 && status < 400 ? 'redirects are not followed' : `the status ${status} is no success`;
+  status >= 300 && status < 400 ? 'redirects are not followed' : `the status ${status} does not mean success`;
 
 function secondsOf(retryAfter: string | undefined): number | null {
   if (retryAfter === undefined) return null;
@@ -223,11 +223,15 @@ function failure(
   if (error instanceof AddressRefused) return { ...none, outcome: 'forbidden', error: error.message };
   if (error instanceof NameNotFound) return { ...none, outcome: 'unreachable', error: error.message };
   if (error instanceof ResponseTooLong) {
-    const text = `the response has no status within ${MAX_RESPONSE_KB} kB`;
+    const text = `the response contains no status within the first ${MAX_RESPONSE_KB} kB`;
     return { ...none, outcome: 'unreachable', error: text };
   }
   if (isStopped) {
-    return { ...none, outcome: 'cut-off', error: 'the service stopped waiting: the event is sent again' };
+    return {
+      ...none,
+      outcome: 'cut-off',
+      error: 'the service stopped waiting, and will send the event again',
+    };
   }
   if (isLate) return { ...none, outcome: 'timeout', error: 'no response in time' };
   return { ...none, outcome: 'unreachable', error: `the connection failed: ${codeOf(error)}` };

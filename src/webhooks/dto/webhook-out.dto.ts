@@ -25,7 +25,7 @@ export class WebhookOut {
 
   @ApiProperty({
     anyOf: [{ type: 'array', items: { type: 'string', enum: [...ALL_EVENT_TYPES] } }, { type: 'null' }],
-    description: 'The types of events that are sent. `null` for all',
+    description: 'The types of events that are sent. `null` if all types are sent',
     example: ['order.completed', 'proxy.expiring'],
   })
   types!: readonly string[] | null;
@@ -36,22 +36,22 @@ export class WebhookOut {
   @ApiBoolean('Whether events are sent', true)
   enabled!: boolean;
 
-  @ApiNullableMoment('When it was disabled. `null` if it is enabled', null)
+  @ApiNullableMoment('When the webhook was disabled. `null` if it is enabled', null)
   disabled_at!: Date | null;
 
   @ApiNullable(
     REASONS,
-    'The cause: you, days of failure, a response 410 Gone, or the operator. `null` if the webhook is ' +
-      'enabled',
+    'Why the webhook was disabled: by you, after days of failure, after a 410 Gone response, or by the ' +
+      'operator. `null` if the webhook is enabled',
     null,
   )
   disabled_reason!: (typeof REASONS)[number] | null;
 
-  @ApiNullableMoment('The time since which every attempt has failed. `null` if the last one succeeded', null)
+  @ApiNullableMoment('When attempts began to fail. `null` if the last attempt succeeded', null)
   failing_since!: Date | null;
 
   @ApiNullableMoment(
-    'The time until which events are also signed with the previous secret. `null` if they are not',
+    'When events stop being signed with the previous secret as well. `null` if they already have',
     null,
   )
   previous_secret_until!: Date | null;
@@ -61,7 +61,7 @@ export class WebhookOut {
 }
 
 export class CreatedWebhook extends WebhookOut {
-  @ApiText('The secret with which you verify deliveries. It is shown only once', EXAMPLE_SECRET)
+  @ApiText('The secret for verifying deliveries. It is shown only once', EXAMPLE_SECRET)
   secret!: string;
 }
 
@@ -69,10 +69,7 @@ export class NewSecret {
   @ApiText('The new secret. It is shown only once', EXAMPLE_SECRET)
   secret!: string;
 
-  @ApiNullableMoment(
-    'The time until which the previous secret stays valid. `null` if it has ended',
-    '2026-11-22T12:00:00.000Z',
-  )
+  @ApiNullableMoment('When the previous secret expires. `null` if it has expired', '2026-11-22T12:00:00.000Z')
   previous_secret_until!: Date | null;
 }
 
@@ -82,7 +79,7 @@ export class AttemptOut {
   @ApiProperty({ type: 'integer', example: 92 })
   id!: number;
 
-  @ApiMoment('The start of the attempt')
+  @ApiMoment('When the attempt started')
   at!: Date;
 
   @ApiText('The `webhook-id` that was sent', 'evt_4711')
@@ -91,7 +88,7 @@ export class AttemptOut {
   @ApiProperty({ type: 'string', example: 'order.completed' })
   event_type!: string;
 
-  @ApiNullable('integer', 'The status of the response. `null` without one', 200)
+  @ApiNullable('integer', 'The status of the response. `null` if there was no response', 200)
   status!: number | null;
 
   @ApiInteger('The duration in milliseconds', 48)
@@ -105,12 +102,12 @@ export class AttemptOut {
 
   @ApiChoice(
     [...DELIVERY_STATES],
-    'The current state of the event: `failed` is not retried unless it is replayed',
+    'The current state of the event. A `failed` event is not retried unless it is replayed',
     'delivered',
   )
   state!: DeliveryState;
 
-  @ApiNullableMoment('The next attempt. `null` for none', null)
+  @ApiNullableMoment('When the next attempt is due. `null` if there is none', null)
   next_attempt_at!: Date | null;
 }
 
@@ -122,7 +119,8 @@ export class ReplayedOut {
 
   @ApiNullable(
     'string',
-    'The `after` of the next request, with the same `since`, if more events remain. Otherwise `null`',
+    'If more events remain, send this as `after` in the next request, with the same `since`. Otherwise ' +
+      '`null`',
     null,
   )
   next_after!: string | null;

@@ -13,7 +13,7 @@ export class NewWebhookRequest {
   url!: string;
 
   @TypesField({
-    description: 'The types of events to send. All by default, including future types',
+    description: 'The types of events to send. Defaults to all types, including future ones',
     example: ['order.completed', 'proxy.expiring'],
     absent: 'null',
   })
@@ -33,7 +33,7 @@ export class ChangedWebhookRequest {
   url!: string | undefined;
 
   @TypesField({
-    description: 'The types of events that are sent. `null` for all; if omitted, they stay',
+    description: 'The types of events that are sent. `null` for all types; if omitted, they are unchanged',
     example: ['order.completed', 'proxy.expiring'],
     absent: 'omitted',
     nullable: true,
@@ -41,7 +41,7 @@ export class ChangedWebhookRequest {
   types!: readonly string[] | null | undefined;
 
   @TextField({
-    description: '`null` clears it; if omitted, it stays',
+    description: 'The purpose of the webhook. `null` clears it; if omitted, it is unchanged',
     example: 'The billing script',
     absent: 'omitted',
     nullable: true,
@@ -62,8 +62,8 @@ export class ChangedWebhookRequest {
 export class NewSecretRequest {
   @IntegerField({
     description:
-      'For how many hours the previous secret stays valid; events are signed with both. `0` revokes ' +
-      'it at once: use `0` if the secret was stolen',
+      'For how many hours the previous secret stays valid. Until then, events are signed with both. ' +
+      '`0` revokes it immediately: use `0` if the secret was stolen',
     atLeast: 0,
     atMost: MAX_OVERLAP_HOURS,
     default: DAY_HOURS,
@@ -74,7 +74,7 @@ export class NewSecretRequest {
 @StrictRequest()
 export class ReplayRequest {
   @StringField({
-    description: 'One event, of any type',
+    description: 'The id of a single event, of any type',
     example: 'evt_4711',
     absent: 'null',
     pattern: EVENT_ID_PATTERN,
