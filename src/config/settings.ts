@@ -244,8 +244,8 @@ export const SETTINGS = {
     drainSeconds: setting('DRAIN_SECONDS', integer(0, 3600), {
       default: '0',
       description:
-        'How long a stopping replica keeps serving requests while `GET /health/ready` returns 503, in ' +
-        'seconds.',
+        'How long a stopping replica keeps serving requests, in seconds, while `GET /health/ready` ' +
+        'returns 503.',
     }),
   },
   database: {
@@ -340,8 +340,8 @@ export const SETTINGS = {
     settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
       description:
-        'How long after its provider call an order is canceled if the provider shows no trace of the ' +
-        'order, in seconds.',
+        'How long after its provider call an order is canceled, in seconds, if the provider shows no ' +
+        'trace of the order.',
     }),
   },
   sweep: {

@@ -31,7 +31,7 @@ export interface paths {
     };
     /**
      * List the ledger
-     * @description Every change to the balance, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Each change starts from the balance of the previous one, so the pages add up to `GET /me`, even while orders are placed. With `Accept: text/csv` the response is that of `GET /ledger/csv`.
+     * @description Every change to the balance, newest first. Results are paginated: send `next_cursor` as `cursor` until it is null. Each change starts from the balance that the previous one left, so the pages add up to the balance in `GET /me`, even while orders are being placed. With `Accept: text/csv`, the response is the same as that of `GET /ledger/csv`.
      */
     get: operations['listLedger'];
     put?: never;
@@ -51,7 +51,7 @@ export interface paths {
     };
     /**
      * Download the ledger as CSV
-     * @description Every change to the balance so far, as a file, oldest first.
+     * @description Every change to the balance so far, oldest first, as a CSV file.
      */
     get: operations['exportLedger'];
     put?: never;
@@ -71,7 +71,7 @@ export interface paths {
     };
     /**
      * Countries
-     * @description The codes of the countries in which proxies of an IP version are on sale, sorted.
+     * @description The codes of the countries where proxies of an IP version are for sale, in alphabetical order.
      */
     get: operations['countries_countries_get'];
     put?: never;
@@ -91,7 +91,7 @@ export interface paths {
     };
     /**
      * Count
-     * @description The number of proxies in stock in a country; 0 for a country that is not on sale.
+     * @description The number of proxies in stock in a country; 0 for a country where none are sold.
      */
     get: operations['count_countries__country__count_get'];
     put?: never;
@@ -111,7 +111,7 @@ export interface paths {
     };
     /**
      * List prices
-     * @description The prices of one proxy at this moment, markup included, by version and period. A quote for several proxies is the price times their number. Other periods may be on sale, too: see `GET /price`.
+     * @description The current prices of a single proxy, including markup, by version and period. A quote for several proxies is this price times their number. Other periods may also be sold: see `GET /price`.
      */
     get: operations['listPrices'];
     put?: never;
@@ -131,7 +131,7 @@ export interface paths {
     };
     /**
      * Price
-     * @description The price of an order at this moment, markup included. Every quote can be bought, and no order is charged more than its quote. A quote is the same for all countries; an order in a cheaper country is charged less.
+     * @description The current price of an order, including markup. Every quote can be bought, and no order is charged more than its quote. Quotes are the same for all countries; an order in a cheaper country is charged less.
      */
     get: operations['price_price_get'];
     put?: never;
@@ -151,12 +151,12 @@ export interface paths {
     };
     /**
      * Proxies
-     * @description All proxies of the user, ordered by id, or those that the parameters select.
+     * @description All of the user's proxies, ordered by id, or those that the parameters select.
      *
-     *     With `limit` or `cursor` the response is a page, whose `Link` header has the address of the next one;
-     *     the last page has none. In a list of more than 10000 proxies a page with a filter can have fewer
+     *     With `limit` or `cursor`, the response is a page whose `Link` header contains the URL of the next page;
+     *     the last page has none. In a list of more than 10000 proxies, a filtered page can contain fewer
      *     proxies than `limit`, or none, although there is a next page. A proxy that is delivered before the
-     *     last page is read is on one of the pages.
+     *     last page is read appears on one of the pages.
      */
     get: operations['proxies_proxies_get'];
     put?: never;
@@ -166,7 +166,7 @@ export interface paths {
     head?: never;
     /**
      * Label many proxies
-     * @description Sets the label or the tags of up to 1,000 proxies, given by their ids or by a filter. If the request fails, nothing is changed. A retry changes nothing more.
+     * @description Sets the label or the tags of up to 1,000 proxies, selected by their ids or by a filter. If the request fails, nothing is changed. Retrying a successful request has no further effect.
      */
     patch: operations['labelProxies'];
     trace?: never;
@@ -180,7 +180,7 @@ export interface paths {
     };
     /**
      * Export
-     * @description The user's proxies as a file: the same objects as `GET /proxies`, or a line `host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at its own path.
+     * @description The user's proxies as a file: the same objects as in `GET /proxies`, or one line `host:port:login:password` per proxy. `GET /proxies/lists/…` returns other formats, each at its own path.
      */
     get: operations['export_proxies_export_get'];
     put?: never;
@@ -222,7 +222,7 @@ export interface paths {
     put?: never;
     /**
      * Ping many proxies
-     * @description Executes `GET /proxies/{proxy_id}/ping` for up to 1000 proxies. It responds within 10 seconds with the results so far, and stops if the caller disconnects. It counts as one request.
+     * @description Pings up to 1000 proxies as `GET /proxies/{proxy_id}/ping` does. Responds within 10 seconds with the results so far, and stops if the client disconnects. Counts as a single request.
      */
     post: operations['pingProxies'];
     delete?: never;
@@ -240,7 +240,7 @@ export interface paths {
     };
     /**
      * One proxy
-     * @description A proxy of the user, with its tags and its order.
+     * @description One of the user's proxies, with its tags and its order.
      */
     get: operations['getProxy'];
     put?: never;
@@ -250,7 +250,7 @@ export interface paths {
     head?: never;
     /**
      * Label a proxy
-     * @description Sets your label, `descr`, and tags, which the provider never sees. Omitted fields stay as they are. Lists and exports show `descr` and can be filtered by label and tag. Renewal rules can use both, too.
+     * @description Sets your own label (`descr`) and tags, which the provider never sees. Omitted fields are left unchanged. Lists and exports show `descr` and can be filtered by label and tag. Renewal rules can also use both.
      */
     patch: operations['labelProxy'];
     trace?: never;
@@ -264,7 +264,7 @@ export interface paths {
     };
     /**
      * List the history of a proxy
-     * @description The events of a proxy, newest first: its purchase and prolongations with their orders and prices, and changes by the provider. For the time before the service recorded changes, only events of orders are known.
+     * @description The events of a proxy, newest first: its purchase and prolongations with their orders and prices, and changes made by the provider. For the time before the service began to record changes, only events caused by orders are known.
      */
     get: operations['getProxyHistory'];
     put?: never;
@@ -304,7 +304,7 @@ export interface paths {
     };
     /**
      * As txt
-     * @description A line `host:port:login:password` for each proxy.
+     * @description One line `host:port:login:password` per proxy.
      */
     get: operations['listAsTxt'];
     put?: never;
@@ -324,7 +324,7 @@ export interface paths {
     };
     /**
      * As url
-     * @description A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5, or `socks5://` with `socks=socks5`. Login and password are percent-encoded, and IPv6 addresses are in brackets.
+     * @description One line `http://login:password@host:port` per proxy, with `socks5h://` for SOCKS5, or `socks5://` if `socks=socks5` is set. Logins and passwords are percent-encoded, and IPv6 addresses are in brackets.
      */
     get: operations['listAsUrl'];
     put?: never;
@@ -344,7 +344,7 @@ export interface paths {
     };
     /**
      * As csv
-     * @description The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would take for a formula, even a password, begins with an apostrophe, so programs should read `json`.
+     * @description The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would interpret as a formula, even a password, is prefixed with an apostrophe, so programs should read `json` instead.
      */
     get: operations['listAsCsv'];
     put?: never;
@@ -364,7 +364,7 @@ export interface paths {
     };
     /**
      * As curl
-     * @description A file for `curl --config`. The first active proxy is used; the others are comments. Without an active one, curl fails, and does not connect directly. `NO_PROXY` has no effect.
+     * @description A file for `curl --config`. The first active proxy is used; the others are comments. Without an active proxy, curl fails instead of connecting directly. `NO_PROXY` has no effect.
      */
     get: operations['listAsCurl'];
     put?: never;
@@ -384,7 +384,7 @@ export interface paths {
     };
     /**
      * As proxychains
-     * @description A configuration file of proxychains4, which uses one of the proxies for each connection. It reads the first 512 proxies. A proxy that it cannot read is a comment with the reason: `host` is a name, or login or password is longer than 255 bytes, has a space or, for HTTP, other characters than ASCII.
+     * @description A configuration file for proxychains4, which uses one of the proxies for each connection and reads only the first 512. A proxy that it cannot read is replaced with a comment that states the reason: `host` is a name, or the login or password is longer than 255 bytes, contains a space or, for HTTP, contains non-ASCII characters.
      */
     get: operations['listAsProxychains'];
     put?: never;
@@ -404,7 +404,7 @@ export interface paths {
     };
     /**
      * As playwright
-     * @description An array of objects for Playwright's option `proxy`. Chromium cannot log in to a SOCKS5 proxy: use HTTP proxies there. Without proxies, the array names one that cannot be connected to.
+     * @description An array of objects for Playwright's option `proxy`. Chromium cannot log in to SOCKS5 proxies, so use HTTP proxies with it. If there are no proxies, the array contains a proxy to which no connection can be made.
      */
     get: operations['listAsPlaywright'];
     put?: never;
@@ -424,7 +424,7 @@ export interface paths {
     };
     /**
      * As clash
-     * @description A profile for Clash and mihomo, and a file of their proxy providers. Everything goes through the selected proxy of the group `rented`, which contains the first 1,000 active ones; UDP that the proxy cannot carry is rejected. Programs connect to port 7890. Without an active proxy, no connection can be made.
+     * @description A profile for Clash and mihomo, which can also be used as a file for their proxy providers. All traffic goes through the selected proxy of the group `rented`, which contains the first 1,000 active proxies; UDP traffic that the proxy cannot carry is rejected. Programs connect to port 7890. Without an active proxy, no connection can be made.
      */
     get: operations['listAsClash'];
     put?: never;
@@ -444,7 +444,7 @@ export interface paths {
     };
     /**
      * As sing-box
-     * @description A configuration of sing-box. Everything goes through the first proxy of the selector `rented`, which contains the first 1,000 active ones. Programs connect to port 2080. Without an active proxy, no connection can be made.
+     * @description A configuration file for sing-box. All traffic goes through the first proxy of the selector `rented`, which contains the first 1,000 active proxies. Programs connect to port 2080. Without an active proxy, no connection can be made.
      */
     get: operations['listAsSingBox'];
     put?: never;
@@ -463,8 +463,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Export by a template
-     * @description A line for each proxy, in the form of `template`.
+     * Export with a template
+     * @description One line per proxy, formatted according to `template`.
      */
     get: operations['listByTemplate'];
     put?: never;
@@ -484,7 +484,7 @@ export interface paths {
     };
     /**
      * Check a proxy
-     * @description Sends a request through the proxy to the echo endpoint, a route of this service, and returns whether it arrived, from which address, and how fast, within 10 seconds. `GET /proxies/{proxy_id}/ping` tests only whether the port can be reached.
+     * @description Sends a request through the proxy to the echo endpoint, a route of this service, and reports within 10 seconds whether the request arrived, from which address, and how fast. `GET /proxies/{proxy_id}/ping` tests only whether the port can be reached.
      */
     get: operations['checkProxy'];
     put?: never;
@@ -524,13 +524,13 @@ export interface paths {
     };
     /**
      * List the secret links
-     * @description The links of the user, oldest first, without their secrets: the content of each, and the time of its last fetch. An expired link is listed for 30 days, or until a new link needs its place.
+     * @description The user's links, oldest first, with the content and the last fetch of each, but without their secrets. An expired link is listed for 30 days, or until a new link takes its place.
      */
     get: operations['listLinks'];
     put?: never;
     /**
      * Create a secret link
-     * @description For tools that can fetch a URL but send no token: creates a URL with a secret. Each fetch returns the export of that moment. Anybody with the URL can fetch these proxies with their passwords, but nothing else. The URL is shown once. It works until the link is deleted or expires, its token is revoked, or the user is blocked, and only from the networks of that token. A retried request creates another link.
+     * @description Creates a URL that contains a secret, for tools that can fetch a URL but cannot send a token. Each fetch returns the current export. Anyone with the URL can fetch these proxies, including their passwords, but nothing else. The URL is shown only once. It works until the link is deleted or expires, its token is revoked, or the user is blocked, and only from that token's networks. Retrying the request creates another link.
      */
     post: operations['createLink'];
     delete?: never;
@@ -555,7 +555,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a secret link
-     * @description The link stops working at once, on every replica.
+     * @description The link immediately stops working on every replica.
      */
     delete: operations['deleteLink'];
     options?: never;
@@ -572,7 +572,7 @@ export interface paths {
     };
     /**
      * Fetch a secret link
-     * @description Returns the export of a link. Only the secret is required: a token and other queries are ignored. An unknown or expired secret returns 404 without a reason. No log contains the secret.
+     * @description Returns a link's export. Only the secret is required; tokens and other query parameters are ignored. An unknown or expired secret returns 404 without a reason. The secret is never logged.
      */
     get: operations['fetchLink'];
     put?: never;
@@ -634,7 +634,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong many proxies
-     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance does not cover all of them, the first ones are prolonged. Retry with the same key until no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the others are retried. It counts as one request.
+     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance does not cover all of them, the first ones are prolonged. Retry with the same key until no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the others are retried. It counts as a single request.
      */
     post: operations['prolongProxies'];
     delete?: never;
@@ -652,7 +652,7 @@ export interface paths {
     };
     /**
      * List orders
-     * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. No order is skipped or repeated while new orders are placed. `from` and `to` limit the time at which an order was placed. To find the order of a request whose response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The list is empty if no order was placed.
+     * @description The user's orders that match all of the given parameters, newest first. Results are paginated: send `next_cursor` as `cursor` until it is null. No order is skipped or repeated, even if new orders are placed meanwhile. `from` and `to` limit the time at which an order was placed. To find the order of a request whose response was lost or was `the order of request … is being confirmed`, filter by its `key`. The list is empty if no order was placed.
      */
     get: operations['listOrders'];
     put?: never;
@@ -672,7 +672,7 @@ export interface paths {
     };
     /**
      * Show an order
-     * @description An order of the user: the target of `Location` in a response such as `order 42 is being confirmed`. With `wait` of up to 30 seconds the response waits until the order is closed; request it again while it is `open` or `being_confirmed`. `GET /proxies` lists the proxies.
+     * @description One of the user's orders. `Location` in a response such as `order 42 is being confirmed` is its path. If `wait` is set (up to 30 seconds), the request waits until the order is closed; send it again while the order is `open` or `being_confirmed`. `GET /proxies` lists the proxies.
      */
     get: operations['getOrder'];
     put?: never;
@@ -693,7 +693,7 @@ export interface paths {
     get?: never;
     /**
      * Change the type of a proxy
-     * @description Changes a running proxy between HTTP and SOCKS5, free of charge, and returns it, possibly with another port or host. A retry is safe: after 409 with `Retry-After`, 503 and lost connections, retry until the response is 200 or another 4xx.
+     * @description Changes a running proxy between HTTP and SOCKS5, free of charge, and returns it, possibly with another port or host. Retries are safe: after a 409 with `Retry-After`, a 503 or a lost connection, retry until the response is 200 or another 4xx.
      */
     put: operations['changeProxyType'];
     post?: never;
@@ -712,7 +712,7 @@ export interface paths {
     };
     /**
      * Show spending and costs
-     * @description Spending today and this month (UTC), money held, the rest of the token's daily limit, ends of rentals, and the cost of renewing them. Spending is captures of delivered orders less refunds, each at the time of its entry in `GET /ledger`; it is negative if more was refunded than captured. A renewal is a prolongation for the period of the proxy's last order, at today's price, as the catalog was last read: the charged price may differ. `balance_lasts_until` looks 365 days ahead, as if every rental were renewed; `GET /renewals/forecast` follows your rules.
+     * @description Spending today and this month (UTC), money held, what is left of the token's daily limit, the rentals that end soon, and the cost of renewing them. Spending is the amount captured for delivered orders less refunds, each at the time of its entry in `GET /ledger`; it is negative if more was refunded than captured. A renewal is a prolongation for the period of the proxy's last order, at today's price as last read from the catalog, so the price charged may differ. `balance_lasts_until` looks 365 days ahead, assuming that every rental is renewed; `GET /renewals/forecast` follows your rules.
      */
     get: operations['getUsage'];
     put?: never;
@@ -732,13 +732,13 @@ export interface paths {
     };
     /**
      * List the webhooks
-     * @description The webhooks of the user, oldest first, without their secrets.
+     * @description The user's webhooks, oldest first, without their secrets.
      */
     get: operations['listWebhooks'];
     put?: never;
     /**
      * Create a webhook
-     * @description Sends future events to the URL soon after they happen, as POST requests in the form of Standard Webhooks: verify `webhook-id`, `webhook-timestamp` and `webhook-signature` with the secret. The secret is shown once; rotate it if it is lost. A retried request creates another webhook. If the operator has disabled the receiver (host and port) of the URL, the new webhook is disabled.
+     * @description Sends future events to the URL soon after they happen, as POST requests in the Standard Webhooks format: verify `webhook-id`, `webhook-timestamp` and `webhook-signature` with the secret. The secret is shown only once; rotate it if it is lost. Retrying the request creates another webhook. If the operator has disabled the receiver (host and port) of the URL, the new webhook is disabled.
      */
     post: operations['createWebhook'];
     delete?: never;
@@ -770,7 +770,7 @@ export interface paths {
     head?: never;
     /**
      * Change a webhook
-     * @description Changes the URL, types or description, or disables or enables the webhook. Omitted fields stay as they are. Unsent events are sent when it is enabled again; events that failed or happened meanwhile can be replayed. A URL whose receiver the operator has disabled disables the webhook.
+     * @description Changes the URL, types or description, or disables or enables the webhook. Omitted fields are left unchanged. Unsent events are sent when the webhook is enabled again; events that failed or happened meanwhile can be replayed. Setting a URL whose receiver the operator has disabled disables the webhook.
      */
     patch: operations['updateWebhook'];
     trace?: never;
@@ -786,7 +786,7 @@ export interface paths {
     put?: never;
     /**
      * Rotate a webhook's secret
-     * @description The previous secret stays valid for `overlap_hours`: until then events are signed with both. At most two are valid: another rotation ends the oldest at once.
+     * @description The previous secret stays valid for `overlap_hours`; until then, events are signed with both secrets. At most two secrets are valid at a time: another rotation immediately ends the oldest.
      */
     post: operations['rotateWebhookSecret'];
     delete?: never;
@@ -804,7 +804,7 @@ export interface paths {
     };
     /**
      * List attempts
-     * @description The attempts to send events to the webhook, newest first, each with its response, its duration and the reason for a failure. An attempt is stored as long as its event.
+     * @description The attempts to send events to the webhook, newest first, each with its response, its duration and the reason for a failure. Attempts are stored as long as their event.
      */
     get: operations['listWebhookAttempts'];
     put?: never;
@@ -826,7 +826,7 @@ export interface paths {
     put?: never;
     /**
      * Replay events
-     * @description Sends one event, or the events since a time: by default those that failed, or were never sent because the webhook was disabled, did not exist yet or had other types. Each keeps its `webhook-id`. One request replays 10,000 events at most, in the order of `GET /events`.
+     * @description Sends a single event, or the events since a given time. By default, only events that failed or were never sent because the webhook was disabled, did not exist yet or had other types are sent. Each event keeps its `webhook-id`. A request replays at most 10,000 events, in the order of `GET /events`.
      */
     post: operations['replayEvents'];
     delete?: never;
@@ -846,7 +846,7 @@ export interface paths {
     put?: never;
     /**
      * Send a test event
-     * @description Sends an event of type `test` to this webhook only, even if it is not one of its types. The attempts show the result. A user may send ten per minute.
+     * @description Sends an event of type `test` to this webhook only, even if `test` is not one of its types. The attempts show the result. A user can send ten test events per minute.
      */
     post: operations['testWebhook'];
     delete?: never;
@@ -864,7 +864,7 @@ export interface paths {
     };
     /**
      * List renewals
-     * @description Renewals that are planned, done, skipped and failed, newest first: one per rental with a rule, from a week before its end. The forecast has later ones.
+     * @description Planned, done, skipped and failed renewals, newest first. Each rental with a rule has one renewal, from a week before the rental ends. The forecast shows later renewals.
      */
     get: operations['listRenewals'];
     put?: never;
@@ -884,7 +884,7 @@ export interface paths {
     };
     /**
      * Forecast renewals
-     * @description Future renewals with their time and price, failures with their reason, and how long the balance lasts. The forecast simulates the coming days with the code that decides renewals, with today's prices, rules, labels and tags, and without other orders or credits. `items` contains every decision, paged, in time order; all other fields describe the whole forecast, on each page. Each page is a new forecast.
+     * @description Future renewals with their times and prices, failures with their reasons, and how long the balance will last. The forecast simulates the coming days with the code that decides renewals, using today's prices, rules, labels and tags, and assuming no other orders or credits. `items` contains the decisions in chronological order, paginated; all other fields describe the whole forecast, on every page. Each page is a new forecast.
      */
     get: operations['forecastRenewals'];
     put?: never;
@@ -910,7 +910,7 @@ export interface paths {
     put?: never;
     /**
      * Enable renewals
-     * @description From now on, rentals to which the rule applies are renewed before they end, from the balance. The narrowest rule applies: that of a proxy, then the newest filter, then the one for all. A rule replaces the one with the same target, so a retry changes nothing.
+     * @description From now on, rentals to which the rule applies are renewed from the balance before they end. The narrowest rule applies: a rule for the proxy, then the newest rule with a filter, then the rule for all proxies. A rule replaces an existing one with the same target, so a retry changes nothing.
      */
     post: operations['createRenewalRule'];
     /**
@@ -935,7 +935,7 @@ export interface paths {
     post?: never;
     /**
      * Disable a rule
-     * @description From now on the rule does not apply. The next wider rule applies instead, if there is one; because that can cost more, a token with a daily limit is then refused. Orders that were already placed are still executed.
+     * @description From now on, the rule does not apply. The next wider rule, if there is one, applies instead; because it can cost more, a token with a daily limit is then refused. Orders that were already placed are still executed.
      */
     delete: operations['deleteRenewalRule'];
     options?: never;
@@ -954,7 +954,7 @@ export interface paths {
     put?: never;
     /**
      * Exclude a proxy from renewals
-     * @description Disables the rule of the proxy, and prevents wider rules from applying to it. A new rule for the proxy replaces the exclusion; disabling the exclusion lets wider rules apply again.
+     * @description Disables the proxy's rule, and prevents wider rules from applying to the proxy. A new rule for the proxy replaces the exclusion; disabling the exclusion lets wider rules apply again.
      */
     post: operations['excludeFromRenewals'];
     delete?: never;
@@ -972,12 +972,12 @@ export interface paths {
     };
     /**
      * Show the renewal budget
-     * @description The budget of all renewals of this month (UTC), and its use. A renewal counts in the month in which it is charged.
+     * @description The budget for all renewals of this month (UTC), and how much of it has been used. A renewal counts towards the month in which it is charged.
      */
     get: operations['getRenewalBudget'];
     /**
      * Set the renewal budget
-     * @description The budget applies at once, including to this month. A token with a daily limit may set a first budget or lower it.
+     * @description The budget applies immediately, including to the current month. A token with a daily limit can set a first budget or lower the existing one.
      */
     put: operations['setRenewalBudget'];
     post?: never;
@@ -996,13 +996,13 @@ export interface paths {
     };
     /**
      * Show the refund of a proxy
-     * @description The refund, or, before it is requested, what it would be now and which condition is not met. With `wait` of up to 30 seconds the response waits while the refund is `checking`.
+     * @description The refund. If none was requested, the amount that would be refunded now, and the condition that is not met, if any. If `wait` is set (up to 30 seconds), the request waits while the refund is `checking`.
      */
     get: operations['getRefund'];
     put?: never;
     /**
      * Request a refund for a proxy that does not work
-     * @description The service checks the proxy several times. If the conditions of `GET /refunds/rule` are met, it refunds the whole days that were left at the request, and withdraws the proxy for good. A retry returns the same refund. A refused refund can be requested again an hour later.
+     * @description The service checks the proxy several times. If the conditions in `GET /refunds/rule` are met, it refunds the whole days that were left at the time of the request, and permanently withdraws the proxy. Retrying the request returns the same refund. A refused refund can be requested again an hour later.
      */
     post: operations['requestRefund'];
     delete?: never;
@@ -1045,7 +1045,7 @@ export interface paths {
     get: operations['getEventSettings'];
     /**
      * Set the event settings
-     * @description Replaces all settings. `balance.low` is sent when the available balance falls below the threshold, and not again until it has been above it.
+     * @description Replaces all settings. `balance.low` is sent when the available balance falls below the threshold, and is not sent again until the balance has been above the threshold.
      */
     put: operations['setEventSettings'];
     post?: never;
@@ -1064,7 +1064,7 @@ export interface paths {
     };
     /**
      * Read events
-     * @description Changes of the user's orders, proxies, balance and tokens, oldest first. Send `next_cursor` as `after` each time: no event is skipped, and events come in publishing order. With `wait` of up to 30 seconds the response waits for the first event. With `Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; reconnect with the last `id` as `Last-Event-ID`. An event may come more than once: deduplicate by `id`. A stream begins like this:
+     * @description Changes to the user's orders, proxies, balance and tokens, oldest first. Send the last `next_cursor` as `after` each time: no event is skipped, and events arrive in publishing order. If `wait` is set (up to 30 seconds), the request waits for the first event. With `Accept: text/event-stream`, the response is a stream (Server-Sent Events) until either side ends it; to resume, reconnect with the last `id` as `Last-Event-ID`. An event may arrive more than once: deduplicate by `id`. A stream begins like this:
      *
      *     ```
      *     retry: 2000
@@ -1096,13 +1096,13 @@ export interface paths {
     };
     /**
      * List the tokens
-     * @description The tokens of the user, oldest first, without their text. Revoked and expired tokens that you issued are listed if they are among the latest 20, or have placed orders.
+     * @description The user's tokens, oldest first, without the token values. Revoked and expired tokens that you issued are listed only if they are among the latest 20 or have placed orders.
      */
     get: operations['listTokens'];
     put?: never;
     /**
      * Issue a token
-     * @description Issues a token for one purpose. It can never do more than the token of the request: omitted `expires_at`, `allowed_ips` and `daily_limit` are inherited, its orders also count against the daily limit of that token, and it cannot issue tokens. Its text is shown once. A retried request issues another token: if a response was lost, find that token by its name and revoke it.
+     * @description Issues a token for a specific purpose. It can never do more than the token used for the request: `expires_at`, `allowed_ips` and `daily_limit` are inherited if omitted, its orders also count against that token's daily limit, and it cannot issue tokens. The token value is shown only once. Retrying the request issues another token: if a response is lost, find that token by its name and revoke it.
      */
     post: operations['createToken'];
     delete?: never;
@@ -1123,7 +1123,7 @@ export interface paths {
     post?: never;
     /**
      * Revoke a token
-     * @description From the next request on, every replica rejects the token with 401, and its secret links no longer work. A token may revoke itself. Tokens that it issued stay valid unless `descendants` is true. A retry changes nothing.
+     * @description Takes effect from the next request on: every replica rejects the token with 401, and its secret links stop working. A token can revoke itself. Tokens that it issued stay valid unless `descendants` is true. Retrying the request changes nothing.
      */
     delete: operations['revokeToken'];
     options?: never;
@@ -1142,7 +1142,7 @@ export interface paths {
     put?: never;
     /**
      * Sign in with Telegram
-     * @description For a Telegram Mini App: issues a token for an hour to the customer who opened it, with the scopes that the operator has set. `initData` is also valid for an hour; another request with it issues another token. A customer can have at most 10 such tokens: another one ends the oldest. Staff create the accounts: a Telegram user without an account is refused. Signing in also sets `has_app` and the customer's `username` in `GET /me`.
+     * @description For Telegram Mini Apps: issues a token that is valid for an hour to the customer who opened the app, with the scopes that the operator has set. `initData` is also valid for an hour; another request with it issues another token. A customer can have at most 10 such tokens: issuing another one ends the oldest. Staff create the accounts: a Telegram user without an account is refused. Signing in also sets `has_app` and the customer's `username` in `GET /me`.
      */
     post: operations['signInWithTelegram'];
     delete?: never;
@@ -1180,13 +1180,13 @@ export interface paths {
     };
     /**
      * List deposits
-     * @description The deposits of the user, newest first, a page at a time: send `next_cursor` as `cursor` until it is null.
+     * @description The user's deposits, newest first. Results are paginated: send `next_cursor` as `cursor` until it is null.
      */
     get: operations['listDeposits'];
     put?: never;
     /**
      * Create a deposit
-     * @description Creates a deposit: open `payment_url` to pay it. The balance is credited when the payment provider shows that it received the money, usually within a second. `GET /deposits/{deposit_id}?wait=30` and the event `deposit.succeeded` report the credit.
+     * @description Creates a deposit. Open `payment_url` to pay it. The balance is credited once the payment provider shows that it has received the money, usually within a second. `GET /deposits/{deposit_id}?wait=30` and the event `deposit.succeeded` report the credit.
      */
     post: operations['createDeposit'];
     delete?: never;
@@ -1204,7 +1204,7 @@ export interface paths {
     };
     /**
      * Show a deposit
-     * @description A deposit of the user. With `wait` of up to 30 seconds the response waits for the end of the deposit; retry while it is `pending`.
+     * @description One of the user's deposits. If `wait` is set (up to 30 seconds), the request waits until the deposit has ended; send it again while the deposit is `pending`.
      */
     get: operations['getDeposit'];
     put?: never;
@@ -1228,7 +1228,7 @@ export interface webhooks {
     put?: never;
     /**
      * Receive an event
-     * @description The service sends each event to the URL of a webhook in the form of Standard Webhooks. An event may come more than once, and events come in any order.
+     * @description The service sends each event to the URL of a webhook in the Standard Webhooks format. An event may arrive more than once, and events may arrive in any order.
      */
     post: operations['receiveEvent'];
     delete?: never;
@@ -1244,7 +1244,7 @@ export interface components {
     ErrorResponse: {
       /** Detail */
       detail: string;
-      /** @description The stable name of the error. The ten routes of the fixed interface 0.1.0 omit it */
+      /** @description A stable name for the error. Omitted by the ten routes of the fixed interface 0.1.0 */
       code?: string;
     };
     /** UserInfo */
@@ -1327,7 +1327,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description `hold`: held for an order. `capture`: charged from the held amount for delivered proxies. `release`: the rest of the held amount, returned. `refund`: a captured amount, returned. `credit` and `debit`: added to and taken from the balance by the shop
+       * @description `hold`: held for an order. `capture`: charged from the held amount for delivered proxies. `release`: returned from the held amount. `refund`: returned after it was captured. `credit`, `debit`: added to or deducted from the balance by the shop
        * @example capture
        * @enum {string}
        */
@@ -1377,7 +1377,7 @@ export interface components {
     BalanceChangesPage: {
       items: components['schemas']['BalanceChangeOut'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -1437,7 +1437,7 @@ export interface components {
       price_final: string;
       /**
        * Price Single
-       * @description Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`
+       * @description Price of one proxy, in roubles. `price_final` is exactly this price times `count`
        * @example 10.62
        */
       price_single: string | null;
@@ -1516,7 +1516,7 @@ export interface components {
       date_end?: string | null;
       /**
        * Active
-       * @description True while `date_end` is in the future at the time of the response, unless the provider has withdrawn the proxy
+       * @description True if `date_end` is in the future at the time of the response, unless the provider has withdrawn the proxy
        * @default true
        */
       active?: boolean;
@@ -1591,7 +1591,7 @@ export interface components {
     PingProxiesRequest: {
       /**
        * Proxy Ids
-       * @description The `id`s of at most 1000 proxies; duplicates count once
+       * @description The `id`s of up to 1000 proxies; duplicates count once
        * @example [
        *       "17",
        *       "18"
@@ -1600,7 +1600,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description Instead of `proxy_ids`: matching proxies, at most 1000. `{}` matches all
+       * @description Selects the matching proxies, at most 1000, instead of `proxy_ids`. `{}` matches all proxies
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -1625,14 +1625,14 @@ export interface components {
     };
     /** PingProxiesResponse */
     PingProxiesResponse: {
-      /** @description In the order of `proxy_ids`; for a filter, in the order of ids */
+      /** @description One result per proxy, in the order of `proxy_ids` or, for a filter, in the order of ids */
       proxies: components['schemas']['PingedProxy'][];
     };
     /** LabelProxiesRequest */
     LabelProxiesRequest: {
       /**
        * Proxy Ids
-       * @description The `id`s of at most 1000 proxies; duplicates count once
+       * @description The `id`s of up to 1000 proxies; duplicates count once
        * @example [
        *       "17",
        *       "18"
@@ -1641,7 +1641,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description Instead of `proxy_ids`: matching proxies, at most 1000. `{}` matches all
+       * @description Selects the matching proxies, at most 1000, instead of `proxy_ids`. `{}` matches all proxies
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -1650,13 +1650,13 @@ export interface components {
       filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Descr
-       * @description Your label: up to 100 characters. `null` clears it; if omitted, it stays
+       * @description Your label: up to 100 characters. `null` clears it; if omitted, it is unchanged
        * @example scraper 1
        */
       descr?: string | null;
       /**
        * Tags
-       * @description Your tags, which replace the current ones: up to 20 of 50 characters at most. They are stored in lower case, each once. `null` clears them; if omitted, they stay
+       * @description Your tags, which replace the current ones: up to 20, each of at most 50 characters. They are stored in lower case, without duplicates. `null` clears them; if omitted, they are unchanged
        * @example [
        *       "team-a",
        *       "scraping"
@@ -1696,7 +1696,7 @@ export interface components {
        */
       unchanged: string[];
       /**
-       * @description Ids in `proxy_ids` that belong to no proxy of the user
+       * @description Ids in `proxy_ids` that do not belong to any of the user's proxies
        * @example []
        */
       not_found: string[];
@@ -1759,7 +1759,7 @@ export interface components {
       date_end?: string | null;
       /**
        * Active
-       * @description True while `date_end` is in the future at the time of the response, unless the provider has withdrawn the proxy
+       * @description True if `date_end` is in the future at the time of the response, unless the provider has withdrawn the proxy
        * @default true
        */
       active?: boolean;
@@ -1787,13 +1787,13 @@ export interface components {
     LabelProxyRequest: {
       /**
        * Descr
-       * @description Your label: up to 100 characters. `null` clears it; if omitted, it stays
+       * @description Your label: up to 100 characters. `null` clears it; if omitted, it is unchanged
        * @example scraper 1
        */
       descr?: string | null;
       /**
        * Tags
-       * @description Your tags, which replace the current ones: up to 20 of 50 characters at most. They are stored in lower case, each once. `null` clears them; if omitted, they stay
+       * @description Your tags, which replace the current ones: up to 20, each of at most 50 characters. They are stored in lower case, without duplicates. `null` clears them; if omitted, they are unchanged
        * @example [
        *       "team-a",
        *       "scraping"
@@ -1850,7 +1850,7 @@ export interface components {
     ProxyHistoryPage: {
       items: components['schemas']['ProxyEvent'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: string | null;
@@ -1858,12 +1858,12 @@ export interface components {
     /** ProxyCheckOut */
     ProxyCheckOut: {
       /**
-       * @description Whether the proxy carried a request to the echo endpoint and its response back, without revealing the client. `false` only if the proxy is at fault, `null` if that is unknown
+       * @description Whether the proxy relayed a request to the echo endpoint, and the response back, without revealing the client. `false` only if the proxy is at fault; `null` if this is unknown
        * @example true
        */
       works: boolean | null;
       /**
-       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `echo-unreachable` (the proxy cannot reach the echo endpoint), `wrong-response` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `echo-down` (the echo endpoint does not respond without the proxy either, or not over the IP version of the proxy), `network-down` (the service could not resolve or route to the host)
+       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `echo-unreachable` (the proxy cannot reach the echo endpoint), `wrong-response` (something else responded), `leaks-forwarded-for` (it reveals its client). If `works` is `true`: null, or `exit-differs` if the exit address has changed since the last check. If `works` is `null`: `echo-down` (the echo endpoint does not respond without the proxy either, or not over the proxy's IP version), `network-down` (the service could not resolve or route to the host)
        * @example null
        */
       reason:
@@ -1906,7 +1906,7 @@ export interface components {
     ProxyChecksPage: {
       items: components['schemas']['ProxyCheckOut'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -1915,7 +1915,7 @@ export interface components {
     NewLinkRequest: {
       /**
        * Format
-       * @description The format, as in `GET /proxies/lists/…`. `json` by default, unless there is a `template`
+       * @description The export format, as in `GET /proxies/lists/…`. Defaults to `json` unless a `template` is set
        * @default json
        * @example clash
        * @enum {string}
@@ -1923,13 +1923,13 @@ export interface components {
       format?: 'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
       /**
        * Template
-       * @description The line of one proxy, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{host_port}`, `{login}`, `{login_encoded}`, `{password}`, `{password_encoded}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. `{host_port}` has IPv6 addresses in brackets, and the encoded login and password fit into a URL. `{type}://` is `socks5://` for SOCKS5. At most 20 placeholders
+       * @description The format of each proxy's line, with the placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{host_port}`, `{login}`, `{login_encoded}`, `{password}`, `{password_encoded}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. `{host_port}` puts IPv6 addresses in brackets, and the encoded login and password can be used in a URL. `{type}://` is `socks5://` for SOCKS5. At most 20 placeholders
        * @example {host}:{port}:{login}:{password}
        */
       template?: string | null;
       /**
        * Filter
-       * @description The proxies that each fetch returns, in their state at that moment. All by default
+       * @description Which proxies each fetch returns, as of the time of the fetch. Defaults to all proxies
        */
       filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
@@ -1939,7 +1939,7 @@ export interface components {
       expires_at?: string | null;
       /**
        * Networks
-       * @description The networks from which the link works, in CIDR notation. They must lie within the networks of the token, which are the default
+       * @description Networks from which the link can be used, in CIDR notation. They must lie within the token's networks, which are the default
        * @example [
        *       "203.0.113.0/24"
        *     ]
@@ -1962,14 +1962,14 @@ export interface components {
        */
       name: string | null;
       /**
-       * @description `null` if there is a template
+       * @description The export format. `null` if the link has a template
        * @example clash
        */
       format:
         | ('json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box')
         | null;
       /**
-       * @description `null` if there is a format
+       * @description The template of each line. `null` if the link has a format
        * @example null
        */
       template: string | null;
@@ -1982,7 +1982,7 @@ export interface components {
        */
       filter: components['schemas']['ProxyFilterBody'];
       /**
-       * @description The networks from which the link works. `null` for all
+       * @description Networks from which the link can be used. `null` if it can be used from any network
        * @example [
        *       "203.0.113.0/24"
        *     ]
@@ -2010,18 +2010,18 @@ export interface components {
        */
       expires_at: string | null;
       /**
-       * @description The time of the last fetch, shown with a delay of a few seconds
+       * @description When the link was last fetched. Updated with a delay of a few seconds
        * @example null
        */
       last_used_at: string | null;
       /**
-       * @description The number of fetches, including 304 responses, shown with a delay of a few seconds
+       * @description The number of fetches, including 304 responses. Updated with a delay of a few seconds
        * @example 0
        */
       uses: number;
       /**
        * Format: uri-reference
-       * @description The URL for the tool. It contains the link's secret and is shown only once
+       * @description The URL to enter in the tool. It contains the link's secret and is shown only once
        * @example /l/prl_...
        */
       url: string;
@@ -2036,14 +2036,14 @@ export interface components {
        */
       name: string | null;
       /**
-       * @description `null` if there is a template
+       * @description The export format. `null` if the link has a template
        * @example clash
        */
       format:
         | ('json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box')
         | null;
       /**
-       * @description `null` if there is a format
+       * @description The template of each line. `null` if the link has a format
        * @example null
        */
       template: string | null;
@@ -2056,7 +2056,7 @@ export interface components {
        */
       filter: components['schemas']['ProxyFilterBody'];
       /**
-       * @description The networks from which the link works. `null` for all
+       * @description Networks from which the link can be used. `null` if it can be used from any network
        * @example [
        *       "203.0.113.0/24"
        *     ]
@@ -2084,12 +2084,12 @@ export interface components {
        */
       expires_at: string | null;
       /**
-       * @description The time of the last fetch, shown with a delay of a few seconds
+       * @description When the link was last fetched. Updated with a delay of a few seconds
        * @example null
        */
       last_used_at: string | null;
       /**
-       * @description The number of fetches, including 304 responses, shown with a delay of a few seconds
+       * @description The number of fetches, including 304 responses. Updated with a delay of a few seconds
        * @example 0
        */
       uses: number;
@@ -2098,7 +2098,7 @@ export interface components {
     LinksPage: {
       items: components['schemas']['LinkOut'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -2127,12 +2127,12 @@ export interface components {
     /** DryRunRefusal */
     DryRunRefusal: {
       /**
-       * @description The status of the response
+       * @description The status that the request would return
        * @example 400
        */
       status: number;
       /**
-       * @description The `detail` of the response
+       * @description The `detail` that the request would return
        * @example Insufficient balance
        */
       detail: string;
@@ -2145,12 +2145,12 @@ export interface components {
        */
       dry_run: true;
       /**
-       * @description The earlier order with the Idempotency-Key. If there is one, no order would be placed, and the response would be that of the earlier order. `null` if the key is free or absent
+       * @description The existing order with this Idempotency-Key. If there is one, the request would place no order and return the response of the existing one. `null` if the key is unused or was not sent
        * @example null
        */
       order_id: number | null;
       /**
-       * @description Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`. `null` if there is no order that could have a price
+       * @description Price of one proxy, in roubles. `price_final` is exactly this price times `count`. `null` if no price can be determined
        * @example 25.08
        */
       price_single: string | null;
@@ -2172,7 +2172,7 @@ export interface components {
        */
       balance_after: string;
       /**
-       * @description The refusals in the order of the checks: the request would return the first. Empty if the order would be placed, or if its stored response would be returned
+       * @description Why the order would be refused, in the order of the checks: the request would return the first refusal. Empty if the order would be placed, or if a stored response would be returned
        * @example []
        */
       refusals: components['schemas']['DryRunRefusal'][];
@@ -2181,13 +2181,13 @@ export interface components {
     PurchaseRequest: {
       /**
        * Country
-       * @description The code of a country on sale, case-insensitive: `GET /countries` lists them
+       * @description The code of a country where proxies are for sale, case-insensitive. `GET /countries` lists these codes
        * @example ru
        */
       country: string;
       /**
        * Period
-       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
+       * @description In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders reject other periods with 400.
        * @example 30
        */
       period: number;
@@ -2214,20 +2214,20 @@ export interface components {
       proxy_type?: string;
       /**
        * Max Price
-       * @description The highest price of the whole order, in roubles. If the order costs more when its money is held, it is refused with 409, which states the price, and nothing is charged. If omitted or `null`, any price is accepted
+       * @description The maximum price of the whole order, in roubles. If the order costs more when its money is held, it is refused with a 409 that states the price, and nothing is charged. If omitted or `null`, any price is accepted
        * @example 25.08
        */
       max_price?: string | number | null;
       /**
        * Allow Partial
-       * @description With `false`, the provider's stock is read first, and the order is refused with 400 if the stock does not cover it and the orders queued before it. If the provider still delivers fewer, it takes none back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the rest of the money back
+       * @description If `false`, the provider's stock is checked first, and the order is refused with 400 if the stock does not cover this order and the orders queued before it. If the provider still delivers fewer proxies, it does not take them back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the rest of the money back
        * @default true
        * @example true
        */
       allow_partial?: boolean;
       /**
        * Dry Run
-       * @description With `true`, the order is checked but not placed or charged. The response contains the price, and each reason for which the order would be refused. An `Idempotency-Key` is looked up, but not used up
+       * @description If `true`, the order is checked but not placed or charged. The response contains the price and every reason why the order would be refused. An `Idempotency-Key` is looked up but not consumed
        * @default false
        * @example false
        */
@@ -2257,19 +2257,19 @@ export interface components {
     ProlongRequest: {
       /**
        * Period
-       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
+       * @description In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders reject other periods with 400.
        * @example 30
        */
       period: number;
       /**
        * Max Price
-       * @description The highest price of the whole order, in roubles. If the order costs more when its money is held, it is refused with 409, which states the price, and nothing is charged. If omitted or `null`, any price is accepted
+       * @description The maximum price of the whole order, in roubles. If the order costs more when its money is held, it is refused with a 409 that states the price, and nothing is charged. If omitted or `null`, any price is accepted
        * @example 25.08
        */
       max_price?: string | number | null;
       /**
        * Dry Run
-       * @description With `true`, the order is checked but not placed or charged. The response contains the price, and each reason for which the order would be refused. An `Idempotency-Key` is looked up, but not used up
+       * @description If `true`, the order is checked but not placed or charged. The response contains the price and every reason why the order would be refused. An `Idempotency-Key` is looked up but not consumed
        * @default false
        * @example false
        */
@@ -2279,7 +2279,7 @@ export interface components {
     BulkProlongRequest: {
       /**
        * Proxy Ids
-       * @description The `id`s of at most 1000 proxies; duplicates count once
+       * @description The `id`s of up to 1000 proxies; duplicates count once
        * @example [
        *       "17",
        *       "18"
@@ -2288,7 +2288,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description Instead of `proxy_ids`: matching proxies, at most 1000. `{}` matches all
+       * @description Selects the matching proxies, at most 1000, instead of `proxy_ids`. `{}` matches all proxies
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -2297,13 +2297,13 @@ export interface components {
       filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Period
-       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
+       * @description In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders reject other periods with 400.
        * @example 30
        */
       period: number;
       /**
        * Max Price
-       * @description The highest price of all prolongations together, in roubles. If they cost more, the request is refused with 409. Once the request is accepted, each proxy is charged at most its share of this amount
+       * @description The maximum total price of all prolongations, in roubles. If they cost more, the request is refused with 409. Once the request is accepted, each proxy is charged at most its share of this amount
        * @example 2508.00
        */
       max_price?: string | number | null;
@@ -2313,7 +2313,7 @@ export interface components {
       /** @example 17 */
       proxy_id: string;
       /**
-       * @description `prolonged`: charged. `being_confirmed`: its money is held; the next request with the key returns the outcome. `unavailable`: not charged, because the provider was unavailable or the time ran out; the next request retries it. `refused`: not charged, for the reason in `detail`. `not_found`: the user has no proxy with this id
+       * @description `prolonged`: charged. `being_confirmed`: the money is held, and the next request with the key returns the outcome. `unavailable`: not charged, because the provider was unavailable or because time ran out; the next request retries it. `refused`: not charged, for the reason in `detail`. `not_found`: the user has no proxy with this id
        * @example prolonged
        * @enum {string}
        */
@@ -2363,7 +2363,7 @@ export interface components {
     };
     /** BulkProlongResponse */
     BulkProlongResponse: {
-      /** @description In the order of `proxy_ids`; for a filter, in the order of ids */
+      /** @description One result per proxy, in the order of `proxy_ids` or, for a filter, in the order of ids */
       proxies: components['schemas']['BulkProxyOut'][];
       totals: components['schemas']['BulkTotals'];
     };
@@ -2377,7 +2377,7 @@ export interface components {
        */
       kind: 'purchase' | 'prolongation';
       /**
-       * @description `open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and its money is held. `completed`, `partial`: delivered in full or in part. `canceled`: nothing was delivered or charged.
+       * @description `open`: queued or being executed. `being_confirmed`: the outcome is not known yet, and the money is held. `completed`, `partial`: delivered in full or in part. `canceled`: nothing was delivered or charged.
        * @example completed
        * @enum {string}
        */
@@ -2405,7 +2405,7 @@ export interface components {
        */
       proxy_type: 'http' | 'socks';
       /**
-       * @description The `id` of the proxy that a prolongation prolongs
+       * @description The `id` of the proxy to prolong, if the order is a prolongation
        * @example null
        */
       proxy_id: string | null;
@@ -2430,17 +2430,17 @@ export interface components {
        */
       max_price: string | null;
       /**
-       * @description Amount held until the order is closed, in roubles
+       * @description Amount held for the order until it is closed, in roubles
        * @example 0.00
        */
       held: string;
       /**
-       * @description Amount charged for what was delivered, in roubles
+       * @description Amount charged for the delivered part of the order, in roubles
        * @example 50.16
        */
       charged: string;
       /**
-       * @description Amount released for what was not delivered, in roubles
+       * @description Amount released for the undelivered part of the order, in roubles
        * @example 0.00
        */
       released: string;
@@ -2482,7 +2482,7 @@ export interface components {
     OrderSummaryPage: {
       items: components['schemas']['OrderSummary'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -2497,7 +2497,7 @@ export interface components {
        */
       kind: 'purchase' | 'prolongation';
       /**
-       * @description `open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and its money is held. `completed`, `partial`: delivered in full or in part. `canceled`: nothing was delivered or charged.
+       * @description `open`: queued or being executed. `being_confirmed`: the outcome is not known yet, and the money is held. `completed`, `partial`: delivered in full or in part. `canceled`: nothing was delivered or charged.
        * @example completed
        * @enum {string}
        */
@@ -2525,7 +2525,7 @@ export interface components {
        */
       proxy_type: 'http' | 'socks';
       /**
-       * @description The `id` of the proxy that a prolongation prolongs
+       * @description The `id` of the proxy to prolong, if the order is a prolongation
        * @example null
        */
       proxy_id: string | null;
@@ -2550,17 +2550,17 @@ export interface components {
        */
       max_price: string | null;
       /**
-       * @description Amount held until the order is closed, in roubles
+       * @description Amount held for the order until it is closed, in roubles
        * @example 0.00
        */
       held: string;
       /**
-       * @description Amount charged for what was delivered, in roubles
+       * @description Amount charged for the delivered part of the order, in roubles
        * @example 50.16
        */
       charged: string;
       /**
-       * @description Amount released for what was not delivered, in roubles
+       * @description Amount released for the undelivered part of the order, in roubles
        * @example 0.00
        */
       released: string;
@@ -2619,7 +2619,7 @@ export interface components {
     /** TokenUsageOut */
     TokenUsageOut: {
       /**
-       * @description The most that orders of the token may spend per day (UTC), in roubles
+       * @description Maximum amount that orders placed with the token can spend per day (UTC), in roubles
        * @example 500.00
        */
       daily_limit: string;
@@ -2629,7 +2629,7 @@ export interface components {
        */
       used_today: string;
       /**
-       * @description The most that the token's orders may still spend today, in roubles. Less than the difference if an issuing token has less left
+       * @description The amount that the token's orders can still spend today, in roubles. It is lower than the difference if an issuing token has less left
        * @example 374.60
        */
       left_today: string;
@@ -2666,13 +2666,13 @@ export interface components {
        * @example 1254.00
        */
       this_month: string;
-      /** @description Spending by country and version, sorted; only those with orders or refunds this month */
+      /** @description Spending by country and version, sorted. Only those with orders or refunds this month are listed */
       by: components['schemas']['SpentPartOut'][];
     };
     /** EndingOut */
     EndingOut: {
       /**
-       * @description Number of rentals that end within this time
+       * @description Number of rentals that end in this period
        * @example 2
        */
       rentals: number;
@@ -2693,7 +2693,7 @@ export interface components {
     /** RentalsOut */
     RentalsOut: {
       /**
-       * @description Rented proxies
+       * @description Number of rented proxies
        * @example 12
        */
       active: number;
@@ -2703,13 +2703,13 @@ export interface components {
        */
       renewal_cost: string;
       /**
-       * @description Active proxies without a known price, which the costs omit: their last period is no longer sold, or the catalog has never been read
+       * @description Number of active proxies without a known price, which the costs do not include: their last period is no longer sold, or the catalog has never been read
        * @example 0
        */
       unpriced: number;
       ending: components['schemas']['EndingsOut'];
       /**
-       * @description The first day (UTC) with rentals that the available balance no longer covers, if every rental is renewed repeatedly, in the order of their ends. `null` if the balance covers the next 365 days
+       * @description The first day (UTC) on which the available balance no longer covers all renewals, if every rental is renewed repeatedly, in the order of their ends. `null` if the balance covers the next 365 days
        * @example 2027-01-14
        */
       balance_lasts_until: string | null;
@@ -2733,7 +2733,7 @@ export interface components {
        */
       held: string;
       spent: components['schemas']['SpentOut'];
-      /** @description The daily limit of the token of this request. `null` without one */
+      /** @description The daily limit of the token used for this request. `null` if it has none */
       token: components['schemas']['TokenUsageOut'] | null;
       rentals: components['schemas']['RentalsOut'];
     };
@@ -2747,7 +2747,7 @@ export interface components {
       url: string;
       /**
        * Types
-       * @description The types of events to send. All by default, including future types
+       * @description The types of events to send. Defaults to all types, including future ones
        * @example [
        *       "order.completed",
        *       "proxy.expiring"
@@ -2794,7 +2794,7 @@ export interface components {
       /** @example https://example.com/hooks/proxies */
       url: string;
       /**
-       * @description The types of events that are sent. `null` for all
+       * @description The types of events that are sent. `null` if all types are sent
        * @example [
        *       "order.completed",
        *       "proxy.expiring"
@@ -2835,22 +2835,22 @@ export interface components {
        */
       enabled: boolean;
       /**
-       * @description When it was disabled. `null` if it is enabled
+       * @description When the webhook was disabled. `null` if it is enabled
        * @example null
        */
       disabled_at: string | null;
       /**
-       * @description The cause: you, days of failure, a response 410 Gone, or the operator. `null` if the webhook is enabled
+       * @description Why the webhook was disabled: by you, after days of failure, after a 410 Gone response, or by the operator. `null` if the webhook is enabled
        * @example null
        */
       disabled_reason: ('customer' | 'failing' | 'gone' | 'operator') | null;
       /**
-       * @description The time since which every attempt has failed. `null` if the last one succeeded
+       * @description When attempts began to fail. `null` if the last attempt succeeded
        * @example null
        */
       failing_since: string | null;
       /**
-       * @description The time until which events are also signed with the previous secret. `null` if they are not
+       * @description When events stop being signed with the previous secret as well. `null` if they already have
        * @example null
        */
       previous_secret_until: string | null;
@@ -2860,7 +2860,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description The secret with which you verify deliveries. It is shown only once
+       * @description The secret for verifying deliveries. It is shown only once
        * @example whsec_...
        */
       secret: string;
@@ -2872,7 +2872,7 @@ export interface components {
       /** @example https://example.com/hooks/proxies */
       url: string;
       /**
-       * @description The types of events that are sent. `null` for all
+       * @description The types of events that are sent. `null` if all types are sent
        * @example [
        *       "order.completed",
        *       "proxy.expiring"
@@ -2913,22 +2913,22 @@ export interface components {
        */
       enabled: boolean;
       /**
-       * @description When it was disabled. `null` if it is enabled
+       * @description When the webhook was disabled. `null` if it is enabled
        * @example null
        */
       disabled_at: string | null;
       /**
-       * @description The cause: you, days of failure, a response 410 Gone, or the operator. `null` if the webhook is enabled
+       * @description Why the webhook was disabled: by you, after days of failure, after a 410 Gone response, or by the operator. `null` if the webhook is enabled
        * @example null
        */
       disabled_reason: ('customer' | 'failing' | 'gone' | 'operator') | null;
       /**
-       * @description The time since which every attempt has failed. `null` if the last one succeeded
+       * @description When attempts began to fail. `null` if the last attempt succeeded
        * @example null
        */
       failing_since: string | null;
       /**
-       * @description The time until which events are also signed with the previous secret. `null` if they are not
+       * @description When events stop being signed with the previous secret as well. `null` if they already have
        * @example null
        */
       previous_secret_until: string | null;
@@ -2942,7 +2942,7 @@ export interface components {
     WebhooksPage: {
       items: components['schemas']['WebhookOut'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -2957,7 +2957,7 @@ export interface components {
       url?: string;
       /**
        * Types
-       * @description The types of events that are sent. `null` for all; if omitted, they stay
+       * @description The types of events that are sent. `null` for all types; if omitted, they are unchanged
        * @example [
        *       "order.completed",
        *       "proxy.expiring"
@@ -2992,7 +2992,7 @@ export interface components {
         | null;
       /**
        * Description
-       * @description `null` clears it; if omitted, it stays
+       * @description The purpose of the webhook. `null` clears it; if omitted, it is unchanged
        * @example The billing script
        */
       description?: string | null;
@@ -3007,7 +3007,7 @@ export interface components {
     NewSecretRequest: {
       /**
        * Overlap Hours
-       * @description For how many hours the previous secret stays valid; events are signed with both. `0` revokes it at once: use `0` if the secret was stolen
+       * @description For how many hours the previous secret stays valid. Until then, events are signed with both. `0` revokes it immediately: use `0` if the secret was stolen
        * @default 24
        */
       overlap_hours?: number;
@@ -3020,7 +3020,7 @@ export interface components {
        */
       secret: string;
       /**
-       * @description The time until which the previous secret stays valid. `null` if it has ended
+       * @description When the previous secret expires. `null` if it has expired
        * @example 2026-11-22T12:00:00.000Z
        */
       previous_secret_until: string | null;
@@ -3031,7 +3031,7 @@ export interface components {
       id: number;
       /**
        * Format: date-time
-       * @description The start of the attempt
+       * @description When the attempt started
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
@@ -3043,7 +3043,7 @@ export interface components {
       /** @example order.completed */
       event_type: string;
       /**
-       * @description The status of the response. `null` without one
+       * @description The status of the response. `null` if there was no response
        * @example 200
        */
       status: number | null;
@@ -3063,13 +3063,13 @@ export interface components {
        */
       error: string | null;
       /**
-       * @description The current state of the event: `failed` is not retried unless it is replayed
+       * @description The current state of the event. A `failed` event is not retried unless it is replayed
        * @example delivered
        * @enum {string}
        */
       state: 'pending' | 'delivered' | 'failed';
       /**
-       * @description The next attempt. `null` for none
+       * @description When the next attempt is due. `null` if there is none
        * @example null
        */
       next_attempt_at: string | null;
@@ -3078,7 +3078,7 @@ export interface components {
     AttemptsPage: {
       items: components['schemas']['AttemptOut'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3087,7 +3087,7 @@ export interface components {
     ReplayRequest: {
       /**
        * Event Id
-       * @description One event, of any type
+       * @description The id of a single event, of any type
        * @example evt_4711
        */
       event_id?: string | null;
@@ -3118,7 +3118,7 @@ export interface components {
        */
       replayed: number;
       /**
-       * @description The `after` of the next request, with the same `since`, if more events remain. Otherwise `null`
+       * @description If more events remain, send this as `after` in the next request, with the same `since`. Otherwise `null`
        * @example null
        */
       next_after: string | null;
@@ -3141,7 +3141,7 @@ export interface components {
        */
       date_end: string;
       /**
-       * @description `planned`: due later. `placed`: its order is in progress. `done`: charged and prolonged. `skipped`: not renewed so far, for the `reason`; retried at `next_try_at`, if set. `failed`: not renewed, and not retried
+       * @description `planned`: due later. `placed`: the order is in progress. `done`: charged and prolonged. `skipped`: not renewed so far, for the stated `reason`; retried at `next_try_at`, if set. `failed`: not renewed, and not retried
        * @example done
        * @enum {string}
        */
@@ -3178,7 +3178,7 @@ export interface components {
        */
       price: string | null;
       /**
-       * @description The order of the renewal, or of its latest attempt
+       * @description The order placed for the renewal or for its latest attempt
        * @example 815
        */
       order_id: number | null;
@@ -3189,7 +3189,7 @@ export interface components {
        */
       due_at: string;
       /**
-       * @description When the renewal is tried next. `null` while it is in progress, or if it is over
+       * @description When the renewal will be tried next. `null` if it is in progress or over
        * @example null
        */
       next_try_at: string | null;
@@ -3203,7 +3203,7 @@ export interface components {
     RenewalsPage: {
       items: components['schemas']['RenewalOut'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3297,7 +3297,7 @@ export interface components {
       rule_id: number;
       /**
        * Format: date-time
-       * @description The time of the decision. The renewal is ordered within minutes
+       * @description When the renewal is decided. It is ordered within minutes of this time
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
@@ -3339,7 +3339,7 @@ export interface components {
        */
       period: number;
       /**
-       * @description Roubles. `null` if no price is known
+       * @description The price in roubles. `null` if it is not known
        * @example 25.08
        */
       price: string | null;
@@ -3371,7 +3371,7 @@ export interface components {
     ForecastOut: {
       items: components['schemas']['ForecastItem'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3393,12 +3393,12 @@ export interface components {
        */
       available: string;
       /**
-       * @description Rented proxies with a rule
+       * @description The number of rented proxies with a rule
        * @example 12
        */
       covered: number;
       /**
-       * @description Rented proxies without a rule, or excluded from renewals: their rentals will end
+       * @description The number of rented proxies that have no rule or are excluded from renewals. Their rentals will end
        * @example 0
        */
       not_covered: number;
@@ -3462,19 +3462,19 @@ export interface components {
       filter?: components['schemas']['RenewalFilterBody'] | null;
       /**
        * Period
-       * @description The period of each renewal. Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
+       * @description The period of each renewal. In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders reject other periods with 400.
        * @example 30
        */
       period: number;
       /**
        * Max Price
-       * @description The highest price of one renewal of one proxy, in roubles. If omitted, any price is accepted
+       * @description The maximum price of a single renewal of one proxy, in roubles. If omitted, any price is accepted
        * @example 30.00
        */
       max_price?: string | number | null;
       /**
        * Hours Before
-       * @description How many hours before its end a rental is renewed
+       * @description How many hours before the end of a rental to renew it
        * @default 24
        */
       hours_before?: number;
@@ -3502,22 +3502,22 @@ export interface components {
        */
       filter: components['schemas']['RenewalFilterBody'] | null;
       /**
-       * @description `false` for an exclusion: wider rules do not apply to the proxy
+       * @description `false` if the rule is an exclusion, so that wider rules do not apply to the proxy
        * @example true
        */
       renews: boolean;
       /**
-       * @description Days. `null` for an exclusion
+       * @description The period in days. `null` for an exclusion
        * @example 30
        */
       period: number | null;
       /**
-       * @description The highest price of one renewal of one proxy, in roubles. `null` for any
+       * @description The maximum price of a single renewal of one proxy, in roubles. `null` if any price is accepted
        * @example 30.00
        */
       max_price: string | null;
       /**
-       * @description How many hours before its end a rental is renewed
+       * @description How many hours before the end of a rental to renew it
        * @example 24
        */
       hours_before: number;
@@ -3532,7 +3532,7 @@ export interface components {
     RenewalRulesPage: {
       items: components['schemas']['RenewalRuleOut'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3557,7 +3557,7 @@ export interface components {
     /** BudgetOut */
     BudgetOut: {
       /**
-       * @description The highest cost of all renewals of a month (UTC), in roubles. `null` without a budget
+       * @description The maximum cost of all renewals in a month (UTC), in roubles. `null` for no budget
        * @example 5000.00
        */
       monthly: string | null;
@@ -3572,7 +3572,7 @@ export interface components {
        */
       spent: string;
       /**
-       * @description The remaining budget, in roubles. `null` without a budget
+       * @description The remaining budget, in roubles. `null` if there is no budget
        * @example 3746.00
        */
       left: string | null;
@@ -3586,7 +3586,7 @@ export interface components {
     BudgetRequest: {
       /**
        * Monthly
-       * @description The highest cost of all renewals of a month (UTC), in roubles. `null` without a budget
+       * @description The maximum cost of all renewals in a month (UTC), in roubles. `null` for no budget
        * @example 5000.00
        */
       monthly: string | number | null;
@@ -3594,7 +3594,7 @@ export interface components {
     /** ProxyRefundOut */
     ProxyRefundOut: {
       /**
-       * @description `none`: not requested; `code` then names the condition that is not met, if any. `checking`: the service checks the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. `refused`: see `code`. `staff`: the shop decides
+       * @description `none`: not requested; `code` then names the condition that is not met, if any. `checking`: the service is checking the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. `refused`: see `code`. `staff`: the shop decides
        * @example checking
        * @enum {string}
        */
@@ -3614,22 +3614,22 @@ export interface components {
           )
         | null;
       /**
-       * @description How to meet the condition that `code` names. `null` without a `code`
+       * @description How to meet the condition that `code` names. `null` if there is no `code`
        * @example null
        */
       detail: string | null;
       /**
-       * @description Amount that was or would be refunded, in roubles. A prolongation after the request does not count
+       * @description Amount that was or would be refunded, in roubles. Prolongations after the request are not included
        * @example 12.54
        */
       amount: string;
       /**
-       * @description How many checks in a row have failed. `0` while `checking`, so that the times of the checks stay secret
+       * @description How many consecutive checks have failed. `0` while `checking`, so that the times of the checks stay secret
        * @example 0
        */
       failed_checks: number;
       /**
-       * @description When the refund was requested: the remaining days are counted from then. `null` if it was not requested
+       * @description When the refund was requested. The remaining days are counted from this time. `null` if it was not requested
        * @example 2026-11-21T12:00:00.000Z
        */
       requested_at: string | null;
@@ -3642,37 +3642,37 @@ export interface components {
     /** RefundRuleOut */
     RefundRuleOut: {
       /**
-       * @description Whether the shop, under this rule, refunds proxies that do not work
+       * @description Whether refunds under this rule are enabled
        * @example true
        */
       enabled: boolean;
       /**
-       * @description Hours after a proxy's delivery within which its refund can be requested
+       * @description How many hours after delivery a refund can still be requested
        * @example 72
        */
       hours: number;
       /**
-       * @description How many checks in a row must fail
+       * @description How many consecutive checks must fail
        * @example 3
        */
       failed_checks: number;
       /**
-       * @description The least number of minutes between these checks. A random time, up to the same length, is added
+       * @description The minimum number of minutes between these checks. A random time of up to the same length is added
        * @example 10
        */
       minutes_between: number;
       /**
-       * @description How many proxies are refunded to a customer within 30 days at most, unless `quota_percent` allows more
+       * @description The maximum number of proxies refunded to a customer within 30 days, unless `quota_percent` allows more
        * @example 3
        */
       quota: number;
       /**
-       * @description The highest share of a customer's proxies bought within 30 days that is refunded, in percent
+       * @description The maximum percentage of the proxies bought by a customer within 30 days that can be refunded
        * @example 5
        */
       quota_percent: number;
       /**
-       * @description The most that is refunded to a customer within 30 days, in roubles. `0.00`: no such limit
+       * @description The maximum amount refunded to a customer within 30 days, in roubles. `0.00` means no limit
        * @example 500.00
        */
       quota_sum: string;
@@ -3689,7 +3689,7 @@ export interface components {
     /** EventSettingsOut */
     EventSettingsOut: {
       /**
-       * @description Amount in roubles. `balance.low` is sent each time the available balance falls below it. `null` for never
+       * @description Threshold in roubles. `balance.low` is sent each time the available balance falls below it. `null` if it is never sent
        * @example 500.00
        */
       balance_low: string | null;
@@ -3698,7 +3698,7 @@ export interface components {
     EventSettingsRequest: {
       /**
        * Balance Low
-       * @description Amount in roubles. `balance.low` is sent each time the available balance falls below it. `null` for never
+       * @description Threshold in roubles. `balance.low` is sent each time the available balance falls below it. `null` if it is never sent
        * @example 500.00
        */
       balance_low: string | number | null;
@@ -3706,12 +3706,12 @@ export interface components {
     /** EventOut */
     EventOut: {
       /**
-       * @description Never reused. It also serves as a cursor
+       * @description The id of the event, which is never reused. It also serves as a cursor
        * @example evt_1742
        */
       id: string;
       /**
-       * @description Ignore types that you do not know: new ones may be added. `test` is sent to webhooks only
+       * @description The type of the event. Ignore types that you do not know, because new ones may be added. `test` is sent only to webhooks
        * @example order.completed
        */
       type:
@@ -3747,7 +3747,7 @@ export interface components {
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
-      /** @description The data of the event, by type: ids, states, times and amounts, never a login or a password */
+      /** @description The data of the event, which depends on its type: ids, states, times and amounts, but never a login or a password */
       data: {
         [key: string]: unknown;
       };
@@ -3756,7 +3756,7 @@ export interface components {
     EventsPage: {
       items: components['schemas']['EventOut'][];
       /**
-       * @description The `after` of the next request, even if `items` is empty. Store it
+       * @description Store this value and send it as `after` in the next request, even if `items` is empty
        * @example evt_1742
        */
       next_cursor: string;
@@ -3765,7 +3765,7 @@ export interface components {
     NewCustomerTokenRequest: {
       /**
        * Scopes
-       * @description The scopes of the new token, all of which the token of the request must have. `read` stands for the scopes that change nothing, except `deposits:read`
+       * @description Scopes of the new token. The token used for the request must have all of them. `read` stands for all read-only scopes except `deposits:read`
        * @example [
        *       "read"
        *     ]
@@ -3791,12 +3791,12 @@ export interface components {
       name?: string | null;
       /**
        * Expires At
-       * @description When the token expires. It must be in the future, and not after the expiry of the token of the request, which is the default
+       * @description When the token expires. It must be in the future, and not after the expiry of the token used for the request, which is the default
        */
       expires_at?: string | null;
       /**
        * Allowed Ips
-       * @description The networks from which the token works, in CIDR notation. They must lie within the networks of the token of the request, which are the default
+       * @description Networks from which the token can be used, in CIDR notation. They must lie within the networks of the token used for the request, which are the default
        * @example [
        *       "203.0.113.0/24"
        *     ]
@@ -3804,7 +3804,7 @@ export interface components {
       allowed_ips?: string[] | null;
       /**
        * Daily Limit
-       * @description The most that orders of the token may spend per day (UTC), in roubles. It cannot exceed the limit of the token of the request, which is the default and against which the orders also count. A token with a limit cannot enable renewals, and cannot move a proxy to another renewal rule by changing its label or tags
+       * @description Maximum amount that orders placed with the token can spend per day (UTC), in roubles. It cannot exceed the limit of the token used for the request, which is the default; the orders also count against that limit. A token with a daily limit cannot enable renewals, and cannot move a proxy to another renewal rule by changing its label or tags
        * @example 500.00
        */
       daily_limit?: string | number | null;
@@ -3831,7 +3831,7 @@ export interface components {
        */
       state: 'active' | 'expired' | 'revoked';
       /**
-       * @description Whether the request was sent with this token
+       * @description Whether this is the token used for the request
        * @example false
        */
       is_current: boolean;
@@ -3856,24 +3856,24 @@ export interface components {
        */
       last_used_at: string | null;
       /**
-       * @description The networks from which the token works. `null` for all
+       * @description Networks from which the token can be used. `null` if it can be used from any network
        * @example [
        *       "203.0.113.0/24"
        *     ]
        */
       allowed_ips: string[] | null;
       /**
-       * @description The most that orders of the token may spend per day (UTC), in roubles. `null` for no limit
+       * @description Maximum amount that orders placed with the token can spend per day (UTC), in roubles. `null` if there is no limit
        * @example 500.00
        */
       daily_limit: string | null;
       /**
-       * @description The token that issued this one. `null` if it was not one of the user's tokens
+       * @description The token that issued this one. `null` if this token was not issued by one of the user's tokens
        * @example 3
        */
       issued_by: number | null;
       /**
-       * @description The text of the token. It is shown only once
+       * @description The token value. It is shown only once
        * @example prx_…
        */
       token: string;
@@ -3900,7 +3900,7 @@ export interface components {
        */
       state: 'active' | 'expired' | 'revoked';
       /**
-       * @description Whether the request was sent with this token
+       * @description Whether this is the token used for the request
        * @example false
        */
       is_current: boolean;
@@ -3925,19 +3925,19 @@ export interface components {
        */
       last_used_at: string | null;
       /**
-       * @description The networks from which the token works. `null` for all
+       * @description Networks from which the token can be used. `null` if it can be used from any network
        * @example [
        *       "203.0.113.0/24"
        *     ]
        */
       allowed_ips: string[] | null;
       /**
-       * @description The most that orders of the token may spend per day (UTC), in roubles. `null` for no limit
+       * @description Maximum amount that orders placed with the token can spend per day (UTC), in roubles. `null` if there is no limit
        * @example 500.00
        */
       daily_limit: string | null;
       /**
-       * @description The token that issued this one. `null` if it was not one of the user's tokens
+       * @description The token that issued this one. `null` if this token was not issued by one of the user's tokens
        * @example 3
        */
       issued_by: number | null;
@@ -3946,7 +3946,7 @@ export interface components {
     TokenList: {
       items: components['schemas']['Token'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3955,7 +3955,7 @@ export interface components {
     TelegramSignInRequest: {
       /**
        * InitData
-       * @description The data that Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`
+       * @description The data that Telegram passed to the Mini App (`Telegram.WebApp.initData`), unchanged
        */
       initData: string;
     };
@@ -3972,13 +3972,13 @@ export interface components {
     DepositRequest: {
       /**
        * Amount
-       * @description Roubles to pay in, within the limits of the operator: by default 100.00 to 100000.00
+       * @description Amount to pay in, in roubles, within the operator's limits (by default, 100.00 to 100000.00)
        * @example 1000.00
        */
       amount: string | number;
       /**
        * Receipt Email
-       * @description The e-mail address to which the fiscal receipt is sent, if the operator requests receipts. A Cyrillic domain is converted to ASCII. Default: the address of your last deposit, or else the operator's
+       * @description The e-mail address to which the fiscal receipt is sent, if the operator requests receipts. A Cyrillic domain is converted to ASCII. Defaults to the address of your last deposit or, if there is none, to the operator's address
        * @example customer@example.com
        */
       receipt_email?: string | null;
@@ -3991,7 +3991,7 @@ export interface components {
        */
       id: number;
       /**
-       * @description `pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled`: not paid, or the payment was rejected. `expired`: not paid. `refunded`: the whole amount was returned to you
+       * @description `pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled`: not paid, or the payment was rejected. `expired`: not paid in time. `refunded`: the whole amount was returned to you
        * @example pending
        * @enum {string}
        */
@@ -4004,7 +4004,7 @@ export interface components {
       /** @example RUB */
       currency: string;
       /**
-       * @description The page on which the deposit is paid. `null` while the page is being prepared, and after the deposit has ended
+       * @description URL of the page where the deposit can be paid. `null` while the page is being prepared, and after the deposit has ended
        * @example https://yoomoney.ru/checkout/payments/v2/contract?orderId=2d6d1b4f-000f-5000-8000-15a6f2a7e0c1
        */
       payment_url: string | null;
@@ -4025,7 +4025,7 @@ export interface components {
       created_at: string;
       /**
        * Format: date-time
-       * @description The time until which the payment page can usually be used
+       * @description When the payment page usually expires
        * @example 2026-11-21T13:00:00.000Z
        */
       expires_at: string;
@@ -4039,7 +4039,7 @@ export interface components {
     DepositsPage: {
       items: components['schemas']['DepositOut'][];
       /**
-       * @description The `cursor` of the next page. `null` on the last page
+       * @description Send this as `cursor` to get the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -4169,14 +4169,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4199,15 +4199,15 @@ export interface operations {
   listLedger: {
     parameters: {
       query?: {
-        /** @description The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z */
+        /** @description The start of the period: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end: the last day (UTC), inclusive, or a time, exclusive */
+        /** @description The end of the period: the last day (UTC), inclusive, or a time, exclusive */
         to?: string;
         /** @description Only changes of this kind */
         kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
         /** @description Only changes for this order */
         order_id?: number;
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -4331,14 +4331,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4353,15 +4353,15 @@ export interface operations {
   exportLedger: {
     parameters: {
       query?: {
-        /** @description The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z */
+        /** @description The start of the period: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end: the last day (UTC), inclusive, or a time, exclusive */
+        /** @description The end of the period: the last day (UTC), inclusive, or a time, exclusive */
         to?: string;
         /** @description Only changes of this kind */
         kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
         /** @description Only changes for this order */
         order_id?: number;
-        /** @description For Excel: semicolons, decimal commas, a byte order mark, and text as `="0123"`, so that it stays text */
+        /** @description Whether to format the file for Excel, with semicolons, decimal commas, a byte order mark, and text as `="0123"` so that it stays text */
         excel?: boolean;
       };
       header?: never;
@@ -4438,14 +4438,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4526,14 +4526,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4542,7 +4542,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of an earlier response is stored */
+      /** @description The provider cannot be reached, and no earlier response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4628,14 +4628,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4644,7 +4644,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of an earlier response is stored */
+      /** @description The provider cannot be reached, and no earlier response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4694,14 +4694,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4710,7 +4710,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of an earlier response is stored */
+      /** @description The provider cannot be reached, and no earlier response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4730,7 +4730,7 @@ export interface operations {
          */
         count: number;
         /**
-         * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
+         * @description In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders reject other periods with 400.
          * @example 30
          */
         period: number;
@@ -4805,14 +4805,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4821,7 +4821,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of an earlier response is stored */
+      /** @description The provider cannot be reached, and no earlier response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4851,9 +4851,9 @@ export interface operations {
         order_id?: number;
         /** @description Only the proxies of this type, `http` or `socks` (SOCKS5) */
         proxy_type?: 'http' | 'socks';
-        /** @description Returns a page of at most this many proxies. Its `Link` header contains the address of the next page. Without `limit` and `cursor`, the response contains all proxies */
+        /** @description Returns a page of at most this many proxies. The page's `Link` header contains the URL of the next page. Without `limit` and `cursor`, the response contains all proxies */
         limit?: number;
-        /** @description Returns the page after the proxy with this id. The `Link` header of each page contains the next cursor */
+        /** @description Returns the page that begins after the proxy with this id. Each page's `Link` header contains the next cursor */
         cursor?: number;
       };
       header?: {
@@ -4870,7 +4870,7 @@ export interface operations {
         headers: {
           /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
-          /** @description Only on pages: the address of the next page (RFC 8288) */
+          /** @description The URL of the next page (RFC 8288). Sent only if the response is a page */
           Link?: string;
           [name: string]: unknown;
         };
@@ -4930,14 +4930,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5033,14 +5033,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5069,11 +5069,11 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
-        /** @description `json`, or `txt` for a line `host:port:login:password` per proxy */
+        /** @description `json`, or `txt` for one line `host:port:login:password` per proxy */
         format?: string;
       };
       header?: {
@@ -5158,14 +5158,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5191,7 +5191,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text returns 404
+         * @description The `id` of one of the user's proxies; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5263,14 +5263,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5367,14 +5367,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5392,7 +5392,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text returns 404
+         * @description The `id` of one of the user's proxies; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5439,14 +5439,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5464,7 +5464,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text returns 404
+         * @description The `id` of one of the user's proxies; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5541,14 +5541,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5563,7 +5563,7 @@ export interface operations {
   getProxyHistory: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: string;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -5571,7 +5571,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text returns 404
+         * @description The `id` of one of the user's proxies; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5645,14 +5645,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5681,9 +5681,9 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -5763,14 +5763,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5799,9 +5799,9 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -5885,14 +5885,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5921,11 +5921,11 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
-        /** @description The scheme of SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy know only `socks5` */
+        /** @description The URL scheme for SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy support only `socks5` */
         socks?: 'socks5h' | 'socks5';
       };
       header?: {
@@ -6009,14 +6009,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6045,11 +6045,11 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
-        /** @description For Excel: semicolons, decimal commas, a byte order mark, and text as `="0123"`, so that it stays text */
+        /** @description Whether to format the file for Excel, with semicolons, decimal commas, a byte order mark, and text as `="0123"` so that it stays text */
         excel?: boolean;
       };
       header?: {
@@ -6133,14 +6133,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6169,9 +6169,9 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -6258,14 +6258,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6294,9 +6294,9 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -6388,14 +6388,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6424,9 +6424,9 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -6524,14 +6524,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6560,9 +6560,9 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -6653,14 +6653,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6689,9 +6689,9 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -6807,14 +6807,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6843,14 +6843,14 @@ export interface operations {
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All types by default */
+        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
         proxy_type?: string | null;
-        /** @description Only the proxies whose rental has not expired */
+        /** @description Whether to return only the proxies whose rental has not expired */
         active_only?: boolean;
-        /** @description The scheme of SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy know only `socks5` */
+        /** @description The URL scheme for SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy support only `socks5` */
         socks?: 'socks5h' | 'socks5';
         /**
-         * @description The line of one proxy, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{host_port}`, `{login}`, `{login_encoded}`, `{password}`, `{password_encoded}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. `{host_port}` has IPv6 addresses in brackets, and the encoded login and password fit into a URL. `{type}://` is `socks5://` for SOCKS5. At most 20 placeholders
+         * @description The format of each proxy's line, with the placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{host_port}`, `{login}`, `{login_encoded}`, `{password}`, `{password_encoded}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. `{host_port}` puts IPv6 addresses in brackets, and the encoded login and password can be used in a URL. `{type}://` is `socks5://` for SOCKS5. At most 20 placeholders
          * @example {host}:{port}:{login}:{password}
          */
         template: string;
@@ -6933,14 +6933,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6958,7 +6958,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text returns 404
+         * @description The `id` of one of the user's proxies; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -7015,14 +7015,14 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute, or more than 10 checks are in progress */
+      /** @description The token or the user has sent too many requests in the current minute, or more than 10 checks are in progress */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7037,7 +7037,7 @@ export interface operations {
   listProxyChecks: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -7045,7 +7045,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text returns 404
+         * @description The `id` of one of the user's proxies; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -7117,14 +7117,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7139,7 +7139,7 @@ export interface operations {
   listLinks: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -7204,14 +7204,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7312,14 +7312,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7337,7 +7337,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a link of the user
+         * @description The `id` of one of the user's links
          * @example 1
          */
         link_id: number;
@@ -7409,14 +7409,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7434,7 +7434,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a link of the user
+         * @description The `id` of one of the user's links
          * @example 1
          */
         link_id: number;
@@ -7504,14 +7504,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7526,7 +7526,7 @@ export interface operations {
   fetchLink: {
     parameters: {
       query?: {
-        /** @description The scheme of SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy know only `socks5` */
+        /** @description The URL scheme for SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy support only `socks5` */
         socks?: 'socks5h' | 'socks5';
       };
       header?: {
@@ -7603,14 +7603,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The link was fetched too often within this minute, or the address requested too many unknown links */
+      /** @description The link was fetched too often in the current minute, or the address requested too many unknown links */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7634,7 +7634,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to retry: it is executed once per key, and each retry returns the same body with `Idempotency-Replayed: true`. Long after the end of the rental, the body has empty logins and passwords, and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
+        /** @description Makes the request safe to retry: it is executed once per key, and each retry returns the same body with `Idempotency-Replayed: true`. Long after the rental has ended, logins and passwords in the body are empty, and `descr` says so. Retry after a 429, a 5xx, a lost connection, or a 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
         'Idempotency-Key'?: string;
       };
       path?: never;
@@ -7649,7 +7649,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description The guards that the service read from this request. Absent if there are none: a misspelt guard is an unknown field, which is ignored */
+          /** @description The guards that the service found in this request. Absent if it found none, for example because a guard is misspelt: unknown fields are ignored */
           'Order-Guards'?: string;
           /** @description Present when this is the stored response to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
@@ -7692,7 +7692,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The order costs more than `max_price`, or the order of this key was written off; nothing was charged; or the first request with this key is still in progress */
+      /** @description Nothing was charged because the order costs more than `max_price` or the order with this key was written off, or the first request with this key is still in progress */
       409: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
@@ -7740,14 +7740,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7775,12 +7775,12 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to retry: it is executed once per key, and each retry returns the same body with `Idempotency-Replayed: true`. Long after the end of the rental, the body has empty logins and passwords, and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
+        /** @description Makes the request safe to retry: it is executed once per key, and each retry returns the same body with `Idempotency-Replayed: true`. Long after the rental has ended, logins and passwords in the body are empty, and `descr` says so. Retry after a 429, a 5xx, a lost connection, or a 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
         'Idempotency-Key'?: string;
       };
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text returns 404
+         * @description The `id` of one of the user's proxies; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -7796,7 +7796,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description The guards that the service read from this request. Absent if there are none: a misspelt guard is an unknown field, which is ignored */
+          /** @description The guards that the service found in this request. Absent if it found none, for example because a guard is misspelt: unknown fields are ignored */
           'Order-Guards'?: string;
           /** @description Present when this is the stored response to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
@@ -7848,7 +7848,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The prolongation costs more than `max_price`, or the order of this key was written off; nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
+      /** @description Nothing was charged because the prolongation costs more than `max_price` or the order with this key was written off, or another prolongation of the proxy or the first request with this key is still in progress */
       409: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
@@ -7896,14 +7896,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7932,7 +7932,7 @@ export interface operations {
       query?: never;
       header: {
         /**
-         * @description Makes the request safe to retry. The first request with a key fixes which proxies the filter selects and the highest price of each; each proxy is charged at most once per key. A key of a purchase or of a single prolongation is refused, and vice versa. `Idempotency-Replayed: true` means that nothing was left to retry.
+         * @description Makes the request safe to retry. The first request with a key determines which proxies the filter selects and the maximum price of each; each proxy is charged at most once per key. A key that was used for a purchase or a single prolongation is refused, and vice versa. `Idempotency-Replayed: true` means that nothing was left to retry.
          * @example renew-2026-12
          */
         'Idempotency-Key': string;
@@ -7986,7 +7986,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The prolongations together cost more than `max_price`; nothing was charged; or an earlier request with this key is still in progress */
+      /** @description Nothing was charged because the prolongations cost more than `max_price` in total, or an earlier request with this key is still in progress */
       409: {
         headers: {
           [name: string]: unknown;
@@ -8021,14 +8021,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8051,7 +8051,7 @@ export interface operations {
   listOrders: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -8059,13 +8059,13 @@ export interface operations {
         state?: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'canceled';
         /** @description A purchase or a prolongation */
         kind?: 'purchase' | 'prolongation';
-        /** @description The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z */
+        /** @description The start of the period: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end: the last day (UTC), inclusive, or a time, exclusive */
+        /** @description The end of the period: the last day (UTC), inclusive, or a time, exclusive */
         to?: string;
-        /** @description The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Canceled orders may share a key */
+        /** @description The `Idempotency-Key` of the request, which selects a single order, or all orders of a bulk request. Canceled orders may share a key */
         key?: string;
-        /** @description With `oldest`, you can follow new orders: send the highest `id` that you know as `cursor` to get the orders placed after it */
+        /** @description The sort order. With `oldest`, you can follow new orders: send the highest `id` that you know as `cursor` to get the orders placed after it */
         sort?: 'newest' | 'oldest';
       };
       header?: never;
@@ -8139,14 +8139,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8161,13 +8161,13 @@ export interface operations {
   getOrder: {
     parameters: {
       query?: {
-        /** @description Seconds to wait while the order is `open` or `being_confirmed`. The response is sent as soon as the order is closed, or after that time, with the current state */
+        /** @description How many seconds to wait while the order is `open` or `being_confirmed`. The response is sent as soon as the order is closed, or, once this time is over, with the current state */
         wait?: number;
       };
       header?: never;
       path: {
         /**
-         * @description The `id` of an order of the user; any other text returns 404
+         * @description The `id` of one of the user's orders; any other text returns 404
          * @example 1
          */
         order_id: number | string;
@@ -8239,14 +8239,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8264,7 +8264,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text returns 404
+         * @description The `id` of one of the user's proxies; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -8351,14 +8351,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute, or more than 10 type changes are in progress */
+      /** @description The token or the user has sent too many requests in the current minute, or more than 10 type changes are in progress */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8417,14 +8417,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8439,7 +8439,7 @@ export interface operations {
   listWebhooks: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -8504,14 +8504,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8609,14 +8609,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8634,7 +8634,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a webhook of the user
+         * @description The `id` of one of the user's webhooks
          * @example 1
          */
         webhook_id: number;
@@ -8706,14 +8706,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8731,7 +8731,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a webhook of the user
+         * @description The `id` of one of the user's webhooks
          * @example 1
          */
         webhook_id: number;
@@ -8801,14 +8801,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8826,7 +8826,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a webhook of the user
+         * @description The `id` of one of the user's webhooks
          * @example 1
          */
         webhook_id: number;
@@ -8921,14 +8921,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8946,7 +8946,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a webhook of the user
+         * @description The `id` of one of the user's webhooks
          * @example 1
          */
         webhook_id: number;
@@ -9024,14 +9024,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9046,7 +9046,7 @@ export interface operations {
   listWebhookAttempts: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -9054,7 +9054,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a webhook of the user
+         * @description The `id` of one of the user's webhooks
          * @example 1
          */
         webhook_id: number;
@@ -9126,14 +9126,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9151,7 +9151,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a webhook of the user
+         * @description The `id` of one of the user's webhooks
          * @example 1
          */
         webhook_id: number;
@@ -9255,14 +9255,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute, or more than two replays are in progress */
+      /** @description The token or the user has sent too many requests in the current minute, or more than two replays are in progress */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9280,7 +9280,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a webhook of the user
+         * @description The `id` of one of the user's webhooks
          * @example 1
          */
         webhook_id: number;
@@ -9359,14 +9359,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute, or the user has sent ten test events in it */
+      /** @description The token or the user has sent too many requests in the current minute, or the user has sent ten test events in it */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9381,7 +9381,7 @@ export interface operations {
   listRenewals: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -9446,14 +9446,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9470,7 +9470,7 @@ export interface operations {
       query?: {
         /** @description The number of days to forecast */
         days?: number;
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -9535,14 +9535,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9557,7 +9557,7 @@ export interface operations {
   listRenewalRules: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -9622,14 +9622,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9663,7 +9663,7 @@ export interface operations {
           'application/json': components['schemas']['RenewalRuleOut'];
         };
       };
-      /** @description The target contradicts the other fields, or the period is not sold for the proxy */
+      /** @description The target does not match the other fields, or the period is not sold for the proxy */
       400: {
         headers: {
           [name: string]: unknown;
@@ -9736,14 +9736,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9794,14 +9794,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9889,14 +9889,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9921,7 +9921,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The exclusion, which is a rule that does not renew */
+      /** @description The exclusion, a rule that prevents renewals */
       201: {
         headers: {
           [name: string]: unknown;
@@ -9999,14 +9999,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10057,14 +10057,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10145,14 +10145,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10167,13 +10167,13 @@ export interface operations {
   getRefund: {
     parameters: {
       query?: {
-        /** @description Seconds to wait while the refund is `checking`. The response is sent as soon as it no longer is */
+        /** @description How many seconds to wait while the refund is `checking`. The response is sent as soon as this state ends */
         wait?: number;
       };
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text returns 404
+         * @description The `id` of one of the user's proxies; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -10245,14 +10245,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10270,7 +10270,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text returns 404
+         * @description The `id` of one of the user's proxies; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -10327,14 +10327,14 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10393,14 +10393,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10451,14 +10451,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10539,14 +10539,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10561,9 +10561,9 @@ export interface operations {
   listEvents: {
     parameters: {
       query?: {
-        /** @description The last `next_cursor`, or the `id` of an event. `now` returns only later events. If omitted, reading starts with the oldest stored event */
+        /** @description The last `next_cursor`, the `id` of an event, or `now` to read only future events. If omitted, reading starts with the oldest stored event */
         after?: string;
-        /** @description Seconds to wait for events. The response is sent as soon as there are events, or without any after that time */
+        /** @description How many seconds to wait for events. The response is sent as soon as there are events, or, once this time is over, without any */
         wait?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -10666,14 +10666,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10688,7 +10688,7 @@ export interface operations {
   listTokens: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -10753,14 +10753,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10785,7 +10785,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The token, with its text */
+      /** @description The new token, including its value */
       201: {
         headers: {
           [name: string]: unknown;
@@ -10812,7 +10812,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `tokens:write`, or the new token could do more than the token of the request */
+      /** @description The token lacks `tokens:write`, or the new token could do more than the token used for the request */
       403: {
         headers: {
           [name: string]: unknown;
@@ -10858,14 +10858,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10886,7 +10886,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a token of the user
+         * @description The `id` of one of the user's tokens
          * @example 2
          */
         token_id: number;
@@ -10956,14 +10956,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10988,7 +10988,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The token, with its text */
+      /** @description The token, including its value */
       201: {
         headers: {
           [name: string]: unknown;
@@ -10998,7 +10998,7 @@ export interface operations {
         };
       };
       400: components['responses']['UnreadableRequest'];
-      /** @description `initData` is not from the Mini App of this bot, or too old */
+      /** @description `initData` is not from this bot's Mini App, or is too old */
       401: {
         headers: {
           [name: string]: unknown;
@@ -11007,7 +11007,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description This Telegram user has no account, or it is blocked */
+      /** @description This Telegram user has no account, or the account is blocked */
       403: {
         headers: {
           [name: string]: unknown;
@@ -11061,14 +11061,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The address has sent too many requests without a valid token in this minute, failed sign-ins included, or the Telegram user has signed in 20 times */
+      /** @description The address has sent too many requests without a valid token in the current minute, including failed sign-ins, or the Telegram user has signed in 20 times */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11115,7 +11115,7 @@ export interface operations {
   listDeposits: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
@@ -11180,14 +11180,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11229,7 +11229,7 @@ export interface operations {
           'application/json': components['schemas']['DepositOut'];
         };
       };
-      /** @description The amount is not within the limits */
+      /** @description The amount is outside the limits */
       400: {
         headers: {
           [name: string]: unknown;
@@ -11293,14 +11293,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute, or too many deposits are pending or being prepared */
+      /** @description The token or the user has sent too many requests in the current minute, or too many deposits are pending or being prepared */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11323,13 +11323,13 @@ export interface operations {
   getDeposit: {
     parameters: {
       query?: {
-        /** @description Seconds to wait while the deposit is `pending`. The response is sent as soon as the deposit has ended, or after that time, with the current state */
+        /** @description How many seconds to wait while the deposit is `pending`. The response is sent as soon as the deposit has ended, or, once this time is over, with the current state */
         wait?: number;
       };
       header?: never;
       path: {
         /**
-         * @description The `id` of a deposit of the user; any other text returns 404
+         * @description The `id` of one of the user's deposits; any other text returns 404
          * @example 1
          */
         deposit_id: string;
@@ -11401,14 +11401,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests within this minute */
+      /** @description The token or the user has sent too many requests in the current minute */
       429: {
         headers: {
-          /** @description Seconds until the next minute begins */
+          /** @description The number of seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remainder of each limit: `r` requests in the next `t` seconds */
+          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11430,7 +11430,7 @@ export interface operations {
          */
         'webhook-id': string;
         /**
-         * @description The start of this attempt, in Unix seconds
+         * @description When this attempt started, in Unix seconds
          * @example 1795348801
          */
         'webhook-timestamp': string;
@@ -11456,7 +11456,7 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description The event counts as delivered if the response comes within 15 seconds */
+      /** @description The event counts as delivered if the response arrives within 15 seconds */
       '2XX': {
         headers: {
           [name: string]: unknown;

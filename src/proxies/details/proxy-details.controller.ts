@@ -106,8 +106,8 @@ export class ProxyDetailsController {
     summary: 'List the history of a proxy',
     description:
       'The events of a proxy, newest first: its purchase and prolongations with their orders and ' +
-      'prices, and changes made by the provider. Before the service began to record changes, only ' +
-      'events caused by orders are known.',
+      'prices, and changes made by the provider. For the time before the service began to record ' +
+      'changes, only events caused by orders are known.',
     response: { type: ProxyHistoryPage },
     errors: { 404: NO_SUCH_PROXY },
   })

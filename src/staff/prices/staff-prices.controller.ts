@@ -195,8 +195,9 @@ export class StaffPricesController {
     action: 'prices.preview',
     summary: 'Preview a change to the price rules',
     description:
-      'For pricing, before a change: the price of one proxy before and after it, for every version and ' +
-      'period for sale that is affected by a rule to `add`, a rule to `end`, or both. Changes nothing.',
+      'For pricing, before a change: the price of one proxy before and after the change, for every ' +
+      'version and period for sale that is affected by a rule to `add`, a rule to `end`, or both. ' +
+      'Changes nothing.',
     body: {
       type: PreviewRequest,
       examples: {
