@@ -242,7 +242,28 @@ describe('A balance', () => {
     ['lasts when it pays for all within the horizon', '10', [ending(0, BALANCE_DAYS, '10')], null],
     ['does not last when one more day counts', '10', [ending(0, BALANCE_DAYS - 1, '10')], BALANCE_DAYS - 1],
     ['is not asked beyond the horizon', '0', [ending(BALANCE_DAYS, 30, '10')], null],
-  ])('%s', async (_, balance, rentals, day) => {
-    expect(await firstUnpaidDay(Money.parse(balance), rentals)).toBe(day);
+  ])('%s', (_, balance, rentals, day) => {
+    expect(firstUnpaidDay(Money.parse(balance), rentals)).toBe(day);
   });
+
+  it.each(Array.from({ length: 50 }, (_, seed) => seed))(
+    'lasts as long as a forecast says (%i)',
+    async (seed) => {
+      const random = new SeededRandom(seed);
+      const rentals = Array.from({ length: random.integer(1, 30) }, () =>
+        ending(random.integer(0, 60), random.integer(1, 40), String(random.integer(0, 20))),
+      );
+      const balance = String(random.integer(0, 2000));
+      const unpaid = await runForecast(
+        funds(balance, { now: new Date(0) }),
+        rentals.map(({ day, period, cost: price }, n) =>
+          rental(n, new Date((24 * day + 12) * HOUR_MS).toISOString(), { period, price, hoursBefore: 1 }),
+        ),
+        BALANCE_DAYS,
+      );
+      expect(firstUnpaidDay(Money.parse(balance), rentals)).toBe(
+        unpaid && Math.floor(unpaid.getTime() / (24 * HOUR_MS)),
+      );
+    },
+  );
 });

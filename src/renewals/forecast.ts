@@ -138,21 +138,21 @@ export interface EndingRentals {
 }
 
 /** Returns the first day, counted from today, whose renewals the balance cannot pay; null if none. */
-export async function firstUnpaidDay(
-  available: Money,
-  rentals: readonly EndingRentals[],
-): Promise<number | null> {
-  const together = new Map<string, Rental & { readonly price: Money }>();
-  for (const { day, period, cost } of rentals) {
-    const key = `${day} ${period}`;
-    const price = (together.get(key)?.price ?? Money.zero).plus(cost);
-    // Use noon: a rental that expires at midnight could no longer be renewed on that day.
-    const dateEnd = new Date(day * DAY_MS + DAY_MS / 2);
-    together.set(key, { ...ONE_RENTAL, dateEnd, period, price });
+export function firstUnpaidDay(available: Money, rentals: readonly EndingRentals[]): number | null {
+  // Together by day and period, so that the time does not grow with the number of rentals.
+  const due = Array.from({ length: BALANCE_DAYS }, () => new Map<number, Money>());
+  const add = (day: number, period: number, cost: Money): void => {
+    const costs = due[day];
+    costs?.set(period, (costs.get(period) ?? Money.zero).plus(cost));
+  };
+  for (const { day, period, cost } of rentals) add(day, period, cost);
+  let left = available;
+  for (const [day, costs] of due.entries()) {
+    for (const [period, cost] of costs) {
+      if (cost.kopecks > left.kopecks) return day;
+      left = left.minus(cost);
+      add(day + period, period, cost);
+    }
   }
-  const funds = { now: new Date(0), available, budget: null, obstacle: null };
-  const unpaid = await runForecast(funds, [...together.values()], BALANCE_DAYS);
-  return unpaid && Math.floor(unpaid.getTime() / DAY_MS);
+  return null;
 }
-
-const ONE_RENTAL = { proxyId: 0, ruleId: 0, hoursBefore: 1, maxPrice: null, obstacle: null };

@@ -68,16 +68,19 @@ const READ_BOOKS = `
             FROM own) AS token
     FROM accounts WHERE user_id = $1`;
 
+/** Start of the UTC day of `date_end`. Converting each row to UTC would take longer. */
+const LAST_DAY = `date_bin('1 day', date_end, 'epoch')`;
+
 /** `$1` is the user, `$2` the current time. */
 const READ_RENTALS = `
   SELECT country, version, period,
-         (${inUtc('date_end')})::date - (${inUtc('$2::timestamptz')})::date AS day,
+         (${inUtc(LAST_DAY)})::date - (${inUtc('$2::timestamptz')})::date AS day,
          CASE ${WINDOWS.map(
            (days) => `WHEN date_end <= $2::timestamptz + interval '${days * 24} hours' THEN ${days}`,
          ).join(' ')} END AS within,
          count(*) AS rentals
     FROM proxies WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL
-   GROUP BY 1, 2, 3, 4, 5`;
+   GROUP BY 1, 2, 3, ${LAST_DAY}, 5`;
 
 @Injectable()
 export class UsageService {
@@ -101,17 +104,17 @@ export class UsageService {
       held,
       spent: { today, this_month: thisMonth, by },
       token,
-      rentals: await toRentals(groups, prices, Money.parse(available), now),
+      rentals: toRentals(groups, prices, Money.parse(available), now),
     };
   }
 }
 
-async function toRentals(
+function toRentals(
   groups: readonly RentalGroup[],
   prices: PriceList,
   available: Money,
   now: Date,
-): Promise<RentalsOut> {
+): RentalsOut {
   const priced = groups.map((group) => {
     const price = prices({ ...group, version: toIpVersion(group.version) });
     return { ...group, isPriced: price !== null, cost: (price ?? Money.zero).times(group.rentals) };
@@ -123,7 +126,7 @@ async function toRentals(
   const endingIn = (days: (typeof WINDOWS)[number]): EndingOut =>
     sumOf(priced.filter(({ within }) => within !== null && within <= days));
   const all = sumOf(priced);
-  const unpaid = await firstUnpaidDay(available, priced);
+  const unpaid = firstUnpaidDay(available, priced);
   return {
     active: all.rentals,
     renewal_cost: all.renewal_cost,
