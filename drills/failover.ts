@@ -14,9 +14,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       rounds: { type: 'string', default: '30' },
-      /** Part of the names of the faults to cause. */
       only: { type: 'string', default: '' },
-      /** File for the last part of the daemons' output. */
       outputs: { type: 'string' },
     },
   });

@@ -16,7 +16,6 @@ export interface SeedOptions {
   /** Average. Users with many proxies have more entries, because a purchase delivers at most 801 proxies. */
   readonly entriesPerUser: number;
   readonly proxiesPerUser: number;
-  /** The same seed gives the same data, except for times, order references and the sample user's token. */
   readonly seed: number;
   readonly onProgress?: (line: string) => void;
 }

@@ -18,11 +18,9 @@ export interface SeedPlan {
   readonly ordersPerUser: number;
   readonly proxiesPerUser: number;
   readonly seed: number;
-  /** In seconds since 1970. */
   readonly until: number;
 }
 
-/** All simple enough for the planner to inline. */
 const functions = (seed: number): string => `
   CREATE FUNCTION pg_temp.chance(subject bigint, place integer, topic integer) RETURNS float8
       LANGUAGE sql IMMUTABLE AS
@@ -94,7 +92,6 @@ const writeUsers = `
                          || CASE WHEN pg_temp.chance(id, 0, 12) < 0.3 THEN ''
                              ELSE ' ' || floor(1000 * pg_temp.chance(id, 0, 13)) END AS last) AS name`;
 
-/** $1: the scopes. */
 const writeTokens = (until: number): string => `
   INSERT INTO api_tokens (user_id, token_hash, name, scopes, created_at, expires_at, revoked_at, last_used_at)
   SELECT id, sha256(convert_to(pg_temp.word(id, number, 14), 'utf8')),
@@ -346,7 +343,6 @@ export const historyOf = (plan: SeedPlan, scopes: readonly string[]): (readonly 
   [writeAccounts, []],
 ];
 
-/** $1: the maximum. */
 export const writeUnmatchedProxies = `
   INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login, password,
                        proxy_type, country, version, date_start, date_end, found_at)
@@ -357,7 +353,6 @@ export const writeUnmatchedProxies = `
     FROM orders WHERE failure = 'nothing-found' AND kind = 'purchase' ORDER BY id DESC LIMIT $1
   ON CONFLICT DO NOTHING`;
 
-/** $1: the wanted number of proxies. */
 export const findSampleUser = `
   SELECT user_id AS id, count(*)::integer AS proxies FROM proxies
    GROUP BY user_id ORDER BY abs(count(*) - $1), user_id LIMIT 1`;

@@ -23,7 +23,6 @@ export function readNames<Name extends string>(text: string | undefined, known: 
 
 export interface Report {
   readonly method: string;
-  /** All columns but the first two hold numbers. */
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
 }

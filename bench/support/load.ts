@@ -28,7 +28,6 @@ export interface LoadOptions {
   readonly postmasterPid: number;
 }
 
-/** For compilation, planning and cold caches. */
 const WARMUP_SECONDS = 2;
 
 /** Each round measures all subjects, forwards and backwards in turn, so that drift affects them equally. */
@@ -102,7 +101,6 @@ export function cellsOf(samples: readonly Sample[]): string[] {
   ];
 }
 
-/** The median, least and greatest of the ratios within each round. */
 export function ratio(
   samples: readonly Sample[],
   others: readonly Sample[],

@@ -2,20 +2,16 @@ import { createServer as createHttpServer, request } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** The only argument of the process, in JSON. */
 export interface Target {
   readonly baseUrls: readonly string[];
   readonly token: string;
-  /** This order of the adversary is being confirmed. */
   readonly orderId: string;
 }
 
-/** The honest customers use another address. */
 const ADDRESS = '127.0.0.2';
 const SILENT_SOCKETS = 700;
 const PRICES = 150;
 const EXPORTS = 20;
-/** 98 kB of unknown fields. */
 const HUGE_BODY = JSON.stringify(Object.fromEntries(Array.from({ length: 9000 }, (_, n) => [`f${n}`, 1])));
 const PING = JSON.stringify({ filter: { proxy_type: 'socks' } });
 const REPLAY = JSON.stringify({ since: new Date(Date.now() - 3_600_000) });

@@ -7,7 +7,6 @@ import { type BuiltReplica, startReplica, startSandboxProcess } from '../support
 import { until } from '../support/until';
 import { DatabaseCluster, draw } from './database-cluster';
 
-/** Shortens times that only prolong a drill. */
 const QUICK = {
   LOG_LEVEL: 'warn',
   PROVIDER_TIMEOUT_MS: '5000',
@@ -49,7 +48,6 @@ export class ServiceReplica {
 export class Cluster {
   private constructor(
     readonly serviceUrl: string,
-    /** For the service's role, through HAProxy. Contains its password. */
     readonly databaseUrl: string,
     readonly database: DatabaseCluster,
     readonly replicas: readonly ServiceReplica[],

@@ -3,7 +3,6 @@ import { until } from '../support/until';
 import type { Cluster, ServiceReplica } from './cluster';
 import type { DatabaseNode } from './patroni';
 
-/** Returns the repair, which is called once writes are accepted again. */
 type Fault = (cluster: Cluster) => Promise<() => Promise<void>>;
 
 const SWITCHOVER_TIMEOUT_MS = 60_000;
@@ -82,7 +81,6 @@ export const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS;
 
-/** Half of the faults concern the primary. */
 export function chooseFaults(rounds: number, only = ''): FaultName[] {
   const all: FaultName[] = [
     'kill -9 of the primary, with its machine',

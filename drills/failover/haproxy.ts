@@ -28,7 +28,6 @@ export function startBalancer(options: BalancerOptions): Promise<Daemon> {
   return startDaemon({
     name: 'haproxy',
     program: DEBIAN.haproxy.path,
-    // In the foreground, one process.
     parameters: ['-db', '-f', join(files, 'haproxy.cfg')],
     environment,
     isReady: async () => (await isListening(servicePort)) && (await isListening(databasePort)),

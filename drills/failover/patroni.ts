@@ -6,10 +6,8 @@ import { DEBIAN, POSTGRES_BIN } from '../support/debian';
 import { LOOPBACK } from '../support/ports';
 import { processesIn, signalProcess } from '../support/processes';
 
-/** A member in `/cluster` of Patroni's REST interface. */
 export interface Member {
   readonly name: string;
-  /** leader, sync_standby, replica … */
   readonly role: string;
   readonly state: string;
   readonly timeline?: number;
@@ -65,7 +63,6 @@ export class DatabaseNode {
     return this.patroni?.output() ?? '';
   }
 
-  /** Returns when Patroni responds, which is before PostgreSQL does. */
   async start(): Promise<void> {
     const { name, directory, databasePort, restPort, etcdHosts, passwords, files, account } = this.options;
     this.patroni = await startDaemon({
@@ -129,7 +126,6 @@ export class DatabaseNode {
     return cluster?.members ?? null;
   }
 
-  /** `sync`, `async` … for each standby that streams. */
   async readStandbys(): Promise<string[]> {
     const state = (await this.request('/patroni')) as {
       replication?: { state: string; sync_state: string }[];

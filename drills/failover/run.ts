@@ -5,7 +5,6 @@ import type { Cluster } from './cluster';
 import { type FaultName, FAULTS } from './faults';
 
 const CUSTOMERS = 6;
-/** Orders to be acknowledged between two rounds. */
 const ORDERS_BETWEEN = 20;
 const BACK_TIMEOUT_MS = 120_000;
 
@@ -27,7 +26,6 @@ export interface FailoverReport {
   readonly violations: readonly string[];
 }
 
-/** Responses that clients may get during a fault. */
 const ALLOWED = /^(200|200, replayed|(503|409) with Retry-After: .*)$/;
 
 /** A round ends when orders are acknowledged again and the cluster is whole. */

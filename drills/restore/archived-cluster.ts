@@ -13,7 +13,6 @@ import { type BackedUpServer, type MadeBackup, type Measured, PgBackRest } from 
 
 const SCOPE = 'proxy-rental';
 
-/** Three nodes under Patroni, set up as `operations/backup.md` says. The leader archives. */
 export class ArchivedCluster implements RestorableDatabase {
   private constructor(
     private readonly cluster: DatabaseCluster,
@@ -71,13 +70,11 @@ export class ArchivedCluster implements RestorableDatabase {
     return this.pgbackrest.backUp(serverOf(await this.cluster.findPrimary()), type);
   }
 
-  /** Removes all machines with their disks. etcd keeps its state of the cluster. */
   async destroy(): Promise<void> {
     await Promise.all(this.cluster.nodes.map((node) => node.kill()));
     await Promise.all(this.cluster.nodes.map((node) => rm(node.dataDirectory, { recursive: true })));
   }
 
-  /** Restores one member, which PostgreSQL brings to the moment without Patroni. */
   async restore(target: Date): Promise<Measured> {
     await this.forgetCluster();
     const place = serverOf(this.first);
@@ -101,7 +98,6 @@ export class ArchivedCluster implements RestorableDatabase {
     return restored;
   }
 
-  /** Patroni makes the restored member the leader, and the others copy it. */
   async startServer(): Promise<Measured> {
     const startedAtMs = performance.now();
     await this.first.start();

@@ -14,14 +14,12 @@ import { type BackedUpServer, type MadeBackup, type Measured, PgBackRest } from 
 const SUPERUSER = 'postgres';
 const DATA = 'data';
 
-/** Set up as `operations/backup.md` says. */
 export interface RestorableDatabase {
   /** @param credentials those of the superuser if omitted */
   url(database: string, credentials?: { user: string; password: string }): string;
   backUp(type: 'full' | 'diff'): Promise<MadeBackup>;
   destroy(): Promise<void>;
   restore(target: Date): Promise<Measured>;
-  /** Returns when the server accepts writes; after a restore, it has then replayed its log. */
   startServer(): Promise<Measured>;
   close(): Promise<void>;
 }

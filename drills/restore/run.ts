@@ -12,14 +12,12 @@ import { decide, type Decided } from './staff';
 
 const REASON = 'drill: the disk is lost';
 
-/** A proxy that the database has forgotten is a 404. */
 const ALLOWED = /^(200|200, replayed|404|connection lost|(503|409) with Retry-After: .*)$/;
 
 export interface RestoreOptions {
   readonly patroni?: boolean;
   readonly customers: number;
   readonly pauseMs: number;
-  /** How long customers buy before the full backup, and between it and the differential one. */
   readonly secondsBetween: number;
   /** From the restored moment to the destruction. */
   readonly secondsLost: number;
@@ -32,7 +30,6 @@ export interface RestoreReport {
   readonly backups: Readonly<Record<string, MadeBackup>>;
   readonly restoreSeconds: number;
   readonly replaySeconds: number;
-  /** Since the destruction. */
   readonly secondsUntil: Readonly<Record<'read' | 'ordered', number>>;
   readonly secondsLost: number;
   /** From the end of the newest archived part of the log to the destruction. */
@@ -44,7 +41,6 @@ export interface RestoreReport {
   readonly violations: readonly string[];
 }
 
-/** Follows the steps of `operations/backup.md` in their order. */
 export async function runRestore(options: RestoreOptions): Promise<RestoreReport> {
   const { onProgress = () => undefined } = options;
   const closers: (() => Promise<unknown>)[] = [];
@@ -182,7 +178,6 @@ async function retryAll(clients: Clients, orders: readonly CompletedRequest[]): 
   return (await Promise.all(retries)).flat();
 }
 
-/** The service reads, but does not sell before maintenance has ended. */
 async function findOpenings(shop: Shop, clients: Clients, customers: readonly Customer[]): Promise<string[]> {
   const problems: string[] = [];
   for (const [at, customer] of customers.entries()) {

@@ -19,7 +19,6 @@ const REPLICAS = 2;
 const BALANCE = '10000000.00';
 const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
 
-/** Shortens times that only prolong a drill. */
 const QUICK = {
   LOG_LEVEL: 'error',
   PROVIDER_TIMEOUT_MS: '5000',
@@ -151,7 +150,6 @@ export class Shop {
     return row?.at ?? new Date(0);
   }
 
-  /** Each key as `user key`. */
   async readOrderKeys(): Promise<Set<string>> {
     const rows = await this.query<{ key: string }>(
       `SELECT format('%s %s', user_id, idempotency_key) AS key FROM orders`,

@@ -6,11 +6,8 @@ export interface Decided {
   readonly prolongations: number;
 }
 
-/** The evidence that customers have of their orders. */
 interface Shown {
-  /** The database has forgotten these responses, or the orders were canceled since. */
   readonly completed: readonly CompletedRequest[];
-  /** Sent without a response. */
   readonly open: readonly Intent[];
 }
 

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getServerAccount, type ServerAccount } from '../../src/local/postgres/embedded-account';
 
-/** PostgreSQL refuses root, who runs it as `postgres`. */
 export function databaseAccount(): Promise<ServerAccount> {
   return getServerAccount(null, () => undefined);
 }
@@ -18,7 +17,6 @@ export async function closeAll(closers: (() => Promise<unknown>)[]): Promise<voi
   for (const close of closers.splice(0).toReversed()) await close();
 }
 
-/** Every user may enter it. */
 export async function createDrillDirectory(name: string): Promise<DrillDirectory> {
   const path = await mkdtemp(join(tmpdir(), `proxy-rental-drill-${name}-`));
   await chmod(path, 0o755);

@@ -40,10 +40,8 @@ export interface ClientsOptions {
 
 /** Scripts that buy and prolong, and retry until the response is final, as the documentation advises. */
 export class Clients {
-  /** Ordered by response. */
   readonly completed: CompletedRequest[] = [];
   readonly open = new Set<Intent>();
-  /** By status and, if the client is to retry, by text. */
   readonly counts: Record<string, number> = {};
   longestResponseMs = 0;
   private readonly ended = new AbortController();
@@ -64,11 +62,9 @@ export class Clients {
         return Array.from({ length: scriptsEach }, () => this.runScript(customer, proxyIds));
       }),
     );
-    // Reported by stop().
     this.running.catch(() => undefined);
   }
 
-  /** Lets each script finish its current order. */
   async stop(): Promise<void> {
     this.ended.abort();
     await this.running;

@@ -6,7 +6,6 @@ export function finish(report: string, violations: readonly string[]): void {
   if (violations.length > 0) process.exitCode = 1;
 }
 
-/** An interrupted drill ends its daemons. */
 export async function run(main: () => Promise<void>): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(130));

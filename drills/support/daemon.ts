@@ -13,18 +13,15 @@ export interface Daemon {
   readonly name: string;
   readonly pid: number;
   isRunning(): boolean;
-  /** The last part of both outputs. */
   output(): string;
   signal(name: NodeJS.Signals): void;
   readonly ended: Promise<void>;
-  /** Kills the process after the patience. */
   stop(options?: { signal?: NodeJS.Signals; patienceMs?: number }): Promise<void>;
 }
 
 interface ProgramOptions {
   readonly program: string;
   readonly parameters?: readonly string[];
-  /** The user of this process if omitted. */
   readonly account?: ServerAccount;
   readonly directory?: string;
   /** Nothing else of this process's environment is passed on. */
@@ -33,7 +30,6 @@ interface ProgramOptions {
 
 export interface DaemonOptions extends ProgramOptions {
   readonly name?: string;
-  /** Ready immediately if omitted. */
   readonly isReady?: (output: string) => boolean | Promise<boolean>;
   readonly timeoutMs?: number;
 }
@@ -108,7 +104,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   };
 }
 
-/** Returns the standard output. */
 export async function runProgram(options: ProgramOptions): Promise<string> {
   const child = spawnProgram(options);
   const said = { stdout: '', stderr: '' };

@@ -1,6 +1,5 @@
 import { accessSync, constants } from 'node:fs';
 
-/** Paths and packages in Debian 12. */
 export const DEBIAN = {
   caddy: { path: '/usr/bin/caddy', package: 'caddy' },
   etcd: { path: '/usr/bin/etcd', package: 'etcd-server' },

@@ -12,7 +12,6 @@ import { UsersService } from '../../src/users';
 import type { Customer } from './clients';
 import { until } from './until';
 
-/** An operator's actions, by the use cases of the command line. */
 export class Office {
   private constructor(readonly context: INestApplicationContext) {}
 

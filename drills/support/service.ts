@@ -10,7 +10,6 @@ export interface BuiltReplica extends Daemon {
 
 type ServerOptions = Pick<DaemonOptions, 'name' | 'timeoutMs'>;
 
-/** The options of `npm run start:prod`. */
 const PRODUCTION = ['--max-old-space-size=192', '--max-semi-space-size=8'];
 const LISTENING = /^Listening on\s+(http:\S+)$/m;
 
@@ -23,7 +22,6 @@ export function startReplica(
   return startServer(BUILT_SERVICE, environment, { name, ...options }, [...PRODUCTION, ...nodeOptions]);
 }
 
-/** The program must print `Listening on http://…`. */
 export async function startServer(
   program: string,
   environment: Readonly<Record<string, string>>,
@@ -51,7 +49,6 @@ export interface SandboxAddress {
   readonly apiKey: string;
 }
 
-/** The directory keeps the sandbox's state for a restart. */
 export async function startSandboxProcess(directory: string): Promise<Daemon & { address: SandboxAddress }> {
   const daemon = await startDaemon({
     name: 'the sandbox',

@@ -16,7 +16,6 @@ import { sharedTestService } from '../support/test-service';
 /** Each body has an unknown field, so that no request changes anything. */
 const VALUES: readonly Json[] = [null, true, 0, 25.08, 'text', '0', {}];
 
-/** These fields differ from their description for a reason. */
 const KNOWN = [
   // The specified routes read numbers and words as FastAPI does.
   /^GET \/proxies(\/export)? query active(_only)? = .* taken$/,

@@ -317,7 +317,6 @@ describe('The description', () => {
         ? []
         : [`${name} is called ${operation.operationId}`]),
     ]);
-    // As specified.
     expect(unclear).toEqual(['GET /proxies/export 200 has several media types']);
     expect(
       JSON.stringify(both).match(/"pattern":"[^"]*"[^{}]*"enum":|"enum":\[[^\]]*\][^{}]*"pattern":/g),
@@ -360,7 +359,6 @@ describe.each(['', '/staff'])('The description of OpenAPI 3.0: %s/openapi-3.0.js
   const described = forAllTests(() => readDescription(`${service.baseUrl}${prefix}/openapi.json`));
   const description = forAllTests(() => readDescription(`${service.baseUrl}${prefix}/openapi-3.0.json`));
 
-  /** Omits examples and defaults. */
   const partsOf = (value: Json | undefined): { [name: string]: Json }[] => {
     if (Array.isArray(value)) return value.flatMap(partsOf);
     if (!isObject(value)) return [];
@@ -482,7 +480,6 @@ describe('Every other response', () => {
 
 describe('The guide docs/api.md', () => {
   const document = readFileSync(join(__dirname, '../../docs/api.md'), 'utf8');
-  /** Includes whole groups such as `/links`. */
   const routesIn = (text: string) =>
     [...text.matchAll(/`((?:[A-Z]+ )?\/[^`\s]*)`/g)].map(([, route = '']) => route);
 

@@ -17,14 +17,12 @@ interface Line {
 }
 
 interface Document {
-  /** Relative to the root of the repository. */
   readonly path: string;
   readonly lines: readonly Line[];
 }
 
 const documents = DOCUMENTS.map(readDocument);
 
-/** The changelog also names what has since been renamed or removed. */
 const presentDocuments = documents.filter(({ path }) => path !== 'CHANGELOG.md');
 
 function readDocument(path: string): Document {
@@ -88,7 +86,6 @@ function commandsOf(command: Command, words: readonly string[] = []): [string, C
   return [[words.join(' '), { required, all: namesOf(command.options) }]];
 }
 
-/** An indented line continues the previous one. */
 function documentedCommands(): [string, string[]][] {
   const code = readDocument('docs/cli.md')
     .lines.filter(({ isCode }) => isCode)
@@ -167,7 +164,6 @@ describe('the documents', () => {
     expect(paths.length).toBeGreaterThan(30);
     // A pattern must exist up to its first wildcard or placeholder.
     const missing = paths.filter(({ found }) => {
-      // An installation creates these.
       if (/^docker\/(?:secrets\/|service\.env$)/.test(found)) return false;
       const fixed = /[*<{…]/.test(found) ? dirname(found.replace(/[*<{…].*$/, 'x')) : found;
       return !existsSync(join(ROOT, fixed));

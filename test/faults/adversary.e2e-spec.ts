@@ -24,7 +24,6 @@ const CUSTOMERS = 4;
 /** The largest export that is written whole, and the most proxies that one request may ping. */
 const EXPORTED = 7960;
 const PINGED = 990;
-/** The defaults of a service without settings. */
 const SHIPPED = {
   NODE_OPTIONS: SHIPPED_NODE_OPTIONS,
   TOKEN_REQUESTS_PER_MINUTE: '120000',

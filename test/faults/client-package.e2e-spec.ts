@@ -17,7 +17,6 @@ jest.setTimeout(300_000);
 
 interface Packed {
   readonly filename: string;
-  /** In bytes, as downloaded. */
   readonly size: number;
   readonly unpackedSize: number;
   readonly files: readonly { readonly path: string; readonly size: number }[];

@@ -11,7 +11,6 @@ import {
   sendUntilResponse,
 } from '../support/replicas';
 
-/** From the last step to the first. */
 const STEPS = { settle: 'INSERT INTO proxies', claim: 'WITH waiting AS (' };
 const FROM_LAST = ['settle', 'claim'] as const;
 const BATCH_SIZE = 4;
@@ -37,7 +36,6 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
   const order = (customer: Customer): Promise<unknown> =>
     send(victim.baseUrl, purchase(customer, 'k')).catch(() => 'lost');
 
-  /** Queues all orders before the first permit is given. */
   const orderTogether = (customers: readonly Customer[]): Promise<Promise<unknown>[]> => {
     // The survivor would send what the victim is kept from sending.
     survivor.kill('SIGSTOP');
@@ -54,7 +52,6 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     });
   };
 
-  /** Stops the victim until all are written, so that it receives them together. */
   async function orderAtOnce(customers: readonly Customer[]): Promise<Promise<unknown>[]> {
     victim.kill('SIGSTOP');
     let written = 0;

@@ -56,7 +56,6 @@ describe(`${PROXIES} prolongations under one key`, () => {
     return { customer, key: 'bulk', path: '/proxies/prolong', body: requested };
   }
 
-  /** Stops each request before the next is sent. */
   async function killAt(stops: readonly { order: Order; stop: () => Promise<unknown> }[]): Promise<void> {
     const lost: Promise<unknown>[] = [];
     // The survivor would send what the victim is kept from sending.

@@ -238,7 +238,6 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
       // Nothing was placed before the commit; after it the order returns, or was canceled unsent.
       expect([200, 409]).toContain(tooLow.status);
     }
-    // A dry run places nothing, and leaves its key free.
     for (const dryRun of dryRuns) {
       expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
     }

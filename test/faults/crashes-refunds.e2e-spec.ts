@@ -10,7 +10,6 @@ import { paymentsEnvironment } from '../support/test-service';
 
 jest.setTimeout(480_000);
 
-/** Calls that are held do not time out before their replica is killed. */
 const HELD_MS = 60_000;
 const payments = forAllTests(() => PaymentsSandbox.start());
 const echo = forAllTests(startTcpRelay);
@@ -35,7 +34,6 @@ beforeAll(async () => {
   await replicas.query(`UPDATE refund_rule SET ${rule}`);
 }, BUILD_TIMEOUT_MS);
 
-/** The last customer's proxies are at another host, to compare with. */
 async function rent() {
   const customers = await Promise.all([1, 2, 3].map(() => replicas.createCustomer()));
   const body = { country: 'ru', period: 30, version: '4', count: 6 };
@@ -123,7 +121,6 @@ it('Each dead proxy is refunded and deleted once, and no other, though replicas 
   const rentals = await rent();
   const dead = rentals.filter((_, n) => n % 3 === 0);
   for (const { providerId } of dead) await replicas.control.setProxyFault(providerId, 'close');
-  // Includes some proxies that work.
   for (const { id, customer } of rentals.filter((_, n) => n % 3 === 0 || n % 6 === 1)) {
     if (customer) await requestRefund(baseUrl(), customer, id);
   }
@@ -153,7 +150,6 @@ it('Each dead proxy is refunded and deleted once, and no other, though replicas 
   let stop = stopAt('failures = failures ||', 'before');
   serveEcho();
   stop = await killAt(stop, () => stopAt('failures = failures ||', 'after'));
-  // Requests are decided in their order.
   const refusal = `reason = $2, next_check_at = NULL, closed_at`;
   stop = await killAt(stop, () => stopAt('LATERAL refund_proxy', 'after'));
   stop = await killAt(stop, () => stopAt(refusal, 'before'));

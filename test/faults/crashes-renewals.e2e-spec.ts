@@ -96,7 +96,6 @@ describe('kill -9 of the replica that renews', () => {
     const customer = await rent();
     const stopAt = (statement: string, moment: 'before' | 'after') =>
       replicas.relay.catchNext({ statement, moment, action: 'hold' });
-    /** Kills the stopped victim and starts an heir, which stops at its own step. */
     const replaceBy = async (caught: Caught, next: () => Caught): Promise<Caught> => {
       await caught.reached;
       await kill();

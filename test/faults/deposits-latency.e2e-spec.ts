@@ -10,7 +10,6 @@ import { paymentsEnvironment } from '../support/test-service';
 
 const PENDING = Number(process.env['PENDING_DEPOSITS'] ?? 1000);
 const PAID = 200;
-/** Ordinary customers pay one after the other. */
 const EVERY_MS = 50;
 const PENDING_OF_A_CUSTOMER = 20;
 /** Other tests may load the machine. Without its notification, a deposit is checked only after seconds. */

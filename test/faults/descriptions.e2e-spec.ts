@@ -59,7 +59,6 @@ const COMPILER = {
   outDir: 'out',
 };
 
-/** Prints each response that does not match the generated schema of its operation. */
 const PARSE = `
 const { text } = require('node:stream/consumers');
 text(process.stdin).then((input) => {
@@ -71,7 +70,6 @@ text(process.stdin).then((input) => {
 });
 `;
 
-/** `z`, the words of the operation id and `Response`. */
 const schemaOf = ({ operationId, status }: Executed): string => {
   if (status === 422) return 'zHttpValidationError';
   if (status >= 400) return 'zErrorResponse';

@@ -20,7 +20,6 @@ const curl = findProgram('curl');
 const python = findPython('requests');
 const OPTIONAL_PROGRAMS = ['wget', 'aria2c', 'proxychains4'];
 
-/** Why a block is not pasted, by the word after its language. */
 const MARKS: Readonly<Record<string, string>> = {
   setup: 'installs, starts or replaces the service of a checkout',
   server: 'is for a server, or for Docker',
@@ -58,7 +57,6 @@ function pastedFrom(path: string): Pasted[] {
   });
 }
 
-/** `, …` stands for anything; times and ports differ. */
 const patternOf = (line: string): RegExp =>
   new RegExp(
     line

@@ -15,7 +15,6 @@ const REPLICAS = inLongForm(3, 2);
 const CUSTOMERS = 5;
 const WRITERS_PER_CUSTOMER = 4;
 const EVENTS_PER_WRITER = inLongForm(1000, 60);
-/** The most waits of a user at a replica. */
 const WAITING_PER_CUSTOMER = 100;
 const WAITING_CUSTOMERS = 10;
 const RESPONSES = inLongForm(1000, 20);
@@ -66,7 +65,6 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
 
   async function read(baseUrl: string, customer: Customer, query: string): Promise<Page> {
     const get = () => fetchAs(customer, 'GET', `${baseUrl}/events?${query}`);
-    // A replica may close a kept connection just as it is used again: scripts retry.
     const response = await get().catch(get);
     if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
     return (await response.json()) as Page;
@@ -74,7 +72,6 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
 
   const WRITE = 'INSERT INTO events (user_id, type, data) VALUES ($1, $2, $3)';
 
-  /** The transactions commit in another order than their ids. */
   async function writeSlowly({ id }: Customer, writer: number): Promise<void> {
     const client = await connect();
     for (let n = 0; n < EVENTS_PER_WRITER; n += 1) {
@@ -101,7 +98,6 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
     }
   }
 
-  /** Leaves and reopens the streams now and then. */
   async function follow(customer: Customer, seen: ReadEvent[], isOver: () => boolean): Promise<void> {
     let lastId: string | undefined;
     while (!isOver()) {
@@ -271,7 +267,6 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
         for (const service of services.slice(0, KILLED)) service.kill('SIGKILL');
         const started = await Promise.all(services.slice(0, KILLED).map(() => replicas.start()));
         services.splice(0, KILLED, ...started);
-        // The killed replica has the lease for a minute.
         await replicas.query(`UPDATE job_runs SET leased_until = now() WHERE name = 'expiring'`);
       }
       await pause(500);

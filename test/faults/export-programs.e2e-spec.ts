@@ -34,7 +34,6 @@ let directory: string;
 let page: Server;
 let pageUrl: string;
 const endpoints: Partial<Record<ProxyType, Endpoint>> = {};
-/** The logins and passwords that the endpoints received. */
 const seen = new Set<string>();
 let directRequests = 0;
 const portOf = (server: NetServer): number => (server.address() as AddressInfo).port;
@@ -98,7 +97,6 @@ async function buy(type: ProxyType): Promise<void> {
   expect(data?.proxies).toHaveLength(1);
 }
 
-/** The bought proxy must not work with another password. */
 async function expectThroughBought(
   type: ProxyType,
   path: string,

@@ -81,7 +81,6 @@ describe('A stock that is smaller than what is ordered at once', () => {
     expect((await other).status).toBe(200);
     const responses = await Promise.all(many);
 
-    // The forty went alone each, before everybody else, when nothing was known of the stock.
     const calls = await service.control.getCalls('buy');
     expect(calls.map(({ parameters }) => `${parameters['country']} ${parameters['count']}`)).toEqual([
       'nl 40',
@@ -129,7 +128,6 @@ describe('A customer whose orders cannot be paid, in countries whose stock is un
   const poor = forAllTests(() => service.createUser({ balance: '0.00' }));
   const waiting = () => service.app.get(RatePermits).waitingCalls();
   let countries: string[] = [];
-  /** These countries have no copy of the stock yet. */
   const orderIn = (unknown: readonly string[], user = poor, signal: AbortSignal | null = null) =>
     unknown.map((country) =>
       user.api.POST('/proxies/buy', { body: { country, period: 30, count: 900, version: '4' }, signal }),
@@ -199,7 +197,6 @@ describe('A customer whose orders cannot be paid, in countries whose stock is un
       )) {
         void order.then(({ error }) => statuses.push(error?.detail)).catch(() => undefined);
       }
-      // One is read and a hundred wait.
       await eventually(() => statuses.length === 9);
     });
     expect(new Set(statuses)).toEqual(new Set(['Service temporarily unavailable']));
@@ -258,7 +255,6 @@ describe('Customers who request one exact price after the other', () => {
 
   it('wait in a line of a hundred, and are refused at once behind it', async () => {
     const curious = await service.createUser();
-    // The table of prices is fetched, and lacks all of these.
     await curious.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     const leaving = new AbortController();
     let refused = 0;
@@ -270,7 +266,6 @@ describe('Customers who request one exact price after the other', () => {
           .then(({ response }) => (refused += Number(response.status === 503)))
           .catch(() => undefined);
       }
-      // One is under way.
       await eventually(() => refused === 110 - 1 - 100);
       leaving.abort();
     });
@@ -282,7 +277,6 @@ describe('Customers who request one exact price after the other', () => {
       service.createUser(),
       service.createUser(),
     ]);
-    // The table of prices is fetched, and lacks the three.
     await other.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     for (const period of [51, 52, 53]) await service.control.setPrice('6', period, '10.00');
     await other.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' }, query: {} } });

@@ -188,7 +188,6 @@ describe('Hostile input of one connection', () => {
 
   let usual = 0;
   beforeAll(async () => {
-    // The first list describes the tools.
     await send(1, attacker.token, call('tools/list', '{}'));
     await medianMs(performance.now() + 1000);
     usual = await workOf(200, () => send(0, other.token, get('/me')));

@@ -15,7 +15,6 @@ jest.setTimeout(120_000);
 const PROJECT = join(__dirname, '..', '..');
 /** Stands for the user `node` of the image. */
 const USER = '65534';
-/** The image is mounted here, and everything else is read-only. */
 const MOUNTED = '/mnt';
 const run = promisify(execFile);
 
@@ -27,7 +26,6 @@ async function canMount(): Promise<boolean> {
   );
 }
 
-/** A stage of the Dockerfile, executed in a directory that stands for its root. */
 class Stage {
   private directory: string;
   readonly variables: Record<string, string> = {};

@@ -12,7 +12,6 @@ jest.setTimeout(60_000);
 const ACCOUNT = '148230';
 const BUYERS = 4;
 
-/** None of these may be logged. */
 const KEYS = {
   first: 'key-first-9b1',
   second: 'key-second-4c7',
@@ -27,7 +26,6 @@ describe('A new key at the provider', () => {
   let directory: string;
   let log: LogCapture;
 
-  /** As Kubernetes does: a new link replaces the old one. */
   async function mount(key: string): Promise<void> {
     const version = join(directory, randomUUID());
     await mkdir(version);

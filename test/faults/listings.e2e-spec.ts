@@ -11,7 +11,6 @@ const DIALECTS = (['exact', 'prefix', 'substring', 'ignored'] as const).flatMap(
   ]),
 );
 
-/** Enough searches that find nothing for a refund, with the settlement delay of the tests. */
 const MANY_SEARCHES = 6;
 
 describe('The provider may list as it likes:', () => {

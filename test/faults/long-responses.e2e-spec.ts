@@ -250,7 +250,6 @@ describe(`A file of ${ENTRY_COUNT} ledger entries`, () => {
     expect(readers.map(({ complete }) => complete)).toEqual(readers.map(() => false));
     expect((await payer.api.GET('/me')).response.status).toBe(200);
     for (const response of readers) response.destroy();
-    // The client's own connection stays.
     await eventually(async () => (await openConnections(service)) <= 1);
     const queries = jest.spyOn(service.dataSource, 'query');
     for (let n = 0; n < 5; n += 1) expect((await payer.api.GET('/me')).response.status).toBe(200);

@@ -22,7 +22,6 @@ const REQUESTS_AT_ONCE = 25;
 const REPEATS = 3;
 const MALFORMED = 20;
 
-/** Part of all values that a caller makes up. */
 const MARK = 'Zq7';
 
 /** CONNECT gets no response: it requests a tunnel. */

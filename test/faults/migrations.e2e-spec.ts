@@ -4,7 +4,6 @@ import { eventually } from '../support/built-service';
 import { lockRow } from '../support/table-lock';
 import { connectAsOwner, createTestDatabase, type TestDatabase } from '../support/test-database';
 
-/** Stands for a migration that locks the table of orders. */
 class ColumnOfOrders9000000000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE orders ADD COLUMN colour text');

@@ -83,7 +83,6 @@ describe('Odd values in each field of each response of the provider', () => {
   };
 
   it('of prices sell nothing for absurd amounts', async () => {
-    // No price is known yet.
     await service.control.setPrice('6', 30, '999999999999.00');
     for (const count of [1, 50]) expect((await user.buy({ count })).response.status).toBe(503);
     await service.control.setPrice('6', 30, '50.00');

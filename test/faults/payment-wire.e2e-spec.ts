@@ -19,7 +19,6 @@ jest.setTimeout(120_000);
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 type Row = Record<string, Json>;
 
-/** As many as may be pending. */
 const EACH = 20;
 const HUGE = '9'.repeat(10_000);
 const MISSING = Symbol('missing');

@@ -23,7 +23,6 @@ import { type Customer, Replicas } from '../support/replicas';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
 const OPERATIONS = join(__dirname, '..', '..', 'operations');
-/** A client of another machine: loopback has many addresses. */
 const OUTSIDE = '127.0.0.2';
 const STAFF = '127.0.0.3';
 const MCP_TYPES = 'application/json, text/event-stream';
@@ -75,7 +74,6 @@ interface Balancer {
   readonly token?: string;
 }
 
-/** Sends a POST if there is a body or key. */
 async function sendTo(
   { port, authority, token }: Balancer,
   path: string,
@@ -105,7 +103,6 @@ async function sendTo(
   return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) };
 }
 
-/** Kills a replica that has some of the requests. No balancer may send them again. */
 async function expectNoneTwice(
   replicas: Replicas,
   victim: BuiltService | undefined,
@@ -136,7 +133,6 @@ async function expectNoneTwice(
   await eventually(async () => (await get(`/api/${buyer.token}/getproxy`)).status === 200);
 }
 
-/** The responses say how to send an order again without a second purchase. */
 async function expectSafeRetry(
   replicas: Replicas,
   last: BuiltService | undefined,
@@ -172,7 +168,6 @@ async function expectSafeRetry(
   ]);
 }
 
-/** Registrations count against the agent's address, not the balancer's or one that the agent names. */
 async function expectAgentConnects(replicas: Replicas, publicUrl: string, balancer: Balancer): Promise<void> {
   const { token } = await replicas.createCustomer();
   const send = (path: string, options?: SendOptions) => sendTo(balancer, path, options);
@@ -256,7 +251,6 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     );
     customer = await replicas.createCustomer();
     directory = await createTestDirectory('caddy-');
-    // Listens only on this machine.
     const configuration = await readFile(join(OPERATIONS, 'Caddyfile'), 'utf8');
     const file = join(directory, 'Caddyfile');
     const patience = /read_body (\d+)s/;
@@ -471,7 +465,6 @@ describeWith(missingPackages('nginx'), 'The configuration of nginx', () => {
     authority = await readFile(join(directory, 'cert.pem'), 'utf8');
     const [one = '', other = ''] = running.map(({ baseUrl }) => new URL(baseUrl).host);
     const replaced = [
-      // Listens only on this machine.
       [/listen \[::\].*/g, ''],
       ['listen 80', `listen ${LOOPBACK}:${httpPort}`],
       ['listen 443', `listen ${LOOPBACK}:${httpsPort}`],
@@ -621,7 +614,6 @@ describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
     directory = await createTestDirectory('haproxy-');
     await cp(join(__dirname, '..', '..', 'docker', 'cluster'), directory, { recursive: true });
     const file = join(directory, 'haproxy.cfg');
-    // Logs each request.
     await writeFile(file, (await readFile(file, 'utf8')).replace('local0 notice', 'local0 info'));
     balancer = await startBalancer({
       servicePort,

@@ -24,7 +24,6 @@ describe('a failing provider', () => {
     readonly kind: string;
     readonly state: string;
     readonly searches: number;
-    /** From the last moment of the call to the end, or until now. */
     readonly settlementDelaySeconds: number;
   }
 

@@ -7,7 +7,6 @@ import { startTcpRelay } from '../support/tcp-relay';
 jest.setTimeout(5 * BUILD_TIMEOUT_MS);
 
 const ORDERS = 6;
-/** Orders of one service that never reached the other are canceled after this time. */
 const SETTLEMENT_DELAY_SECONDS = '6';
 
 interface Books {

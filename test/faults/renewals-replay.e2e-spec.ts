@@ -24,7 +24,6 @@ const DAY_MS = 24 * HOUR_MS;
 interface Outcome {
   readonly proxy: string;
   readonly dateEnd: string;
-  /** The hour of the order; null without one. */
   readonly at: string | null;
   readonly price: string | null;
   readonly reason: string | null;
@@ -148,7 +147,6 @@ describeWith(canFakeTime ? [] : ['faketime'], 'Ninety days of renewals', () => {
       'price-above-max',
     ]);
     expect(first.totals.renewals).toBeGreaterThan(60);
-    // Renewals beyond the budget of one month were executed at the beginning of the next.
     expect(items.filter(({ at, renewed }) => renewed && at.includes('-01T00:00:00'))).not.toEqual([]);
     // By the database's clock, what waits to be published may be days old.
     await eventually(async () => {

@@ -9,7 +9,6 @@ const CUSTOMERS = inLongForm(100, 3);
 const PURCHASES_EACH = inLongForm(5, 1);
 const PROXIES_PER_PURCHASE = inLongForm(200, 100);
 const PROXIES = CUSTOMERS * PURCHASES_EACH * PROXIES_PER_PURCHASE;
-/** Calls in any second, over all replicas. */
 const RATE = inLongForm(3, 20);
 const TIMEOUT_MS = inLongForm(900_000, 240_000);
 const LOOK_EVERY_MS = 250;
@@ -53,7 +52,6 @@ describe(`${PROXIES} renewals that are due at once`, () => {
     await replicas.control.setLatencies({ prolong: inLongForm(300, 100) });
   }, BUILD_TIMEOUT_MS);
 
-  /** Rented nearly a week ago, for a week: the proxies end two hours from now. */
   async function rent(): Promise<void> {
     const seller = await replicas.start({ environment: { SWEEP_INTERVAL_SECONDS: '1' } });
     await replicas.control.setClockOffset(2 * HOUR_MS - WEEK_MS);
@@ -107,7 +105,6 @@ describe(`${PROXIES} renewals that are due at once`, () => {
 
   async function untilDone(done: number): Promise<void> {
     let count = 0;
-    // Waits as long as there is progress.
     for (let idleMs = 0; count < done; idleMs += LOOK_EVERY_MS) {
       if (idleMs > PATIENCE_MS) throw new Error(`${count} of ${done} are done, and no more`);
       await pause(LOOK_EVERY_MS);

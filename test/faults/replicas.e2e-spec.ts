@@ -85,7 +85,6 @@ describe('Two replicas on one database', () => {
       Promise.all(
         ['/me', '/countries'].map(async (path) => (await sendRaw(other.baseUrl, { path, token })).status),
       );
-    /** The other replica's first response after the response to staff. */
     const changeAndRead = async (what: string, target: string, { token }: Customer) => {
       const path = `/staff/${target}/${what}`;
       const { status } = await send(one.baseUrl, { customer: staff, path, body: { reason: 'test' } });

@@ -47,7 +47,6 @@ describe('After the database was restored to an earlier moment', () => {
     };
   }
 
-  /** Waits until only decisions of staff are left. */
   const untilSwept = (staff: Staff) =>
     eventually(async () => {
       const { to_be_done: left } = await staff.get<MaintenanceOut>('/maintenance');
@@ -152,7 +151,6 @@ describe('After the database was restored to an earlier moment', () => {
     restored = await restorePoint(service);
     await Promise.all([lost.open('drop'), waiting.open('pass')]);
     await Promise.all([lost.response, waiting.response]);
-    // As it was before its claim.
     await restored.query(
       `UPDATE orders SET state = 'reserved', batch_id = NULL, submitted_at = NULL, claim = NULL,
               queued_until = sent_before, sent_before = NULL
@@ -181,7 +179,6 @@ describe('After the database was restored to an earlier moment', () => {
     const [first = '', second = ''] = (early?.proxies ?? []).map(({ id }) => id);
     restored = await restorePoint(service);
 
-    // Sold after that moment. A batch's order reference names the order of its first member alone.
     const { data: forgotten } = await user.buy({ count: 2 }, 'forgotten');
     const { data: mine } = await user.buy({}, 'mine');
     const [{ orderReference }] = await service.dataSource.query(
@@ -248,7 +245,6 @@ describe('After the database was restored to an earlier moment', () => {
     }
     expect(await staff.post('/maintenance/end', {})).toMatchObject({ closed: false });
 
-    // Each forgotten key is known again by its request, and nothing is bought.
     const replayed = [
       await client.buy({ count: 2 }, 'forgotten'),
       await client.buy({}, 'mine'),
@@ -266,7 +262,6 @@ describe('After the database was restored to an earlier moment', () => {
     expect((await client.buy({ count: 2 }, 'forgotten')).data).toEqual(replayed[0]?.data);
     expect(await spentBy(other)).toEqual({ spent: '2.00', held: '0.00' });
 
-    // The customer has what the provider lists, under new numbers.
     const withoutId = (proxies: readonly { id: string; port: string }[] | undefined) =>
       (proxies ?? [])
         .map((proxy) => ({ ...proxy, id: undefined }))

@@ -40,7 +40,6 @@ class Traffic {
     this.workers = Array.from({ length: WORKERS }, (_, worker) => this.work(worker));
   }
 
-  /** Waits until each replica has executed some more. */
   async goOn(): Promise<void> {
     const enough = this.done.length + 3 * WORKERS;
     await eventually(() => this.done.length > enough);
@@ -149,7 +148,6 @@ describe('A rolling change', () => {
     traffic.baseUrls.add(old.at(-1)?.baseUrl ?? '');
     await traffic.goOn();
 
-    // Load balancers send nothing to a replica that is stopping.
     for (const replica of old) {
       traffic.baseUrls.delete(replica.baseUrl);
       expect((await replica.stop()).code).toBe(0);
@@ -173,7 +171,6 @@ describe('A rolling change', () => {
     );
     expect(orders).toEqual({ areGreen: true, areAllGreen: true });
     await owner.destroy();
-    // Whichever version executed an order, the other one knows it by its key.
     for (const { order, response } of traffic.done.slice(0, WORKERS)) {
       expect(await send(changed[0]?.baseUrl ?? '', order)).toEqual({ ...response, replayed: true });
     }

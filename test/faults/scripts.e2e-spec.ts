@@ -18,7 +18,6 @@ const CLIENT = join(PROJECT, 'clients', 'typescript');
 /** Decisions also sketch code. */
 const GUIDES = DOCUMENTS.filter((path) => !path.startsWith('docs/decisions/'));
 const readExample = (name: string) => readFileSync(join(PROJECT, 'docs', 'examples', name), 'utf8');
-/** As the pages say. */
 const SCOPES: readonly Scope[] = ['proxies:write', 'proxies:read'];
 const python = findPython('requests');
 const curl = findProgram('curl');

@@ -35,7 +35,6 @@ describe('bench:seed', () => {
        UNION ALL SELECT concat_ws(' ', tgname, tgenabled) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1`,
     );
 
-  /** Seeding does not check foreign keys. */
   async function findDangling(): Promise<string[]> {
     const keys = await rows<{ key: string; child: string; column: string; parent: string }>(
       `SELECT conname AS key, conrelid::regclass AS child, attname AS column, confrelid::regclass AS parent

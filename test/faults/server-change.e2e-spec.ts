@@ -12,7 +12,6 @@ import { startTestService } from '../support/test-service';
 jest.setTimeout(60_000);
 
 describe('After the timeline of the PostgreSQL server has changed', () => {
-  // The replica logs that the database is gone for a moment.
   const log = forAllTests(captureLog);
   const postgres = forAllTests(startOwnPostgres);
   const first = forAllTests(() =>
@@ -43,7 +42,6 @@ describe('After the timeline of the PostgreSQL server has changed', () => {
     };
   }
 
-  /** Fails until the server is up. */
   async function storedTimeline(): Promise<number> {
     const owner = await connectAsOwner(postgres);
     try {

@@ -10,7 +10,6 @@ import { startWebhookReceiver } from '../support/webhook-receiver';
 /** `npm run test:soak` places many more orders. SOAK_SEED repeats a run. */
 const ORDERS = Number(process.env['SOAK_ORDERS'] ?? 100);
 const SEED = Number(process.env['SOAK_SEED'] ?? randomInt(2 ** 31));
-/** Several times what a quiet machine takes. */
 const TIMEOUT_MS = 300_000 + ORDERS * 200;
 
 describe('a soak of two replicas, with faults of every kind at random', () => {

@@ -133,7 +133,6 @@ describeWith(chromium === '' ? ['chromium'] : [], 'Swagger UI in a browser', () 
       'POST /staff/price-rules',
       'POST /staff/price-rules/{rule_id}/end',
     ]);
-    // A word of a description, and a scope.
     expect(await docs.filter('stolen')).toEqual(['POST /staff/tokens/{token_id}/revoke']);
     expect(await docs.filter('staff:balance')).toContain('POST /staff/users/{user_id}/credit');
     expect((await docs.filter('')).length).toBeGreaterThan(20);

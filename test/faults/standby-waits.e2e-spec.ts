@@ -16,7 +16,6 @@ const SETTLEMENT = 'WITH member AS MATERIALIZED';
 const BARRIER = 'pg_logical_emit_message';
 
 describe('A commit whose wait for the synchronous standby is cancelled', () => {
-  // The server's commits wait for a standby, and each replica sends what was placed at it.
   const postgres = forAllTests(startOwnPostgres);
   const service = forAllTests(() =>
     startTestService({
@@ -140,7 +139,6 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     expect(await orders()).toEqual([{ state: 'completed' }]);
     let hasResponse = false;
     const replay = buy('settled').finally(() => (hasResponse = true));
-    // Only statements that wait for the standby are under way.
     await eventually(async () => (await waitingBarriers()) > 1);
     expect(hasResponse).toBe(false);
     await standby.comeBack();

@@ -99,7 +99,6 @@ describe('a start without configuration', () => {
     return one;
   };
 
-  /** Uses the sandbox that the first service has started. */
   const startSecond = async (environment: Record<string, string> = {}): Promise<BuiltService> =>
     start({ ...(await readProvider(dataDir)), ...environment });
 
@@ -178,7 +177,6 @@ describe('a start without configuration', () => {
       const { status, text } = await paste(line);
       expect({ name, status }).toEqual({ name, status: name === 'Top up' ? 201 : 200 });
       expect(name === 'Export' ? text : JSON.parse(text)).toEqual(expected[name]);
-      // As by arrow-up and Enter.
       if (['Buy', 'Prolong', 'Top up'].includes(name)) expect(await paste(line)).toMatchObject({ text });
     }
   });
@@ -296,7 +294,6 @@ describe('a start without configuration', () => {
     }
 
     const log = [
-      // The tour shows the token to the person who started it.
       ...service
         .stdout()
         .split('\n')
@@ -548,7 +545,6 @@ describe('a start on a database of its own', () => {
       DATA_DIR: dataDir,
     });
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'The database cannot be reached\n' });
-    // The sandbox, which was started before, has ended.
     expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
     await removeTestDirectory(dataDir);
   });

@@ -9,12 +9,10 @@ import { Replicas } from '../support/replicas';
 import { createTestDatabase } from '../support/test-database';
 import { type ReceivedWebhook, startWebhookReceiver, TEST_SECRET } from '../support/webhook-receiver';
 
-/** Events for the endpoint that hangs, and for other customers. */
 const PENDING = inLongForm(100_000, 3000);
 const OTHERS = inLongForm(99, 20);
 const EVENTS_OF_EACH = inLongForm(20, 10);
 const EVENTS_A_SECOND = 50;
-/** In the drill with kills. */
 const EVENTS = inLongForm(10_000, 400);
 const KILLS = inLongForm(10, 2);
 const PER_WEBHOOK = 8;
@@ -67,7 +65,6 @@ describe('Webhooks of several replicas', () => {
     return made;
   }
 
-  /** @returns when it was committed */
   async function happen({ userId }: Hook, what: string): Promise<number> {
     await owner.query(`INSERT INTO events (user_id, type, data) VALUES ($1, 'proxy.moved', $2)`, [
       userId,
@@ -80,7 +77,6 @@ describe('Webhooks of several replicas', () => {
     (JSON.parse(body) as { data: { proxy_id: string } }).data.proxy_id;
 
   describe('next to an endpoint that hangs', () => {
-    /** Milliseconds from the commit of each event of the others until it was received. */
     async function measure(hooks: readonly Hook[], round: string): Promise<number[]> {
       const committed = new Map<string, number>();
       const total = hooks.length * EVENTS_OF_EACH;
@@ -142,7 +138,6 @@ describe('Webhooks of several replicas', () => {
     await happen(hook, 'cut off');
     await eventually(() => receiver.of(hook.path).length === 1);
     receiver.responder = () => 204;
-    // One of those that stop has it.
     const stopping = running;
     running = [await start()];
     const outcomes = await Promise.all(stopping.map((replica) => replica.stop()));
