@@ -41,14 +41,12 @@ describe('The build', () => {
 
   it('is made once by npm run build and npm start', async () => {
     await run('npm', ['run', 'build'], { cwd: directory });
-
     expect(await start()).toEqual({ text: 'first', isBuilt: false });
   });
 
   it('is made again when a source has changed, even if its types were checked since', async () => {
     await change(directory, 'second');
     await run(process.execPath, ['node_modules/typescript/bin/tsc', '--noEmit'], { cwd: directory });
-
     expect(await start()).toEqual({ text: 'second', isBuilt: true });
     expect(await start()).toEqual({ text: 'second', isBuilt: false });
   });

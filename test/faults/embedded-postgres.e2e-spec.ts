@@ -52,7 +52,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
          lower('ЁÄ') AS lower`,
     );
     await postgres.release();
-
     expect(rows).toEqual([
       { name: 'proxy_rental', encoding: 'UTF8', fsync: 'on', commit: 'on', lower: 'ёä' },
     ]);
@@ -65,7 +64,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     const second = await acquire();
     const rows = await query(second, 'SELECT * FROM kept');
     await second.release();
-
     expect(rows).toEqual([{ answer: 42 }]);
   });
 
@@ -81,7 +79,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     await later.release();
     await run('rm', ['-r', join(dataDir, 'postgres', 'data')]);
     await run('cp', ['-a', `${backup}/.`, join(dataDir, 'postgres')]);
-
     const restored = await acquire();
     expect(await query(restored, 'SELECT orders FROM sold')).toEqual([{ orders: 1 }]);
     await restored.release();
@@ -91,7 +88,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     const first = await acquire();
     const second = await acquire();
     expect(second.url).toBe(first.url);
-
     await first.release();
     expect(await query(second, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await second.release();
@@ -101,7 +97,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
   it('is stopped when all leave at once, and released twice without harm', async () => {
     const users = await Promise.all([acquire(), acquire(), acquire()]);
     expect(new Set(users.map(({ url }) => url)).size).toBe(1);
-
     await Promise.all(users.flatMap((user) => [user.release(), user.release()]));
     expect(await isRunning()).toBe(false);
   });
@@ -109,7 +104,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
   it('starts again for one who comes while the last is leaving', async () => {
     const leaving = await acquire();
     const [, coming] = await Promise.all([leaving.release(), acquire()]);
-
     expect(await query(coming, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await coming.release();
     expect(await isRunning()).toBe(false);
@@ -119,7 +113,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     await startAlone(cluster);
     const abandoned = await findServer(cluster);
     const postgres = await acquire();
-
     expect(new URL(postgres.url).port).toBe(String(abandoned?.port));
     await postgres.release();
     expect(await isRunning()).toBe(false);
@@ -129,7 +122,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     await startAlone(cluster);
     await killServer(cluster);
     const postgres = await acquire();
-
     expect(await query(postgres, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await postgres.release();
   });
@@ -138,7 +130,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     const users = await Promise.all([acquire(), acquire()]);
     notes.length = 0;
     await killServer(cluster);
-
     await eventually(() => notes.length === 4);
     expect(notes.toSorted()).toEqual([
       ...users.map(() => `The embedded PostgreSQL has stopped. See ${cluster.logFile}`),
@@ -158,7 +149,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     process.kill(rows[0]?.pid ?? 0, 'SIGKILL');
     const command = await acquire();
     await command.release();
-
     expect(await query(service, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await service.release();
     expect(await isRunning()).toBe(false);
@@ -170,7 +160,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     await session.connect();
     await leaving.release();
     expect((await session.query('SELECT')).rowCount).toBe(1);
-
     await session.end();
     await (await acquire()).release();
     expect(await isRunning()).toBe(false);
@@ -190,7 +179,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
   it('can be released just after the server was killed', async () => {
     const postgres = await acquire();
     await killServer(cluster);
-
     await postgres.release();
     expect(await isRunning()).toBe(false);
   });
@@ -207,7 +195,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     });
     await once(other, 'spawn');
     await writeFile(pidFile, recorded.replace(/^\d+/, String(other.pid)));
-
     const postgres = await acquire();
     await postgres.release();
     expect(other.exitCode ?? other.signalCode).toBeNull();
@@ -222,7 +209,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     const original = await acquire();
     const pidFile = join('postgres', 'data', 'postmaster.pid');
     await run('cp', ['-a', join(dataDir, pidFile), join(copy, pidFile)]);
-
     const beside = await acquireEmbeddedPostgres({ dataDir: copy, onNote });
     expect(beside.url).not.toBe(original.url);
     for (const user of [beside, original]) await user.release();
@@ -246,7 +232,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
       await utimes(pidFile, 0, 0);
       await pause(500);
       expect([isAcquired, await readFile(pidFile, 'utf8')]).toEqual([false, text]);
-
       orphan.kill('SIGKILL');
       await (await acquiring).release();
       expect(notes).toEqual([
@@ -271,7 +256,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     const postgres = await acquire();
     await expect(query(postgres, 'SELECT nonsense')).rejects.toThrow('nonsense');
     await postgres.release();
-
     const log = await readFile(cluster.logFile, 'utf8');
     for (const url of [postgres.url, postgres.ownerUrl]) expect(log).not.toContain(new URL(url).password);
   });
@@ -294,7 +278,6 @@ describe('a data directory without a database', () => {
     const users = await Promise.all([1, 2].map(() => acquireEmbeddedPostgres({ dataDir, onNote })));
     expect(users[0]?.url).toBe(users[1]?.url);
     await Promise.all(users.map((user) => user.release()));
-
     expect(await readdir(dataDir)).toEqual(['postgres']);
     await removeTestDirectory(dataDir);
   });
@@ -302,7 +285,6 @@ describe('a data directory without a database', () => {
   it('is not given a new one in place of one that has gone missing', async () => {
     const dataDir = await createTestDirectory();
     await symlink(join(dataDir, 'gone'), join(dataDir, 'postgres'));
-
     await expect(acquireEmbeddedPostgres({ dataDir, onNote })).rejects.toThrow(
       /points to a database that no longer exists/,
     );

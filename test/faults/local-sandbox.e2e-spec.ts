@@ -44,7 +44,6 @@ describe('the sandbox of a directory', () => {
     const pid = await readPid();
     expect(await request(sandbox)).toMatchObject({ status: 'yes' });
     expect(await findLocalSandbox(directory)).toMatchObject({ pid, baseUrl: sandbox.baseUrl });
-
     await sandbox.release();
     expect(isRunning(pid)).toBe(false);
     expect(notes).toEqual([]);
@@ -61,7 +60,6 @@ describe('the sandbox of a directory', () => {
   it('is started again, with the same key, for one who comes while the last is leaving', async () => {
     const leaving = await start();
     const [, coming] = await Promise.all([leaving.release(), start()]);
-
     expect(coming.apiKey).toBe(leaving.apiKey);
     expect(await request(coming)).toMatchObject({ status: 'yes' });
   });
@@ -79,7 +77,6 @@ describe('the sandbox of a directory', () => {
   it('is logged when it is killed while in use', async () => {
     await start();
     process.kill(await readPid(), 'SIGKILL');
-
     await eventually(() => notes.length > 0);
     expect(notes).toEqual([expect.stringMatching(/^The sandbox provider has stopped\. See .*sandbox\.log$/)]);
   });
@@ -88,7 +85,6 @@ describe('the sandbox of a directory', () => {
     const sandbox = await start();
     const pid = await readPid();
     process.kill(pid, 'SIGSTOP');
-
     await sandbox.release();
     expect(isRunning(pid)).toBe(false);
   });
@@ -99,7 +95,6 @@ describe('the sandbox of a directory', () => {
     const modes = await Promise.all(
       [directory, join(directory, '..')].map(async (path) => (await stat(path)).mode),
     );
-
     expect(modes.map((mode) => mode & 0o777)).toEqual([0o700, 0o777 & ~process.umask()]);
   });
 

@@ -123,13 +123,11 @@ describe('the metrics of a replica', () => {
     await sendAll((n) => KINDS[n % KINDS.length] as Kind, KINDS.length * REPEATS);
     await exchangeRaw(service.baseUrl, `${MARK} /${madeUp()} HTTP/1.1\r\n\r\n`);
     const before = await untilCounted(KINDS.length * REPEATS + 1);
-
     await sendAll(() => KINDS[random.integer(0, KINDS.length - 1)] as Kind, REQUESTS);
     for (let n = 0; n < MALFORMED; n += 1) {
       await exchangeRaw(service.baseUrl, `${madeUp()} /${madeUp()} HTTP/1.1\r\n\r\n`);
     }
     const after = await untilCounted(KINDS.length * REPEATS + 1 + REQUESTS + MALFORMED);
-
     expect(new Set(ours(after))).toEqual(new Set(ours(before)));
     // A job that had not run before has series now. A label of requests would have thousands.
     expect(after.series.length - before.series.length).toBeLessThan(500);
@@ -197,7 +195,6 @@ describe('the metrics of the copies of the database', () => {
     expect(await facts.copiesOfTheDatabase()).toMatchObject({ standbys: 1, isArchived: true });
     await standby.leave();
     expect(await read('standbys')).toBe(0);
-
     const archiveNow = () =>
       app.owner.query(`SELECT pg_switch_wal() FROM pg_logical_emit_message(false, 'a', 'b')`);
     await archiveNow();

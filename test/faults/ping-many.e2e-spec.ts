@@ -114,7 +114,6 @@ describe('POST /proxies/ping', () => {
     caller.abort();
     expect(await hungUp).toBe('hung up');
     await eventually(async () => sockets() < before + 50);
-
     const other = await service.createUser();
     const ids = await insertProxies(service.dataSource, other.id, 500, { port: openPort() });
     const { data } = await ping(other, { proxy_ids: ids.map(String) });

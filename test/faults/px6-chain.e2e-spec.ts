@@ -102,7 +102,6 @@ describe('A service whose provider is another one', () => {
     });
     await orderDuringFaults(purchases);
     await expectAgreement(ORDERS);
-
     const rows = await shop.query<{ id: number; userId: number }>(
       'SELECT id, user_id AS "userId" FROM proxies',
     );

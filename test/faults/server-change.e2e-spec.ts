@@ -70,7 +70,6 @@ describe('After the timeline of the PostgreSQL server has changed', () => {
     expect(await second.end({})).toMatchObject({ status: 409 });
     expect(await second.end({ nothing_was_lost: true })).toMatchObject({ status: 200, closed: false });
     expect(await second.buy()).toMatchObject({ status: 200 });
-
     const third = await start();
     expect(await third.maintenance()).toMatchObject({ closed: false });
   });

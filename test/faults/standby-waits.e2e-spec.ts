@@ -57,7 +57,6 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     await standby.waitingFor(BARRIER);
     expect(await orders()).toEqual([{ state: 'submitting' }]);
     await standby.comeBack();
-
     const { response, error } = (await result) ?? {};
     expect(response?.status).toBe(503);
     expect(response?.headers.get('Retry-After')).not.toBeNull();
@@ -77,7 +76,6 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
       expect(await orders()).toEqual([{ state: 'reserved' }]);
       expect(await service.control.getCalls('buy')).toEqual([]);
       await standby.comeBack();
-
       expect((await response)?.response.status).toBe(200);
       expect(await orders()).toEqual([{ state: 'completed' }]);
       await service.audit({ withProvider: true });
@@ -142,7 +140,6 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     await eventually(async () => (await waitingBarriers()) > 1);
     expect(hasResponse).toBe(false);
     await standby.comeBack();
-
     const [{ data }, { data: replayed }] = await Promise.all([response!, replay]);
     expect(data).toEqual(replayed);
     expect(data?.proxies).toHaveLength(1);
@@ -174,7 +171,6 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     await standby.cancel(await standby.waitingFor('COMMIT'));
     await standby.waitingFor(BARRIER);
     await standby.comeBack();
-
     expect((await response).status).toBe(503);
     const replayed = await credit(replica.baseUrl);
     expect([replayed.status, replayed.headers.get('Idempotency-Replayed')]).toEqual([200, 'true']);

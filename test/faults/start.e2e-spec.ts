@@ -243,11 +243,9 @@ describe('a start without configuration', () => {
     const proxy = await buy(service);
     const before = await readPossessions(service);
     const { postgres } = await readCompanionPids(dataDir);
-
     service.kill('SIGKILL');
     await service.ended();
     expect(isRunning(postgres)).toBe(true);
-
     service = await start();
     expect(await readCompanionPids(dataDir)).toMatchObject({ postgres });
     expect(await readPossessions(service)).toEqual(before);
