@@ -13,7 +13,7 @@ import { PaymentRecords } from '../records/payment-records';
 
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
-/** Maximum time between an attempt's start and its call. After that, another replica may have taken over. */
+/** Maximum time from an attempt's start to its provider call. Later, another replica may have taken over. */
 const SENT_WITHIN_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
@@ -52,7 +52,7 @@ export class DepositRefundsJob {
     this.due.wake();
   }
 
-  /** @returns whether the refund was made outside this service and is new */
+  /** @returns whether the refund is new and was made outside this service */
   async takeOver(refund: ProviderRefund): Promise<boolean> {
     await this.settle(refund);
     // A refund that succeeded after we had recorded its failure is treated like a refund made elsewhere.
@@ -82,13 +82,13 @@ export class DepositRefundsJob {
         if (own) return await this.settle(own);
         unreadable += page.unreadable;
       }
-      // An unreadable row may be this refund.
+      // One of the unreadable rows may be this refund, so decide later.
       if (unreadable > 0) return;
       if (refund.isSendable) await this.send(refund);
       else if (this.isListedByNow(refund)) await this.fail(refund.refundKey, 'not listed', refund.nextTry);
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
-      // A refusal does not end the refund: an earlier call may have made it, and the list may lag behind.
+      // A refusal does not end the refund: an earlier call may have made it, although no list shows it yet.
       const reason = reasonOf(error);
       if (reason !== null) await this.records.recordRefusal(refund, reason, false);
     }
@@ -96,7 +96,7 @@ export class DepositRefundsJob {
 
   private async send(refund: DueDepositRefund): Promise<void> {
     const beganMs = performance.now();
-    // Any response contains the provider's time, so request a list to learn it.
+    // Every response contains the provider's time. If the time is unknown, request a list to learn it.
     if (this.paymentProvider.time() === null) {
       await this.paymentProvider
         .refundsOf(refund.paymentId)
@@ -112,7 +112,7 @@ export class DepositRefundsJob {
     await this.settle(await this.paymentProvider.refund(refund.refundKey, request));
   }
 
-  /** By the clocks of the database and the provider, a day must have passed since the last call. */
+  /** Whether a day has passed since the last call, by the clocks of both the database and the provider. */
   private isListedByNow({ isListedByNow, sentAt }: DueDepositRefund): boolean {
     const time = this.paymentProvider.time();
     return (

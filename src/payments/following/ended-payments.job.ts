@@ -6,10 +6,12 @@ import { DepositRefundsJob } from './deposit-refunds.job';
 
 /** Notifications do not shorten this interval, because anybody can send them. */
 const READ_EVERY_MS = 1000;
-/** The comparison with the provider finds payments beyond this limit. */
+/** Payments beyond this limit are not read here; the comparison with the provider finds them. */
 const MOST_WAITING = 600;
 
-/** Reads payments of ended deposits after a notification: they may have been paid or refunded since. */
+/**
+ * Reads the payments of ended deposits after notifications: a payment may since have been paid or refunded.
+ */
 @Injectable()
 export class EndedPaymentsJob {
   private readonly waiting = new Set<string>();

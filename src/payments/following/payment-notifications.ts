@@ -13,7 +13,7 @@ const MOST_WAITING = 100;
 const READS_PER_MINUTE = 5;
 /** Exceeds the number of payments that can be read in a minute. */
 const MAX_COUNTED = 10_000;
-/** Minimum time between lookups. Notifications that arrive in between share one lookup. */
+/** Minimum time between lookups. Notifications that arrive before the next lookup share it. */
 const LOOK_AFTER_MS = 100;
 const LOOK_AT_ONCE_MS = 5;
 

@@ -11,7 +11,10 @@ import { DepositRefundsJob } from './deposit-refunds.job';
 
 interface ComparedSpan {
   readonly since: Date;
-  /** May be before `since`: a payment that staff matched may have been refunded before it had a deposit. */
+  /**
+   * May be earlier than `since`, because a payment that staff matched may have been refunded before it had a
+   * deposit.
+   */
   readonly refundsSince: Date;
   readonly now: Date;
 }
@@ -21,7 +24,7 @@ const OVERLAP = `interval '1 hour'`;
 /** Period of the first comparison if no deposit exists. */
 const FIRST = `interval '1 day'`;
 
-/** Returns SQL for the start of a period that contains all rows with pending receipts. */
+/** Returns SQL for a start time that precedes all rows with pending receipts. */
 const firstPendingReceipt = (table: string): string => `
   (SELECT min(created_at) - ${OVERLAP} FROM ${table}
     WHERE provider = $1 AND receipt_registration = 'pending' AND closed_at > now() - ${RECEIPT_WITHIN_SQL})`;
@@ -63,7 +66,7 @@ export class PaymentReconciliation {
           try {
             await takeOver(row);
           } catch (error) {
-            // Continue with other customers' rows.
+            // A row that the database refuses must not stop the comparison of other customers' rows.
             if (!isRefusedData(error)) throw error;
             report.unusable += 1;
             this.unusable.report(list, row, 'the database refused it');
@@ -76,7 +79,8 @@ export class PaymentReconciliation {
       if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
     };
     await apply('payments', this.paymentProvider.paymentsSince(since), takeOver);
-    // A payment may be paid days after its creation or even its cancellation.
+    // Also list payments by the time of payment, because a payment may be paid days after its creation, or
+    // even after its cancellation.
     await apply('payments', this.paymentProvider.paymentsSince(since, 'captured_at'), async (payment) => {
       if (payment.createdAt < since) await takeOver(payment);
     });

@@ -45,7 +45,7 @@ export class PendingDepositsJob {
       else if (deposit.ageSeconds < CREATED_FOR_SECONDS) await this.sync.create(deposit);
       else await this.records.expireUnseen(deposit.depositId);
     } catch (error) {
-      // The claim has already scheduled the next reading.
+      // Ignore provider errors: the claim has already scheduled the next read.
       if (!(error instanceof PaymentError)) throw error;
     }
   }

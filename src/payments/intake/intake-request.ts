@@ -22,7 +22,8 @@ const moment = z.iso
 
 /** Must parse equal payments to equal values, because the result is hashed. */
 const schema = z.strictObject({
-  // No spaces: a reused reference is stored with a space and a hash appended.
+  // Must contain no spaces, because a second payment with the same reference is stored with a space and a
+  // hash appended.
   reference: z.string().regex(/^[!-~]{1,200}$/),
   user: z.union([z.strictObject({ id }), z.strictObject({ tg_id: id }), z.strictObject({ username: name })]),
   amount,

@@ -33,7 +33,7 @@ export const receiptOf = (
   ],
 });
 
-/** Adds the measure, because older receipts lack it. */
+/** Adds the measure, which receipts of older payments lack. */
 export const partialReceipt = ({ items: [item], ...receipt }: Receipt, amount: PaidAmount): Receipt => ({
   ...receipt,
   items: [{ ...MEASURE, ...item, amount }],

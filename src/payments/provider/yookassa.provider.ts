@@ -37,7 +37,10 @@ const TIMEOUT_MS = 15_000;
 /** How long all calls pause after a 429. */
 const PAUSE_MS = 2000;
 const TIME_COUNTS_FOR_MS = 60_000;
-/** Documented refusals. Any other status may come from a gateway that had forwarded the request. */
+/**
+ * HTTP statuses that are documented as refusals. Any other error may come from a gateway that had forwarded
+ * the request, so the outcome is unknown.
+ */
 const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
 /** Receipt settings for shops that have not configured their cash register. */
@@ -248,7 +251,7 @@ export class YooKassaProvider extends PaymentProvider {
       throw new PaymentsUnavailable(`${method} returned 429`);
     }
     const reason = errorResponse.safeParse(json).data;
-    // The key belongs to an earlier request that may have been executed.
+    // Another request with this key may have been executed, so the outcome is unknown.
     if (reason?.parameter === 'Idempotence-Key') {
       throw new PaymentOutcomeUnknown(`${method} returned ${status}: its key was used by another request`);
     }

@@ -40,7 +40,7 @@ interface PlacedDeposit {
   readonly isSame: boolean;
 }
 
-/** Deposit whose payment may not have been created yet. */
+/** A deposit whose payment may not exist yet. */
 export interface WantedPayment extends PaymentMark {
   readonly amount: string;
   readonly receiptEmail: string | null;
@@ -63,13 +63,16 @@ export const MAX_PENDING_DEPOSITS = 20;
 const PAYABLE_MINUTES = 60;
 /** Short, because a notification may arrive before the payment's id is stored. */
 const FIRST_CHECK_SECONDS = 3;
-/** The pause between readings is a quarter of the deposit's age, within these bounds. */
+/** The pause between reads is a quarter of the deposit's age, within these bounds. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
-/** Minimum time between readings of a payment, however many notifications arrive. */
+/** Minimum time between reads of a payment, however many notifications arrive. */
 const NOTIFIED_AGAIN_SECONDS = 1;
 const NOTIFIED_BEFORE_SECONDS = 60;
-/** A comparison made this long after a deposit's creation lists every payment of the deposit. */
+/**
+ * A comparison with the provider that runs this long after a deposit's creation lists the deposit's payment,
+ * if there is one.
+ */
 const EXPIRES_UNSEEN_MINUTES = 120;
 
 @Injectable()
@@ -179,7 +182,7 @@ export class DepositRecords {
     return stored.request;
   }
 
-  /** Schedules the next reading at once, so that a crash only delays it. */
+  /** Claims due deposits. Schedules their next read at once, so that a crash only delays it. */
   claimDue(provider: string, capacity: number): Promise<DueDeposit[]> {
     return preparedRows<DueDeposit>(
       this.dataSource,
@@ -196,7 +199,7 @@ export class DepositRecords {
   }
 
   /**
-   * Schedules notified payments before all other readings.
+   * Moves payments we were notified about to the front of the read schedule.
    * @returns the payments that belong to pending deposits
    */
   async bringForward(provider: string, paymentIds: readonly string[]): Promise<string[]> {
@@ -233,7 +236,7 @@ export class DepositRecords {
     ]);
   }
 
-  /** Expires the deposit only if a later comparison would have listed its payment. */
+  /** Expires a deposit without a known payment, once a comparison would have found the payment. */
   async expireUnseen(id: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -246,7 +249,10 @@ export class DepositRecords {
   }
 }
 
-/** Returns SQL that ends pending deposits with the state `$1`. Both parameters are SQL expressions. */
+/**
+ * Returns SQL that ends the pending deposits for which `which` is true; `$1` is their new state. Both
+ * parameters are SQL expressions.
+ */
 export const endStatement = (which: string, reason = 'NULL'): string => `
   WITH ended AS (
     UPDATE deposits SET state = $1, closed_at = now(), next_read_at = NULL, provider_reason = ${reason}

@@ -15,11 +15,11 @@ export interface DueDepositRefund extends NewRefund {
   /** Whether an earlier call may have made the refund. */
   readonly mayBeMade: boolean;
   readonly isSendable: boolean;
-  /** Whether, by the database's clock, every list now shows the effect of the last call. */
+  /** Whether, by the database's clock, the last call is so old that every list would show its refund. */
   readonly isListedByNow: boolean;
   /** Time of the last call by the provider's clock; null before the first call. */
   readonly sentAt: Date | null;
-  /** Set by the claim; a later claim changes it. */
+  /** Changes with each claim, so it shows whether the refund has been claimed again. */
   readonly nextTry: string;
   /** Body of the call; null before the first call. */
   readonly request: string | null;
@@ -30,7 +30,7 @@ const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** Maximum duration of a call, unless the process was frozen. */
 const CALL_SECONDS = 20;
-/** A retry after the provider has forgotten the key would refund again. */
+/** Once the provider has forgotten the key, a retry would refund again. */
 const IS_SENDABLE = `refund.end_action_id IS NULL
   AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - ${RETRY_WITHIN_SQL})`;
 
@@ -96,7 +96,7 @@ export class DepositRefundRecords {
     return sent?.request ?? null;
   }
 
-  /** @param isUnmade whether it is certain that no call so far made the refund */
+  /** @param isUnmade whether it is certain that no call so far has made the refund */
   async recordRefusal(
     { refundKey, nextTry }: DueDepositRefund,
     reason: string | null,
@@ -151,8 +151,8 @@ export class DepositRefundRecords {
 
   /**
    * Releases the held money.
-   * @param nextTry set by the caller's claim. A refund that has been claimed again stays held, because it may
-   * have been sent again. Omit it if the provider reports the failure
+   * @param nextTry value set by the caller's claim. If the refund has been claimed again since, the money
+   * stays held, because the refund may have been sent again. Omit it if the provider reported the failure
    * @returns whether the money was held
    */
   async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<boolean> {

@@ -95,7 +95,7 @@ export class UnmatchedPayments {
   }
 
   /**
-   * @param named amount set by staff, for a payment that is not in roubles and kopecks
+   * @param named amount set by staff: only if the payment was not in roubles and kopecks
    * @throws AmountNeeded, AmountKnown, AmountTooLarge
    */
   roublesOf({ currency, paid_amount: value }: StaffPaymentOut, named: Money | null): Money {
@@ -108,7 +108,7 @@ export class UnmatchedPayments {
   }
 
   /**
-   * Creates the payment's deposit if it is missing, so that later refunds are found.
+   * Creates the payment's deposit if it is missing, so that later refunds of the payment are found.
    * @throws PaymentOfAnother, BalanceTooLarge
    */
   async match(
