@@ -9,7 +9,7 @@ const dialectSchema = z.strictObject({
    * Row order of getproxy. `moving` starts each page at a random proxy, so a listing may miss or repeat some.
    */
   pageOrder: z.enum(['sorted', 'unsorted', 'moving']),
-  /** `published` mixes strings and numbers, as the provider's documentation does. */
+  /** `published` sends some fields as strings, others as numbers, as in the provider's documentation. */
   numbers: z.enum(['published', 'strings', 'numbers']),
 });
 

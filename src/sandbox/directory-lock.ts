@@ -10,7 +10,7 @@ const PROBE_TIMEOUT_MS = 2000;
 const ownerSchema = z.object({
   pid: z.int(),
   controlUrl: z.string(),
-  /** Random at each start, because another program may reuse the owner's port. */
+  /** Chosen at random at each start. Shows whether another program has since taken the owner's port. */
   instance: z.string(),
 });
 type Owner = z.infer<typeof ownerSchema>;
@@ -24,9 +24,9 @@ export class DirectoryInUseError extends Error {
 
 /**
  * Lets only one sandbox write to a directory. The lock file contains the owner's address, and may be replaced
- * once nothing listens there. Only the process that creates a lock's successor file may replace the lock.
- * Otherwise, a slow process could delete the lock of a faster one. Libraries that rely on a file's age would
- * let a suspended owner continue in parallel.
+ * once the owner no longer listens there. Only the process that creates the lock's successor file may replace
+ * the lock. Otherwise, a slow process could delete the lock of a faster one. Libraries that rely on the
+ * file's age would let a suspended owner continue in parallel.
  */
 export class DirectoryLock {
   private readonly path: string;

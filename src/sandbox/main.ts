@@ -11,7 +11,7 @@ import { writePrivateFile } from './system';
 const DEFAULT_DIRECTORY = '.data/sandbox';
 const DEFAULT_PORT = 3999;
 const PORTS_TO_TRY = 50;
-/** Any other failure exits with 1. */
+/** All other failures exit with 1. */
 const EXIT_BAD_ARGUMENTS = 2;
 const EXIT_ALREADY_RUNNING = 3;
 
@@ -60,7 +60,7 @@ function readPort(name: string, text: string): number {
   return port;
 }
 
-/** The API key becomes part of a URL's path. */
+/** Restricts the characters, because the API key becomes part of a URL's path. */
 function readApiKey(text: string): string {
   if (!/^[\w.~-]+$/.test(text))
     throw new UsageError('--api-key may contain only letters, digits and . _ ~ -');
@@ -78,7 +78,7 @@ async function run(): Promise<void> {
   const ended = once(end.signal, 'abort');
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => end.abort());
   const sandbox = await startSandbox(options);
-  // Keeping the port lets payment pages survive a restart.
+  // The port of the last run is reused, so that payment pages survive a restart.
   const ports = typeof options.port === 'object' ? options.port : [0];
   const payments = await PaymentsSandbox.start({ directory: options.directory, ports });
   payments.cashRegister = cashRegister;

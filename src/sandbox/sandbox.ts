@@ -45,7 +45,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Runnin
   try {
     return { ...(await start(options, closers)), close: () => closeAll(closers) };
   } catch (error) {
-    // Report the failure itself, not errors while closing.
+    // Report the failure itself, not errors that occur while closing.
     await closeAll(closers).catch(() => undefined);
     throw error;
   }

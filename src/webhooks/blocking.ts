@@ -4,7 +4,7 @@ import { disableWebhook, enableWebhook } from './enabling';
 import type { DisabledReason } from './webhook-states';
 import { WebhookNotFound } from './webhooks.errors';
 
-/** Returns whether staff disabled the URL's receiver for the user. */
+/** Returns whether staff disabled the user's webhooks to the URL's receiver. */
 export async function isBlocked(manager: Queryable, userId: number, url: string): Promise<boolean> {
   const blocks = await queryRows(
     manager,
@@ -27,7 +27,10 @@ export async function blockReceiver(manager: Queryable, userId: number, webhookI
   }
 }
 
-/** Enables the webhook, and all webhooks to its receiver that staff had disabled. @throws WebhookNotFound */
+/**
+ * Enables the webhook, and all of the user's webhooks to its receiver that staff had disabled.
+ * @throws WebhookNotFound
+ */
 export async function unblockReceiver(manager: Queryable, userId: number, webhookId: number): Promise<void> {
   const { receiver, webhooks } = await lockReceiver(manager, userId, webhookId);
   await queryRows(manager, 'DELETE FROM blocked_receivers WHERE user_id = $1 AND receiver = $2', [

@@ -3,7 +3,7 @@ import type { DisabledReason } from './webhook-states';
 
 const PUBLISHED_AT_ONCE = 500;
 
-/** Keeps pending deliveries. Only the reason `operator` replaces an earlier reason. */
+/** Keeps pending deliveries. If the webhook was already disabled, only `operator` replaces its reason. */
 export async function disableWebhook(
   queryable: Queryable,
   webhookId: number,
@@ -30,7 +30,7 @@ export async function enableWebhook(manager: Queryable, webhookId: number): Prom
   );
 }
 
-/** The statement must provide `webhooks.user_id`. */
+/** SQL for the position of a user's last event. The statement around it must provide `webhooks.user_id`. */
 export const LAST_POSITION =
   'coalesce((SELECT max(position) FROM events WHERE events.user_id = webhooks.user_id), 0)';
 

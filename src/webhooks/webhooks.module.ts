@@ -14,7 +14,7 @@ import { WebhooksService } from './webhooks.service';
 })
 export class WebhooksModule {
   constructor(retention: Retention, webhooks: WebhooksService) {
-    // Deliveries of all other webhooks are removed with their events.
+    // No rule is needed for webhooks that still exist: their deliveries are removed with their events.
     retention.add('deleted_webhooks', () => webhooks.forgetDeleted());
   }
 }

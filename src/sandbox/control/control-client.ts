@@ -108,7 +108,7 @@ export class SandboxControl {
     if (!response.ok) {
       throw new Error(`${method} ${path} got response ${response.status}: ${await response.text()}`);
     }
-    // No validation: the client and the interface share these types.
+    // The response is not validated, because the client and the control interface share these types.
     const json: T = JSON.parse(await response.text());
     return json;
   }

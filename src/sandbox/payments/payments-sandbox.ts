@@ -17,12 +17,12 @@ const STATE_FILE = 'payments.json';
 export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
 /**
- * `lost` executes the call and closes the connection. `500-done` executes it and responds with 500. `late`
- * executes it without a response. The others do not execute it; `unread` does not respond either.
+ * `lost` executes the call, then closes the connection. `500-done` executes it, then responds with 500.
+ * `late` executes it and never responds. The other faults do not execute the call; `unread` never responds.
  */
 export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '403' | '401' | '400';
 
-/** Error codes of faults that do not execute the call. */
+/** Error codes of the faults that respond without executing the call. */
 const REFUSALS: Readonly<Record<string, string>> = {
   400: 'invalid_request',
   401: 'invalid_credentials',
@@ -163,7 +163,7 @@ export class PaymentsSandbox {
     if (fault === 'unread') return;
     const performed = this.perform(call);
     const result = this.alter ? this.alter(call.method, performed) : performed;
-    // The provider may notify before its response arrives.
+    // Notifications may arrive before the response, as with the real provider.
     if (call.method === 'create') {
       await this.notifier.beforeResponse(performed as SandboxPayment, (id) => this.pay(id));
     }
@@ -209,7 +209,7 @@ export class PaymentsSandbox {
         const payment = this.shop.payment(String(body['payment_id']));
         const amount = body['amount'] as Amount;
         const given = readReceipt(body['receipt'], amount, this.cashRegister);
-        // For a full refund, the provider reuses the payment's receipt.
+        // A full refund needs no receipt, because the provider reuses the payment's.
         if (payment.receipt && !given && amount.value !== payment.amount.value) throw missingReceipt();
         const refund = this.shop.refund(key, {
           payment_id: payment.id,

@@ -84,7 +84,7 @@ const refused = (...parameter: readonly string[]): PaymentWireError =>
   );
 
 /**
- * @throws PaymentWireError if the receipt is incomplete, has another total, or does not suit the cash
+ * @throws PaymentWireError if the receipt is incomplete, its total differs, or it does not match the cash
  * register
  */
 export function readReceipt(

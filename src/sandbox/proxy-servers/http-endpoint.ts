@@ -132,7 +132,7 @@ export function createHttpEndpoint(
         source.pipe(target).pipe(source);
       });
       source.once('close', () => target.destroy());
-      // The socket detects that the client has disconnected only while its data is read.
+      // Keep reading the client's data: only then does the socket detect that the client has disconnected.
       target.once('close', () => source.resume());
     } catch (error) {
       fail(error);

@@ -51,7 +51,7 @@ export class Journal {
   }
 }
 
-/** Cuts off a last line without a newline: the process died before it could respond. */
+/** Cuts off a last line without a newline: its writer died before responding, so no client knows of it. */
 export async function readJournal(path: string): Promise<string[]> {
   let content: Buffer;
   try {

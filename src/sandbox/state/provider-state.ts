@@ -26,7 +26,7 @@ export class ProviderState {
   readonly prices = new Map(VERSIONS.map((version) => [version, CATALOG.pricesOf(version)]));
   /** In ascending order of proxy ids; `findRecord` relies on this. */
   private readonly records: SaleRecord[] = [];
-  /** Sales by comment. A sale stays listed under comments that its proxies no longer have. */
+  /** Sales by comment. Includes sales under comments that their proxies no longer have. */
   private readonly recordsByDescr = new Map<string, Set<SaleRecord>>();
   private lastOrderId = FIRST_ORDER_ID - 1;
   private lastProxyId = FIRST_PROXY_ID - 1;

@@ -11,7 +11,7 @@ export interface SaleEvent {
   version: Version;
   type: ProxyType;
   periodDays: number;
-  /** Requested proxies; `delivered` is lower only under a `short-list` fault. */
+  /** Number of requested proxies. `delivered` is lower only under a `short-list` fault. */
   count: number;
   delivered: number;
   /** The sale's proxy ids are consecutive. */

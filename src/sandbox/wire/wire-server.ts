@@ -21,7 +21,7 @@ const KEEP_ALIVE_MS = 75_000;
 /** Enough for `prolong` with a thousand ids. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** Methods whose responses contain the balance as a number. */
+/** Methods that respond with the balance as a number. Other methods send it as a string. */
 const CHARGING: ReadonlySet<WireMethodName> = new Set(['buy', 'prolong']);
 
 export interface WireServerParts {
@@ -60,7 +60,7 @@ export class WireServer {
     this.server.keepAliveTimeout = KEEP_ALIVE_MS;
   }
 
-  /** Completes executed calls, and aborts waiting ones. */
+  /** Lets executed calls respond, and aborts calls that are still waiting. */
   async close(): Promise<void> {
     const stopped = stopListening(this.server);
     this.closing.abort();
@@ -103,7 +103,7 @@ export class WireServer {
     await this.hold('received', exchange);
     await this.wait(pickLatencyMs(this.parts.latencies.current, method) + (fault?.beforeMs ?? 0));
     const body = fault?.effect === false ? '' : await this.execute(exchange, fault);
-    // Store the effect before any response, even before one that a fault drops.
+    // Store the effect before sending any response, even if a fault will drop it.
     await this.parts.provider.store.durable();
     await this.hold('executed', exchange);
     await this.wait(fault?.afterMs ?? 0);

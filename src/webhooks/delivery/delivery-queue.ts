@@ -31,7 +31,7 @@ export interface ClaimedDelivery extends SigningSecrets {
   readonly url: string;
   /** Number of failed attempts. */
   readonly attempts: number;
-  /** End of the lease. A string, because its microseconds identify the lease. */
+  /** End of the lease. Kept as a string, because its microseconds are needed to identify the lease. */
   readonly lease: string;
   /** Whether the webhook is failing, or another delivery to it is in progress. */
   readonly isFurther: boolean;
@@ -42,9 +42,9 @@ export interface ClaimedDelivery extends SigningSecrets {
 }
 
 /**
- * Claims deliveries of all webhooks in turn: the first event of each webhook comes before any second event.
- * Reads one index entry per webhook (`waiting`), and reserves capacity for webhooks that neither fail nor
- * have a delivery in progress (`chosen`). Replicas that claim at the same moment may exceed the limits.
+ * Claims deliveries of all webhooks in turn, so that the first event of each webhook comes before any second
+ * event. `waiting` reads only one index entry per webhook. `chosen` reserves capacity for webhooks that are
+ * neither failing nor busy with a delivery. If replicas claim at the same moment, the limits may be exceeded.
  */
 const CLAIM = `
   WITH RECURSIVE waiting AS (
@@ -69,7 +69,7 @@ const CLAIM = `
       FROM busy
      WHERE disabled_at IS NULL
        AND (paused_until IS NULL OR paused_until <= now()
-            -- The webhook was paused while the database's clock was ahead.
+            -- Ignore a pause that was set while the database's clock was ahead.
             OR paused_until > now() + interval '${LONGEST_WEBHOOK_PAUSE_SECONDS} seconds')
   ), due AS (
     SELECT delivery.id, delivery.next_attempt_at, open.user_id, open.user_busy, open.fails,
@@ -115,11 +115,11 @@ const CLAIM = `
     JOIN events event ON event.id = leased.event_id`;
 
 /**
- * Idempotent, and does nothing once the lease is lost. A result for a replaced URL does not affect the
- * webhook. Parameters: $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 response body, $6 error, $7
- * state, $8 pause (s), $9 result (delivered, failed or neither), $10 pauses of the webhook by failures (s),
- * $11 pause requested by the receiver (s), $12 whether the receiver is gone, $13 time until the webhook is
- * disabled (s), $14 URL
+ * Records an attempt. Idempotent, and does nothing once the lease is lost. If the webhook's URL has since
+ * been replaced, the result does not affect the webhook. Parameters: $1 delivery, $2 lease, $3 status, $4
+ * duration (ms), $5 response body, $6 error, $7 state, $8 pause (s), $9 result (delivered, failed or
+ * neither), $10 pauses of the webhook by failures (s), $11 pause requested by the receiver (s), $12 whether
+ * the receiver is gone, $13 time until the webhook is disabled (s), $14 URL
  */
 const SETTLE = `
   WITH mine AS (
@@ -188,7 +188,7 @@ export class DeliveryQueue {
     });
   }
 
-  /** `further` limits deliveries to webhooks that are busy or failing. */
+  /** @param further how many of the deliveries may belong to webhooks that are busy or failing */
   claim(limit: number, further: number): Promise<ClaimedDelivery[]> {
     return preparedRows<ClaimedDelivery>(this.dataSource, CLAIM, [
       limit,

@@ -25,7 +25,7 @@ const JITTER = 0.1;
 /** Maximum pause that a receiver can request with `Retry-After`. */
 const LONGEST_REQUESTED_PAUSE_SECONDS = HOUR;
 
-/** After this many failures in a row, a webhook receives one event at a time, with pauses. */
+/** After this many failures in a row, a webhook receives one event at a time, with pauses in between. */
 export const FAILURES_UNTIL_PAUSED = 3;
 
 /** Pauses of a webhook after one failure, two in a row, and so on. */

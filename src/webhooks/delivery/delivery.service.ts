@@ -13,7 +13,7 @@ import { type ClaimedDelivery, DeliveryQueue } from './delivery-queue';
 import { ATTEMPT_TAKES_MS, CLAIM_TAKES_MS, SETTLING_TAKES_MS } from './delivery-times';
 import { type SendResult, WebhookSender } from './webhook-sender';
 
-/** Polling finds retries; notifications announce new events. */
+/** Polling finds deliveries to be retried. New events are announced by notifications. */
 const LOOK_EVERY_MS = 1000;
 /** Limits the memory for a replica's sockets. */
 const ATTEMPTS_AT_ONCE = 64;
@@ -37,7 +37,7 @@ interface Attempt extends ClaimedDelivery {
 export class DeliveryService implements OnModuleDestroy {
   private readonly logger = new Logger(DeliveryService.name);
   private readonly sender: WebhookSender;
-  /** The machine's clock: a lease expires even while the process is suspended. */
+  /** Uses the machine's clock, because a lease expires even while the process is suspended. */
   private readonly clock = new SystemClock();
 
   constructor(
@@ -61,7 +61,7 @@ export class DeliveryService implements OnModuleDestroy {
       execute: (attempt, cutOff) => this.execute(attempt, cutOff),
       claim: async (capacity, underWay) => {
         const since = this.clock.moment();
-        // Half of all attempts are reserved for webhooks without a delivery in progress.
+        // Half of all attempts are reserved for webhooks that are neither failing nor busy with a delivery.
         const further = [...underWay].filter(({ isFurther }) => isFurther).length;
         const capacityForFurther = Math.max(0, Math.floor(attemptsAtOnce / 2) - further);
         const claimed = await this.queue.claim(capacity, capacityForFurther);
@@ -78,7 +78,7 @@ export class DeliveryService implements OnModuleDestroy {
   }
 
   private async execute(attempt: Attempt, cutOff: AbortSignal): Promise<void> {
-    // The process was suspended, or the claim took long: the lease might end during the attempt.
+    // The process was suspended, or the claim took long. The lease might end during the attempt, so skip it.
     if (attempt.since.elapsedMs() > CLAIM_TAKES_MS) return;
     await inSpan('webhooks.attempt', { 'webhook.id': attempt.webhookId }, async () => {
       const result = await this.send(attempt, cutOff);

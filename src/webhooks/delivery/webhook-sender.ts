@@ -8,10 +8,10 @@ import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 export const STORED_RESPONSE_BYTES = 1024;
 /** The result depends only on the status, so a slow body may be cut off. */
 const LONGEST_BODY_MS = 1000;
-/** Includes the heads of 1xx responses: Node.js limits only the size of each head. */
+/** Includes the heads of 1xx responses, because Node.js limits only the size of each single head. */
 const MAX_RESPONSE_KB = 64;
 
-/** `boundedAgent` closes an idle connection as soon as its receiver sends anything. */
+/** In addition, `boundedAgent` closes an idle connection as soon as its receiver sends anything. */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 

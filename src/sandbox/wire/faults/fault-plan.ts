@@ -8,7 +8,7 @@ interface PlannedFault {
   hits: number;
 }
 
-/** Hits each request with the first matching fault, in the order in which faults were added. */
+/** Applies the first matching fault to each request, in the order in which the faults were added. */
 export class FaultPlan {
   private planned: PlannedFault[] = [];
   private lastId = 0;

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { WIRE_METHOD_NAMES, type WireMethodName } from '../methods/wire-methods';
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
-/** Whether the call takes effect by default. `always` marks kinds that send the call's own response. */
+/**
+ * Whether the call takes effect by default. `always` marks the kinds that send the regular response, so the
+ * call must take effect.
+ */
 export const FAULT_KINDS = {
   'response-lost': true,
   reset: false,
@@ -12,11 +15,11 @@ export const FAULT_KINDS = {
   'http-status': false,
   error: false,
   html: false,
-  /** Sends half of the JSON. With `disconnect`, Content-Length is that of the whole JSON. */
+  /** Sends half of the JSON. With `disconnect`, Content-Length is the length of the whole JSON. */
   'truncated-json': 'always',
   /** Sends the response in pieces of `bytes`, one every `intervalMs`. */
   drip: 'always',
-  /** Confirms the requested count, but delivers and charges `shortBy` fewer. */
+  /** Confirms the requested count, but delivers and charges `shortBy` fewer proxies. */
   'short-list': 'always',
   /** getproxy hides the effect for `hiddenForMs`. */
   'late-listing': 'always',

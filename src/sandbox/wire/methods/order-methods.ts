@@ -58,7 +58,7 @@ export const buy: WireMethod = (provider, query, effect) => {
   };
 };
 
-/** Prolongs all known ids, or none if the balance is too low. Unlike in other lists, the ids are numbers. */
+/** Prolongs all known ids, or none if the balance is too low. Only in this list, ids are numbers. */
 export const prolong: WireMethod = (provider, query, effect) => {
   const { store } = provider;
   const { state } = store;
