@@ -13,8 +13,8 @@ const CLAIMED_AT_ONCE = 20;
 const IS_LEFT_SQL = `state = 'refunded' AND deleted_at IS NULL`;
 
 /**
- * Deletes refunded proxies at the provider, so that customers cannot use a proxy that works again. No other
- * class may call `deleteProxy`.
+ * Deletes refunded proxies at the provider, so that a customer cannot use a refunded proxy that works again.
+ * No other class may call `deleteProxy`.
  */
 @Injectable()
 export class ProxyDeletions {
@@ -71,7 +71,7 @@ export class ProxyDeletions {
     return gone.length;
   }
 
-  /** Claims only refunded proxies, until the provider no longer finds them. */
+  /** Claims only refunded proxies. Each proxy is claimed again until the provider no longer finds it. */
   private claim(): Promise<{ readonly id: number; readonly providerProxyId: string }[]> {
     return queryRows(
       this.dataSource,

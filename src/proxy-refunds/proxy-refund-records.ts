@@ -21,7 +21,7 @@ export interface ProxyRefundRow {
   readonly failed_checks: number;
   readonly requested_at: Date;
   readonly closed_at: Date | null;
-  /** Refusals stand for an hour; a later request begins a new refund. */
+  /** False for a refusal that is over an hour old. The next request then begins a new refund. */
   readonly stands: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface DueProxyRefund extends ProxyToCheck {
   readonly isWithdrawn: boolean;
   /** Whether a day has passed without a decision, or the rental has ended. */
   readonly isLate: boolean;
-  /** Whether a listing has confirmed host, port, login and type, and nothing is changing them. */
+  /** Whether a listing has confirmed the proxy's host, port, login and type, and nothing is changing them. */
   readonly isConfirmed: boolean;
 }
 
@@ -60,7 +60,7 @@ export type ProxyRefundObstacle =
   | 'withdrawn'
   | 'prolonged';
 
-/** A proxy may fail this soon after delivery only because it is not set up yet. */
+/** A proxy that fails this soon after its delivery may just not be set up yet. */
 const MINUTES_AFTER_DELIVERY = 10;
 const LONGEST_PAUSE = `(SELECT make_interval(mins => greatest(${MINUTES_AFTER_DELIVERY}, 2 * minutes_between))
                           FROM refund_rule)`;
@@ -76,7 +76,8 @@ export class ProxyRefundRecords {
     notifier: Notifier,
     clockCorrection: RetryClockCorrection,
   ) {
-    // Keep rescheduled checks apart from earlier ones: several failures at the same time prove nothing.
+    // The pause keeps rescheduled checks apart from earlier ones, because several failures at the same time
+    // prove nothing.
     clockCorrection.add({
       table: 'proxy_refunds',
       column: 'next_check_at',
@@ -101,7 +102,7 @@ export class ProxyRefundRecords {
     return row ?? null;
   }
 
-  /** After refusals with the reason `prolonged`, the time of the first refused request counts. */
+  /** After refusals with the reason `prolonged`, the time of the first of these requests decides. */
   facts({ id, userId }: Proxy): Promise<ProxyRefundFacts> {
     return queryRow(
       this.dataSource,
@@ -118,7 +119,7 @@ export class ProxyRefundRecords {
     );
   }
 
-  /** @returns null if the refund began, or exists and was not refused */
+  /** @returns null if the refund began, or if a refund exists that was not refused */
   begin({ id, userId }: Proxy): Promise<'open' | 'refund-quota-used' | null> {
     return inQueueOf(userId, async () => {
       const { refusal } = await queryRow<{ refusal: 'open' | 'refund-quota-used' | null }>(
@@ -149,7 +150,7 @@ export class ProxyRefundRecords {
     );
   }
 
-  /** Prefers proxies of different customers, because all proxies of one customer may be dead. */
+  /** Finds proxies to compare with, of different customers if possible: all of one customer's may be dead. */
   findControls({ version, userId, host }: DueProxyRefund, count: number): Promise<ProxyToCheck[]> {
     return queryRows(
       this.dataSource,
@@ -187,7 +188,10 @@ export class ProxyRefundRecords {
     await this.change(id, `state = 'staff', reason = $2, next_check_at = NULL`, [reason]);
   }
 
-  /** Locks the rule, so that the decision counts all earlier refunds. @returns what prevented the refund */
+  /**
+   * Locks the refund rule, so that the decision takes all earlier refunds into account.
+   * @returns what prevented the refund
+   */
   async refundByRule(id: number): Promise<ProxyRefundObstacle | null> {
     const obstacle = await inTransaction(this.dataSource, async (manager) => {
       await queryRows(manager, 'SELECT FROM refund_rule FOR UPDATE');

@@ -16,19 +16,19 @@ import { DUE_REFUNDS, type DueProxyRefund, ProxyRefundRecords } from './proxy-re
 import { type RefundRule, RefundRules } from './refund-rules';
 
 const EVERY_SECONDS = 15;
-/** Customers' own checks do not count. */
+/** Limits the job's own checks; checks that customers request are not included. */
 const CHECKS_AT_ONCE = 20;
 const CONTROLS = 3;
 /** A failed check counts only if at least this many other proxies work. */
 const WORKING_CONTROLS = 2;
 const POSTPONED_SECONDS = 60;
-/** Random pauses must leave time for all checks: after a day, an undecided refund goes to staff. */
+/** Limits random pauses, so that all checks fit into a day. After that, an undecided refund goes to staff. */
 const MOST_MINUTES_OF_CHECKS = 20 * 60;
 
-/** Failures that only the proxy can cause. The target or the service may cause others. */
+/** Failures that are certainly the proxy's fault. Others may be caused by the target or by the service. */
 const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 'closed'];
 
-/** One replica at a time decides on refunds, one after the other. */
+/** Only one replica at a time decides on refunds, and it decides them one by one. */
 @Injectable()
 export class ProxyRefundsJob {
   private readonly logger = new Logger('Refunds');
@@ -113,7 +113,9 @@ export class ProxyRefundsJob {
     }
   }
 
-  /** Our echo endpoint closes connections above its limits, and anybody can exhaust these limits. */
+  /**
+   * Whether our echo endpoint may be the cause: it closes connections above limits that anyone can exhaust.
+   */
   private async mayBeOurs({ reason, isAccepted }: ProxyProbe): Promise<boolean> {
     const closed = await this.limits.closedConnections();
     return closed.has('of-any') || (closed.size > 0 && isAccepted && OWN_FAULTS.includes(reason));
@@ -129,7 +131,7 @@ export class ProxyRefundsJob {
     return this.turns.run('check', () => this.checks.probe(proxy));
   }
 
-  /** Refunds only if the provider's own check confirms that the proxy does not work. */
+  /** Makes the refund only if the provider's own check also finds that the proxy does not work. */
   private async decide(refund: DueProxyRefund): Promise<void> {
     const { id } = refund;
     let works: boolean;

@@ -54,7 +54,7 @@ export class StaffRefunds {
   }
 
   /**
-   * Returns the sums in total, and for the customers with the largest sums.
+   * Returns the sums for all customers together, and for each of the customers with the largest sums.
    * @param paid roubles that all customers paid since the day `since` (UTC)
    */
   async shares(since: string, paid: string, userId: number | null): Promise<RefundSharesOut> {

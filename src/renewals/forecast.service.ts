@@ -49,7 +49,7 @@ const READ_FUNDS = `
            WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL) AS rentals
     FROM accounts WHERE user_id = $1`;
 
-/** Looks up one rule per group of equal rentals. Open prolongations count as done. Parameters: user, now. */
+/** Finds one rule per group of equal rentals. Open prolongations count as done. Parameters: user, now. */
 const READ_RENTALS = `
   SELECT ids, ends, alike.country, version, is_withdrawn AS "isWithdrawn", has_refund AS "hasOpenRefund",
          rule.id AS "ruleId", rule.period, max_price AS "maxPrice", hours_before AS "hoursBefore"

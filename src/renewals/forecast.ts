@@ -63,9 +63,9 @@ const nextMonthOf = (moment: Date): Date =>
 
 /**
  * Simulates the next days hour by hour, with the same decisions as the job. Assumes that obstacles, prices
- * and rules stay the same, nothing is bought or credited, and no call fails.
+ * and rules stay the same, that nothing is bought or credited, and that no call fails.
  * @param onHour called in chronological order
- * @returns the earliest expiry that the balance cannot pay for; null if it pays for all
+ * @returns the earliest expiry of a rental that the balance cannot renew; null if it can renew all
  */
 export async function runForecast(
   { now, obstacle, budget, available: left }: ForecastFunds,

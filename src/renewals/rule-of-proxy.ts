@@ -1,7 +1,7 @@
 /**
- * Returns a subquery with at most one row of `renewal_rules`, for `JOIN LATERAL (…) AS rule ON true`.
+ * Returns SQL for a subquery that finds the rule of a proxy, for `JOIN LATERAL (…) AS rule ON true`.
  * @param proxy table or alias with the proxy's columns
- * @param id column with the proxy's id; if its value is null, no rule for a single proxy applies
+ * @param id column with the proxy's id; if it is null, no rule for a single proxy applies
  */
 export const ruleOfProxySql = (proxy = 'proxies', id = 'id'): string => `
   SELECT * FROM rule_of_proxy(

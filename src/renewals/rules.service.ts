@@ -92,8 +92,8 @@ export class RulesService {
     await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
-        // Another rule may now apply: instead of a proxy's own rule, any wider rule; instead of a filter
-        // rule, an older filter rule or the rule for all proxies.
+        // Once this rule is disabled, another rule may apply. A proxy's own rule may be followed by any wider
+        // rule; a filter rule, by an older filter rule or the rule for all proxies.
         `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
                 OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
                      SELECT FROM renewal_rules AS wider
@@ -213,7 +213,7 @@ function assertUnlimited({ dailyLimit }: Caller): void {
   if (dailyLimit !== null) throw new LimitedTokenCannotRenew();
 }
 
-/** @returns null if the fields imply two targets */
+/** @returns null if both fields are given, although a rule has only one target */
 function targetOf(proxyId: string | null, filter: RenewalFilterBody | null): RuleTarget | null {
   if (proxyId !== null) return filter === null ? 'proxy' : null;
   return filter === null ? 'all' : 'filter';

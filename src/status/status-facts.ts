@@ -11,7 +11,7 @@ import type {
   ReplicaOut,
 } from './status.dto';
 
-/** The status page uses the requests' connections; the metrics use a separate connection. */
+/** The status page uses the connections of requests; the metrics use a connection of their own. */
 export type StatementRunner = <Row extends object>(
   statement: string,
   parameters?: readonly unknown[],
@@ -74,7 +74,7 @@ export class StatusFacts {
     return account ?? null;
   }
 
-  /** Returns roubles. The query is slow. */
+  /** Returns what the provider charged, in roubles. The query is slow. */
   async spentInADay(): Promise<string> {
     const recent = await this.row<{ spent: string }>(
       `SELECT round(coalesce(sum(provider_charge), 0), 2) AS spent FROM orders
@@ -96,7 +96,7 @@ export class StatusFacts {
     );
   }
 
-  /** Pending deposits have the reason null. */
+  /** Includes pending deposits, for which the reason is null. */
   waitingPayments(): Promise<readonly (Count & { readonly reason: string | null })[]> {
     return this.rows(WAITING_PAYMENTS);
   }
@@ -120,7 +120,7 @@ export class StatusFacts {
     );
   }
 
-  /** An index finds each last run, regardless of the number of runs. */
+  /** An index finds each scope's last run, so the number of stored runs does not matter. */
   lastAudits(): Promise<readonly AuditRunOut[]> {
     return this.rows(
       `SELECT scope, started_at, finished_at, ok,
@@ -154,7 +154,7 @@ export class StatusFacts {
     return database.size;
   }
 
-  /** Counts active replication slots if missing rights hide the state of the standbys. */
+  /** If we lack the privilege to see the standbys' state, active replication slots are counted instead. */
   copiesOfTheDatabase(): Promise<{
     standbys: number;
     isArchived: boolean;
@@ -169,7 +169,7 @@ export class StatusFacts {
                     END)::integer AS standbys,
               current_setting('archive_mode') <> 'off' AS "isArchived",
               last_failed_time > coalesce(last_archived_time, '-infinity') AS "isFailing",
-              -- A crash empties the statistics. Until the next archiving, use the time of their reset.
+              -- A crash clears the statistics. Until the next file is archived, use the time of that reset.
               coalesce(last_archived_time, stats_reset) AS "archivedAt"
          FROM pg_stat_archiver`,
     );

@@ -34,7 +34,7 @@ export interface RenewalCounts {
   readonly placed: number;
 }
 
-/** The placing statement checks all conditions again, so a stale decision does no harm. */
+/** The statement that places orders checks all conditions again, so an outdated decision does no harm. */
 @Injectable()
 export class DueRenewals {
   constructor(
@@ -57,7 +57,7 @@ export class DueRenewals {
       const skip = (reason: SkippedRenewal['reason']): number =>
         skipped.push({ id: renewal.id, reason, price: candidate.price?.toString() ?? null });
       if (!decision.renew) {
-        // `RenewalRecords.fail` fails late renewals, with the reason of their last attempt.
+        // Do not skip a late renewal: `RenewalRecords.fail` will fail it with the reason of its last attempt.
         if (decision.reason !== 'too-late') skip(decision.reason);
       } else if (quote instanceof DomainError) {
         skip(obstacleOf(quote));
@@ -77,7 +77,7 @@ export class DueRenewals {
         const reason = RENEWAL_OBSTACLES.find((one) => one === obstacle);
         if (!obstacle) placed += 1;
         else if (reason) skipped.push({ id, reason, price: quote.unitPrice.toString() });
-        // Decide again later: another rule applies now, or a row is locked.
+        // Not skipped, but decided again later: another rule applies now, or a row is locked.
         else (obstacle === 'superfluous' ? superfluous : undecided).push(id);
       }
     }

@@ -52,7 +52,7 @@ const CHANGED_AT_ONCE = 1000;
 export const IS_OPEN_SQL = `renewal.state IN ('planned', 'skipped')`;
 export const IS_IN_TIME_SQL = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END_SQL}`;
 
-/** Whether a run may change a renewal, apart from planning and reminding. */
+/** Whether the job has anything to do apart from planning and reminding. */
 export const IS_WORK_LEFT_SQL = `
   EXISTS (SELECT FROM renewals WHERE state IN ('placed', 'skipped'))
   OR EXISTS (SELECT FROM renewals renewal WHERE ${IS_OPEN_SQL} AND next_try_at <= now())`;
@@ -61,12 +61,15 @@ export const IS_WORK_LEFT_SQL = `
 const lockedSql = (condition: string): string =>
   `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;
 
-/** `row` must have the columns of `renewals`; `more` is SQL for additional pairs of name and value. */
+/**
+ * @param row table or alias with the columns of `renewals`
+ * @param more SQL for additional names and values
+ */
 export const eventDataSql = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
-/** Retry times coincide, so that renewals that wait for money are decided together, ordered by expiry. */
+/** Rounds retry times, so that renewals that wait for money are decided together, in order of expiry. */
 const nextTry = (tries: string): string => `
   (SELECT date_bin(pause, now(), 'epoch') + pause
      FROM (SELECT CASE WHEN ${tries} <= 3 THEN interval '10 seconds'
@@ -74,9 +77,7 @@ const nextTry = (tries: string): string => `
                        WHEN ${tries} <= 9 THEN interval '5 minutes'
                        ELSE interval '10 minutes' END AS pause) AS growing)`;
 
-/**
- * Each statement checks the state that it changes, so a replica that lost the job's lease repeats no change.
- */
+/** Each statement checks a renewal's state, so a replica that lost the job's lease repeats no change. */
 @Injectable()
 export class RenewalRecords {
   constructor(
@@ -86,7 +87,7 @@ export class RenewalRecords {
     clockCorrection.add({
       table: 'renewals',
       column: 'next_try_at',
-      // A renewal that was skipped while the clock was ahead is not retried before it is due.
+      // A renewal that was skipped while the clock was ahead may not be due yet. Retry only due renewals.
       where: `state = 'skipped' AND due_at <= now()`,
       longestPause: `interval '10 minutes'`,
     });
@@ -259,7 +260,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Gives up renewals that are still not executed an hour before expiry. */
+  /** Gives up on renewals that are still pending an hour before expiry. */
   async fail(): Promise<number> {
     const failed = await queryRows(
       this.dataSource,
@@ -317,7 +318,7 @@ export class RenewalRecords {
            FROM recorded WHERE state = 'done' OR reason IS DISTINCT FROM reason_before
           ORDER BY date_end_before, proxy_id
        )
-       -- PostgreSQL runs a SELECT in a CTE only if the outer query reads it.
+       -- Reads "logged", because PostgreSQL runs a SELECT in a CTE only if the outer query reads it.
        SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM recorded`,
     );
     return count;

@@ -11,7 +11,7 @@ const REMINDED_AT_ONCE = 1000;
 /** Limits the queries per step: each user's forecast takes a few. */
 const FORECASTS_AT_ONCE = 100;
 
-/** Renewals with a reminder become due within a week. */
+/** A day more than a week, because renewals with a reminder become due within a week. */
 const DAYS_AHEAD = 8;
 
 /** A renewal without a reminder for its current stage. */
@@ -40,7 +40,7 @@ export class RenewalReminders {
     this.forecasts.clear();
   }
 
-  /** @returns the number of reminded renewals */
+  /** @returns the number of renewals for which reminders were due */
   async remindNext(): Promise<number> {
     const unreminded: UnremindedRenewal[] = [];
     let forecastCount = 0;
@@ -94,7 +94,7 @@ export class RenewalReminders {
     );
   }
 
-  /** Sends an event for first reminders and for expected failures. */
+  /** Sends an event for each first reminder, and for each expected failure. */
   private async remind(
     renewals: readonly {
       readonly id: number;

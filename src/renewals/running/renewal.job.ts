@@ -24,7 +24,7 @@ const EVERY_SECONDS = 5;
 /** How long until another replica takes over from a dead one. */
 const LEASE_SECONDS = 5;
 
-/** How long a run waits for its orders, or for capacity in the queue. */
+/** How long a run pauses while it waits for its orders, or for capacity in the queue. */
 const PAUSE_MS = 200;
 
 const PLAN_EVERY_MS = 60_000;

@@ -27,9 +27,9 @@ export function parseTarget(text: string): AuditTarget | null {
   return type === undefined || id === undefined ? null : { type: type as TargetType, id };
 }
 
-/** Request's part of an audit log record: author, origin and target. */
+/** The parts of an audit log record that come from the request: author, origin and target. */
 export class AuditContext {
-  /** Set for changes, because they are recorded in their own transactions. */
+  /** True once a change was recorded in its own transaction, so that it is not recorded again. */
   isRecorded = false;
 
   constructor(

@@ -21,8 +21,8 @@ export interface AuditedRoute {
 export type AuditedRequest = (Request | CommandRequest) & { user?: Caller; audit?: AuditContext };
 
 /**
- * Records reads before their response, so that staff see nothing unrecorded. Changes are recorded in their
- * own transactions.
+ * Records each read before its response is sent, so that staff see nothing unrecorded. Does not record
+ * changes: they are recorded in their own transactions.
  */
 @Injectable()
 export class AuditLogInterceptor implements NestInterceptor {

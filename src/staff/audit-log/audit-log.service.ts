@@ -17,7 +17,7 @@ import { type AuditContext, type AuditTarget, parseTarget } from './audit-contex
 import type { ActionOut, ActionsPage, ActionsQuery } from './audit-log.dto';
 
 export interface AuditedChange {
-  /** Omitted if the context contains it. */
+  /** Omitted if the `AuditContext` contains the target. */
   readonly target?: AuditTarget;
   readonly reason?: string | undefined;
   readonly before?: object | undefined;
@@ -26,7 +26,7 @@ export interface AuditedChange {
   readonly idempotency?: Idempotency | null;
 }
 
-/** Must be called exactly once per change. @returns the record's id */
+/** Records a change. Must be called exactly once per change. @returns the record's id */
 export type RecordChange = (change: AuditedChange) => Promise<number>;
 
 @Injectable()
@@ -70,7 +70,7 @@ export class AuditLogService {
       );
       return Object.assign(result, { replayed: false });
     } catch (error) {
-      // A concurrent request with the same key may have been committed and caused this refusal.
+      // The error may be due to a concurrent request with the same key that has been committed.
       const mayBeKnown =
         error instanceof DomainError || violatedConstraint(error) === 'audit_log_idempotency_key';
       const meanwhile = mayBeKnown ? await findEarlier() : null;
@@ -79,7 +79,7 @@ export class AuditLogService {
     }
   }
 
-  /** Waits until no failover can undo the found record. @throws IdempotencyKeyReused */
+  /** Waits until the found record would survive a failover. @throws IdempotencyKeyReused */
   private async findByKey(
     { caller }: AuditContext,
     { key, requestHash }: Idempotency,
@@ -96,7 +96,7 @@ export class AuditLogService {
     return action.id;
   }
 
-  /** Records the states of one row before and after its change. @throws TransactionOutcomeUnknown */
+  /** Makes a change, and records one row's state before and after it. @throws TransactionOutcomeUnknown */
   recordChangeOf<Before extends object, After extends object>(
     audit: AuditContext,
     reason: string,
@@ -183,7 +183,7 @@ export class AuditLogService {
   }
 
   private find(conditions: Conditions, { cursor, limit }: PageRequest): Promise<ActionOut[]> {
-    // If the cursor's record was deleted, the previous record's time is used.
+    // If the cursor's record has been deleted, the list continues from the time of the record before it.
     conditions.by(
       cursor,
       (id) => `(at, id) < ((SELECT at FROM audit_log WHERE id <= ${id} ORDER BY id DESC LIMIT 1), ${id})`,

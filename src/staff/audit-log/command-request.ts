@@ -1,4 +1,4 @@
-/** Request to a staff route that a command makes in its own process, without sign-in. */
+/** A staff route's request, made by a command in its own process and without sign-in. */
 export class CommandRequest {
   readonly ip = undefined;
 

@@ -11,7 +11,7 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameSql('orders.u
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
   orders.closed_at, orders.batch_id`;
 
-/** Number of a host's proxies per page. The last order's remaining proxies are added. */
+/** Maximum number of a host's proxies per page, not counting further proxies of the page's last order. */
 const PROXIES_OF_HOST_AT_ONCE = 2000;
 
 /** Range of orders on one page, for a host with many proxies. */
@@ -20,11 +20,11 @@ export interface HostOrderRange {
   readonly lowest: number | null;
 }
 
-/** Returns SQL for the order that delivered the prolonged proxy; for a purchase, the purchase itself. */
+/** Returns SQL for the order that delivered a prolongation's proxy, or for the purchase itself. */
 const deliveryOf = (proxyId: string, id: string): string =>
   `coalesce((SELECT order_id FROM proxies WHERE proxies.id = ${proxyId}), ${id})`;
 
-/** @returns null if the host has so few proxies that all its orders can be read */
+/** @returns null if the host has so few proxies that all their orders can be read at once */
 export async function findHostOrderRange(
   queryable: Queryable,
   host: string,
@@ -42,11 +42,14 @@ export async function findHostOrderRange(
   return isCommon ? { lowest } : null;
 }
 
-/** Returns SQL for the first delivery after a cursor. A prolongation precedes the delivery of its proxy. */
+/**
+ * Returns SQL for the upper limit of delivering orders after a cursor. In the list, a prolongation comes
+ * before the order that delivered its proxy.
+ */
 const firstDelivery = (cursor: string): string =>
   `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;
 
-/** With `range`, orders are sorted by the deliveries of their proxies; prolongations precede the delivery. */
+/** With `range`, orders are sorted by the order that delivered their proxy. Prolongations come before it. */
 export function searchOrders(
   queryable: Queryable,
   query: StaffOrdersQuery,
@@ -67,7 +70,7 @@ export function searchOrders(
   }
   conditions.by(from, (moment) => `orders.created_at >= ${moment}`);
   conditions.by(to, (moment) => `orders.created_at < ${moment}`);
-  // With an array, PostgreSQL looks up the rare value first instead of reading all orders by time.
+  // With an array, PostgreSQL looks up the rare value first. Otherwise, it might read all orders by time.
   const among = (ids: string): void => conditions.add(`orders.id = ANY (ARRAY(${ids}))`);
   const amongThoseOf = (proxy: string): void =>
     among(

@@ -255,7 +255,7 @@ export class StaffOrdersController {
     return members.map((member) => member.id);
   }
 
-  /** A batch's calls are stored under its leader. Calls before the batch are stored under any member. */
+  /** A batch's calls are stored under its leader. Earlier calls may be stored under any of its members. */
   private findCalls(orderIds: readonly number[]): Promise<ProviderCallOut[]> {
     return queryRows(
       this.dataSource,

@@ -172,7 +172,7 @@ export class StaffPricesController {
     const { replaces, reason, ...rule } = body;
     audit.assertConcernsAnother(rule.user_id);
     const by = await this.nameOf(audit);
-    // A rule can be changed only once, so if this change succeeds, the rule has not changed since this read.
+    // A rule can be changed only once. If this change succeeds, the rule has not changed since this read.
     const before = replaces === null ? undefined : await this.get(replaces);
     audit.assertConcernsAnother(before?.user_id);
     const preview = await this.previewIfKnown({ add: toNewPriceRule(rule), end: replaces ?? undefined });

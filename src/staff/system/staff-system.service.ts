@@ -39,7 +39,7 @@ export class StaffSystemService {
     return this.maintenance.show();
   }
 
-  /** @param skippedIds number of ids to skip in each table */
+  /** @param skippedIds number of ids to skip in each table, more than were issued since the restore point */
   beginMaintenance(audit: AuditContext, skippedIds: number, reason: string): Promise<MaintenanceOut> {
     return this.auditLog.recordChangeOf(audit, reason, {
       before: (manager) => this.maintenance.show(manager),
