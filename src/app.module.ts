@@ -75,7 +75,9 @@ export class AppModule implements OnModuleDestroy {
     };
   }
 
-  /** The order matters: jobs, such as polling price rules, must run until the last order has its response. */
+  /**
+   * The sequence matters: jobs, such as polling price rules, must run until the last order has its response.
+   */
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();
     this.notifier.end();

@@ -94,7 +94,7 @@ const withDeposits = (api: ApiInterface): ApiInterface => ({
   modules: [...api.modules, PaymentsModule],
 });
 
-/** The application does not listen yet. */
+/** The returned application is not listening yet. */
 export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
   const adapter = new HttpAdapter(longestOrderMs(config));
   const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config, clock), adapter, {

@@ -6,7 +6,7 @@ import { LargeBodies, RequestLimits, RequestsUnderWay } from './http';
 import { Retention, RetryClockCorrection, Jobs } from './jobs';
 import { Metrics } from './metrics';
 
-/** Provides what any module may inject. */
+/** Provides the classes that any module may inject. */
 @Module({})
 export class GlobalsModule {
   static with(config: AppConfig, clock: Clock = new SystemClock()): DynamicModule {

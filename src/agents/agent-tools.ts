@@ -36,7 +36,7 @@ export class AgentTools {
     return this.listed.filter((_, n) => scopes.includes(this.tools[n]?.scope ?? ''));
   }
 
-  /** @returns null if the caller may use no tool of this name */
+  /** @returns null if there is no such tool, or if the caller may not use it */
   prepare(name: JsonValue, given: JsonValue, call: ToolCall): (() => Promise<CallToolResult>) | null {
     const tool = this.tools.find((one) => one.name === name && call.caller.scopes.includes(one.scope));
     if (!tool) return null;
@@ -69,7 +69,7 @@ export class AgentTools {
 
 const LONG_LIST = 20;
 
-/** Formats a result as text, without its long lists. Some clients show the model only the text. */
+/** Formats a result for clients that show the model only the text. A note replaces each long list. */
 const withoutLists = (result: Readonly<Record<string, unknown>>): string =>
   JSON.stringify(result, (_, value: unknown) =>
     Array.isArray(value) && value.length > LONG_LIST
@@ -77,7 +77,7 @@ const withoutLists = (result: Readonly<Record<string, unknown>>): string =>
       : value,
   );
 
-/** Validates a tool's arguments like the body of a route. @throws RequestInvalid */
+/** Validates a tool's arguments in the same way as the body of a request. @throws RequestInvalid */
 function readArguments({ input }: Tool, body: JsonValue): object {
   readLeniently(input, body);
   readInput({ path: [], header: [], query: undefined, body: input, refusesQuery: false }, {
@@ -132,7 +132,10 @@ interface FieldSchema {
   readonly description?: string;
 }
 
-/** Gemini rejects `exclusiveMinimum`; OpenAI's strict mode requires optional fields to allow null. */
+/**
+ * Adapts a schema to the models: Gemini rejects `exclusiveMinimum`, and OpenAI's strict mode requires
+ * optional fields to allow null.
+ */
 function forModels(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const { exclusiveMinimum: below, default: usual, description, ...rest } = value as FieldSchema;

@@ -147,7 +147,7 @@ export class PreparePurchaseInput {
   readonly allow_partial!: boolean;
 }
 
-/** Low, because agents have to copy a reference that contains all ids. */
+/** Low, because agents have to copy the reference, which contains the ids of all these proxies. */
 const MAX_PREPARED = 50;
 
 @StrictRequest()

@@ -1,7 +1,7 @@
 import { DomainError, domainError } from '../common';
 import { RequestInvalid } from '../http';
 
-/** An order placed with the original reference may still exist. */
+/** The given reference is unusable, but an order placed with the original reference may still exist. */
 export class PreparationUnknown extends domainError(
   'bad-request',
   'This order_ref is corrupted, or it was prepared with another token',
@@ -71,7 +71,7 @@ interface AgentError {
   readonly retry_after_seconds?: number;
 }
 
-/** It is unknown whether the call had an effect. */
+/** After an unexpected error, it is unknown whether the call had an effect. */
 export const UNEXPECTED_ERROR: AgentError = {
   code: 'internal-server-error',
   detail: 'Internal Server Error',

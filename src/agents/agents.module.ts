@@ -26,7 +26,7 @@ const USED = [
   ProxyRefundsModule,
 ];
 
-/** Must contain no business rules, prices or SQL. */
+/** This module must contain no business rules, prices or SQL. */
 @Module({
   controllers: [McpController],
   providers: [AgentTools, ReadingTools, OrderTools, DepositTools],

@@ -28,7 +28,10 @@ const ENVELOPE: Shape = {
   },
 };
 
-/** Keeps only the members that the MCP library needs: it would reject a mistake in any other member. */
+/**
+ * Keeps only the members that the MCP library needs, because it would reject a message for a mistake in any
+ * other member.
+ */
 export const envelopeOf = (message: JsonValue): unknown => pick(message, ENVELOPE);
 
 function pick(value: JsonValue, shape: Shape): unknown {

@@ -7,8 +7,8 @@ const IDENTIFIER = /^version$|_ids?$/;
 const INTEGER = /^-?\d{1,20}$/;
 
 /**
- * Converts arguments in place, because models send `"2"` or `"true"`, lists as strings, and null for
- * defaults.
+ * Converts the values in `given` to their declared types, because models may send numbers, booleans and lists
+ * as strings, and null for a default.
  */
 export function readLeniently(input: Type<object>, given: JsonValue): void {
   if (!isJsonObject(given)) return;

@@ -37,10 +37,10 @@ const INVALID_REQUEST = -32_600;
 const INVALID_PARAMS = -32_602;
 
 const STREAM = 'text/event-stream';
-/** The MCP library's error messages may quote the whole request. */
+/** Longer error messages are cut, because those of the MCP library may quote the whole request. */
 const MOST_ERROR_LENGTH = 1000;
 
-/** Some clients report a broken server if a list method returns an error. */
+/** Responses to list methods without items: after an error, some clients report that the server is broken. */
 const EMPTY_LISTS: Readonly<Record<string, object>> = {
   'resources/list': { resources: [] },
   'resources/templates/list': { resourceTemplates: [] },
@@ -88,7 +88,7 @@ export class McpController {
       refuse(response, PARSE_ERROR, 'Parse error: the body is not JSON, or is larger than 100 kB');
       return;
     }
-    // Refuse batches: a batch would count as one request against the limits.
+    // Refuse batches, because a whole batch would count as one request against the limits.
     if (served === 'batch') {
       refuse(response, INVALID_REQUEST, 'Batches are not supported');
       return;
@@ -128,7 +128,7 @@ export class McpController {
     return { call, envelope: envelopeOf(message), method, run, hasRun: false };
   }
 
-  /** Web pages of other sites could otherwise call a service that runs on the visitor's machine. */
+  /** Without this check, other sites' web pages could call a service that runs on the visitor's machine. */
   private assertOrigin(origin: string | undefined): void {
     if (origin === undefined) return;
     const { publicUrl } = this.config.server;
@@ -167,9 +167,10 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
     typeof value === 'string' && name !== 'authorization' ? [[name, value] as [string, string]] : [],
   );
   const request = new Request('http://localhost/mcp', { method: 'POST', headers: texts, signal });
-  // The library rejects clients that do not accept both types.
+  // Always name both types, because the library rejects clients that do not accept both.
   request.headers.set('accept', `application/json, ${STREAM}`);
-  // `initialize` negotiates the version in its body. The header would exclude clients of later revisions.
+  // Drop the version header, which would exclude clients of later revisions. The body of `initialize`
+  // negotiates the version.
   if (method === 'initialize') request.headers.delete('mcp-protocol-version');
   return request;
 }
@@ -178,7 +179,7 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
 const isStreamed = (request: ExpressRequest, { ok }: Response): boolean =>
   ok && !request.accepts('json') && request.accepts(STREAM) === STREAM;
 
-/** The library responds with a stream to clients of the 2025 revisions. */
+/** Extracts the message from a stream, which is how the library responds to clients of the 2025 revisions. */
 const messageOf = (body: string): string => /^data: (.*)$/m.exec(body)?.[1] ?? body;
 
 function cutError(text: string): string {

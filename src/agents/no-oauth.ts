@@ -8,10 +8,10 @@ import { challengeParameters } from '../oauth';
 
 const DESCRIPTION = 'Send a token issued by this shop in the header Authorization: Bearer prx_...';
 
-/** Paths where clients look for OAuth after a 401. */
+/** Paths that clients request after a 401, to find out whether the service has OAuth. */
 const PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*path'];
 
-/** Clients show the description of an OAuth error to the user. */
+/** Responds with an OAuth error, because clients show its description to the user. */
 export function serveNoOAuth(app: NestExpressApplication): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   const description = `This service does not support OAuth. ${DESCRIPTION}`;
@@ -22,7 +22,7 @@ export function serveNoOAuth(app: NestExpressApplication): void {
   }
 }
 
-/** Extends the challenge on this route only: the fixed contract of other routes does not allow it. */
+/** Extends `WWW-Authenticate` on this route only, because other routes' fixed contract does not allow it. */
 @Catch(NotAuthenticated, InvalidToken)
 export class WrongTokenFilter implements ExceptionFilter<DomainError> {
   constructor(private readonly config: AppConfig) {}

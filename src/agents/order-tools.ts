@@ -27,7 +27,7 @@ const PLACE =
   'Show the user the price and wait for confirmation. Then call place_order with order_ref. If the ' +
   'response is lost, call it again with the same order_ref.';
 const EXECUTED = 'The order has been executed; nothing more is needed.';
-/** An agent that misses proxies in a long result might buy them again. */
+/** Used for long results: an agent that overlooks an order's proxies might buy them again. */
 const executedAtLength = (orderId: number): string =>
   `${EXECUTED} If you do not see its proxies, call list_proxies with order_id ${orderId}, or ` +
   `export_proxies with order_id ${orderId} and reveal: true for their passwords.`;
@@ -35,7 +35,7 @@ const REFUSED = 'Tell the user which proxies were not prolonged, and why.';
 const UNFINISHED =
   'Some prolongations are being_confirmed or unavailable: call place_order again with the same order_ref.';
 
-/** Tools for buying in two steps, so that an order is placed only once and at most at the agreed price. */
+/** Tools for buying in two steps, so that an order is placed only once and costs no more than agreed. */
 @Injectable()
 export class OrderTools {
   readonly tools: readonly Tool[] = [
@@ -148,7 +148,7 @@ export class OrderTools {
     };
   }
 
-  /** Places an order once per reference. A repeated call returns the placed order, even after the expiry. */
+  /** Places an order once per reference. A repeated call returns it, even if the reference has expired. */
   private async place(
     { order_ref: ref, reveal }: PlaceOrderInput,
     { caller, tokenHash }: ToolCall,

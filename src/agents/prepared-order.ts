@@ -4,16 +4,16 @@ import { type DomainError, IP_VERSIONS, jsonOrUndefined } from '../common';
 import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './agents.errors';
 
 const VALID_SECONDS = 900;
-/** An earlier call may still place the order for at least this long after the expiry. */
+/** After a reference has expired, an earlier call may still place the order for at least this long. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
 
-/** Names are short, because agents have to copy the reference. */
+/** The names of the fields are short, because agents have to copy the reference. */
 const PREPARED = z.strictObject({
   /** Expiry of the reference, in seconds since 1970. */
   u: COUNT,
-  /** Random string: two preparations of the same order must yield two orders. */
+  /** Random string, so that preparing the same order twice yields two references and thus two orders. */
   n: z.string(),
   /** Price in roubles; the order's `max_price`. */
   m: z.string().regex(/^\d+\.\d\d$/),
@@ -52,8 +52,9 @@ export function writeReference(
 }
 
 /**
- * Returns refusals instead of throwing them, because the order of an expired or damaged reference may exist.
- * The keys include the hash of `given`, because earlier versions used it as the idempotency key.
+ * Reads a reference, whose order may already exist even if the reference has expired or is damaged. For this
+ * reason, refusals are returned with the keys and not thrown. The keys include the hash of `given`, which
+ * earlier versions used as the idempotency key.
  * @param longestOrderSeconds maximum time that a request may wait for its order
  * @returns the keys to try, in sequence; only the canonical spelling places an order
  * @throws PreparationUnknown if the reference contains no order
@@ -83,7 +84,7 @@ export function readReference(
 
 const keyOf = (ref: string): string => createHash('sha256').update(ref).digest('hex');
 
-/** `left` is the number of seconds until the expiry. */
+/** @param left seconds until the reference expires */
 function refusalOf(left: number, longestOrderSeconds: number): DomainError | null {
   if (left > 0) return null;
   const placingLeft = left + Math.max(PLACING_SECONDS, longestOrderSeconds);

@@ -16,7 +16,7 @@ export interface ToolCall {
   readonly hungUp: AbortSignal;
 }
 
-/** Must call the same use case as a route, without business logic of its own. */
+/** A tool must call the same use case as a route, and must contain no business logic of its own. */
 export interface Tool<Input extends object = object> {
   readonly name: string;
   readonly description: string;

@@ -41,7 +41,7 @@ export interface RequestWait {
   readonly hungUp: AbortSignal;
 }
 
-/** Checks the token again before a long-delayed response, in case it has been revoked in the meantime. */
+/** Checks the token again after a long wait, because it may have been revoked during the wait. */
 @Injectable()
 export class AccessRecheck {
   constructor(private readonly tokens: TokensService) {}

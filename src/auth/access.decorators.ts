@@ -7,7 +7,10 @@ import type { Caller } from './tokens.service';
 
 export const ACCESS = 'access';
 
-/** Must differ: Swagger UI stores tokens by these names, and customers' pages would send staff tokens. */
+/**
+ * The two names must differ, because Swagger UI stores tokens by name. With one name, the customers' page
+ * would send a staff token.
+ */
 export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 
@@ -18,7 +21,7 @@ export type Access =
 
 /**
  * Marks a route that needs no token.
- * @param maxBodyBytes required for a route with a body, whose failures count against the client's address
+ * @param maxBodyBytes required for a route with a body. Its failures count against the client's address
  */
 export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}) =>
   applyDecorators(
@@ -39,7 +42,10 @@ export const AnyToken = ({ acceptsOAuth = false } = {}) =>
 
 export const REPLAYS = 'replays';
 
-/** Allows replays over the limit. For a new Idempotency-Key, the route must throw `Caller.overLimit`. */
+/**
+ * Admits a request over the limit, because it may be a replay. If its Idempotency-Key is new, the route must
+ * throw `Caller.overLimit`.
+ */
 export const ReplaysOverLimit = () => SetMetadata<string, true>(REPLAYS, true);
 
 export function callerOf(request: Request & { user?: Caller }): Caller {

@@ -13,7 +13,7 @@ import { type Caller, TokensService } from './tokens.service';
 /** Admits a request if its route is public or its token has the required scope. */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  /** Not passport's exported instance, which all applications in a process share. */
+  /** An instance of our own, because passport exports one that all applications in a process share. */
   private readonly passport = new Passport();
 
   constructor(

@@ -25,7 +25,7 @@ export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-/** Refuses payment scopes while the service accepts no payments, so that no token gains rights later. */
+/** Payment scopes are refused while payments are off, so that no token gains rights when they are enabled. */
 export class NoPaymentsAccepted extends RequestInvalid {
   constructor(scopes: readonly Scope[]) {
     const msg = 'The service does not accept payments';

@@ -7,7 +7,10 @@ export type Restrictions = Pick<ApiToken, 'scopes' | 'allowedIps' | 'expiresAt' 
 
 type Issuer = Restrictions & Pick<ApiToken, 'id' | 'userId' | 'limitedBy'>;
 
-/** Inherits omitted restrictions. @throws ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer */
+/**
+ * Returns the new token's restrictions. Those that the request omits are inherited from the issuer.
+ * @throws ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer
+ */
 export function restrictedBy(
   issuer: Issuer,
   requested: Restrictions & Pick<ApiToken, 'userId'>,

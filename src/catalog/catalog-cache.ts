@@ -44,8 +44,8 @@ interface Refresh<Value> {
 }
 
 /**
- * Concurrent refreshes of a key share one call, but never wait for a call of lower priority. lru-cache's
- * `fetchMethod` cannot limit waits or the age of stale values.
+ * Concurrent refreshes of a key share one call, but never wait for a call of lower priority. We do not use
+ * lru-cache's `fetchMethod`, because it cannot limit waits or the age of stale values.
  */
 export class CatalogCache<Value> {
   private readonly entries = new Map<string, Entry<Value>>();
@@ -103,8 +103,9 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Caches a stored entry unless the cached one is newer. After the database's clock was set back, an entry
-   * from the future is not fresh, and any later entry replaces it.
+   * Caches a stored entry unless the cached one is newer. A cached entry may be from the future if the
+   * database's clock was set back; any stored entry then replaces it. A stored entry from the future is not
+   * fresh.
    */
   apply(stored: StoredEntry): Entry<Value> {
     const { key, fetchedAt, changedAt, ageMs } = stored;
@@ -168,7 +169,7 @@ export class CatalogCache<Value> {
     try {
       return await this.getFresh(key, fetch, inTurn);
     } catch (error) {
-      // The failed attempt may have cached another replica's value.
+      // Look again, because the failed attempt may have cached another replica's value.
       const entry = this.find(key, USABLE_MS);
       if (entry) return entry.value;
       throw error;
@@ -191,7 +192,10 @@ export class CatalogCache<Value> {
     await Promise.race([refresh, pause(PATIENCE_MS - runningForMs, undefined, { ref: false })]);
   }
 
-  /** Waiting refreshes are not shared: a caller whose turn is next might have to wait for a later turn. */
+  /**
+   * Callers that wait for a turn do not share a refresh. Otherwise, a caller whose turn is next might have to
+   * wait for another caller's later turn.
+   */
   private async refreshInTurn(
     key: string,
     fetch: CatalogFetch<Value>,
@@ -229,7 +233,7 @@ export class CatalogCache<Value> {
     try {
       const entry = await fetchOnce();
       if (this.isFresh(entry)) return entry;
-      // The store may have returned another replica's stale value.
+      // Fetch again, because the store may have returned another replica's stale value.
       const next = await fetchOnce();
       if (this.isFresh(next)) return next;
       throw new ProviderUnavailable(`${key}: the fetched data is already stale`);

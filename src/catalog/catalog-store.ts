@@ -38,7 +38,7 @@ export const exactPriceKey = (version: IpVersion, days: number, count: number): 
 /** Provider's price of one proxy in roubles, as a decimal string, by version and days. */
 export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
 
-/** Enough for a rate permit and a normal response. Later, the holder counts as dead. */
+/** Enough for a rate permit and a normal response. After that, the lease's holder is presumed dead. */
 const LEASE_MS = 15_000;
 const POLL_MS = 100;
 /** Maximum seconds by which transactions may commit out of order. */
@@ -48,7 +48,7 @@ const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000
 const timeOf = (parameter: string): string =>
   `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
-/** A lease that ends too far in the future has also lapsed, because the database's clock was set back. */
+/** If a lease ends too far in the future, the database's clock was set back. Such a lease has also lapsed. */
 const hasLapsed = (until: string): string =>
   `${until} NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${LEASE_MS} ms'`;
 
@@ -186,8 +186,9 @@ export class CatalogStore {
   }
 
   /**
-   * Dates the value to the start of its lease. Drops a late value if another replica has stored a newer one,
-   * unless that one is from the future, because the database's clock was set back.
+   * Stores a value, dated to the start of its lease. Drops it if another replica has meanwhile stored a newer
+   * value. If the stored value is from the future, the database's clock was set back, and the stored value is
+   * replaced.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(

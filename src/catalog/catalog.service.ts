@@ -69,7 +69,7 @@ export type PriceList = (
   },
 ) => Money | null;
 
-/** How an order fetches a stock that is not cached. */
+/** How an order fetches a country's stock that is not cached. */
 export interface FirstRead {
   readonly priority: CallPriority;
   /** Queue in which each user has one fetch at a time; undefined to fetch at once. */
@@ -84,12 +84,12 @@ const offerKey = (version: IpVersion, period: number): string => `${version}/${p
 
 /** Stored instead of an exact price if the provider does not sell the period. */
 const UNSUPPORTED = 'unsupported';
-/** Customers can request any number of exact prices. */
+/** Maximum number of stored exact prices, because customers can request any number of them. */
 const MAX_EXACT_PRICES = 1000;
 const LONGEST_TURN_WAIT_MS = 10_000;
-/** Per user. At three provider calls a second, more requests would time out. */
+/** Maximum number of waiting requests per user. At three provider calls a second, more would time out. */
 const MOST_IN_LINE = 100;
-/** Older tables are fetched with an order's priority: orders need prices less than a minute old. */
+/** Tables older than this get an order's priority, because orders need prices less than a minute old. */
 const TABLE_NEEDED_MS = 50_000;
 
 /** Catalog values may be a minute old, or a day during an outage. Charged prices are at most a minute old. */
@@ -102,7 +102,7 @@ export class CatalogService implements OnModuleDestroy {
   private readonly priceTables: CatalogCache<PriceTable>;
   /** Prices of offers that the price table does not contain. */
   private readonly exactPrices: CatalogCache<string>;
-  /** Bounds the requests that wait for rate permits, so that previews hardly delay orders. */
+  /** Limits concurrent refreshes, in total and per user, so that previews hardly delay orders. */
   private readonly turns = {
     order: new ConcurrencyLimit<number>(4, 2),
     preview: new ConcurrencyLimit<number>(2, 1),
@@ -193,7 +193,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Applies one rule to quotes and purchases, so that every quote can be bought.
+   * Applies the same rule to quotes and purchases, so that everything that is quoted can be bought.
    * @param country in lower case; null for a quote
    * @throws PeriodTooShort, UnsupportedPeriod
    */
@@ -232,7 +232,7 @@ export class CatalogService implements OnModuleDestroy {
     if ((await this.stock(country, version, priority, inTurn)) < count) throw new NotEnoughProxies();
   }
 
-  /** Fetches a stock and corrects its cached copy. Waits behind orders. @throws ProviderError */
+  /** Fetches a stock and corrects the cached copy. By default, waits behind orders. @throws ProviderError */
   readStock(country: string, version: IpVersion, priority: CallPriority = 'confirmation'): Promise<number> {
     const key = stockKey(country, version);
     const name = `${priority} ${key}`;
@@ -252,8 +252,9 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Returns the quote or, in a cheaper country, less. The caller must check the period's bounds.
-   * @param use `preview`, e.g. a dry run, waits behind orders
+   * Returns the price that is charged: the quote, or less if the country is cheaper. The caller must check
+   * that the period is within its bounds.
+   * @param use `preview` (e.g. a dry run) allows fewer concurrent refreshes, and so hardly delays orders
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
   chargedPrice(offer: Offer, buyer: Buyer, use: 'order' | 'preview' = 'order'): Promise<Quote> {
@@ -351,7 +352,7 @@ export class CatalogService implements OnModuleDestroy {
     this.refreshSome([this.countryLists, this.stocks], 2);
   }
 
-  /** Returns the age of the oldest copy of each kind that this process's customers request. */
+  /** Returns, by kind, the age of the oldest value that this process's customers recently requested. */
   agesMs(): Readonly<Record<string, number | undefined>> {
     return {
       countries: this.countryLists.oldestWantedMs(),
@@ -436,7 +437,7 @@ export class CatalogService implements OnModuleDestroy {
     return Object.fromEntries([...table].map(([version, prices]) => [version, Object.fromEntries(prices)]));
   }
 
-  /** Waits behind all other calls, even for an order: customers can request thousands of periods. */
+  /** Waits behind most other calls, even for an order, because customers can request thousands of periods. */
   private fetchExactPrice(offer: Offer): CatalogFetch<string> {
     return {
       priorityAt: () => 'exact',

@@ -60,7 +60,7 @@ export class PricePreviewService {
     return {
       prices: table.value as PriceTable,
       fetchedAt: new Date(table.fetchedAt / 1000),
-      /** True while the list of countries is unknown. */
+      /** Returns true while the list of countries is unknown. */
       sells: (version: IpVersion, country: string): boolean => {
         const list = byKey.get(countriesKey(version))?.value as readonly string[] | undefined;
         return list?.includes(country) ?? true;

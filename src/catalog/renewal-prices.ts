@@ -10,7 +10,7 @@ export interface RenewalOffer {
   readonly period: number;
 }
 
-/** Prices many renewals, looking up each price only once. */
+/** Finds the prices of many renewals, looking up each price only once. */
 export class RenewalPrices {
   private readonly quotes = new Map<string, Promise<Quote | DomainError>>();
 

@@ -14,7 +14,7 @@ export interface Outline {
   readonly commands: readonly Outline[];
 }
 
-/** Written the first time any command of this build runs. */
+/** The outline is written to this file when a command of this build runs for the first time. */
 const FILE = join(__dirname, 'outline.json');
 
 export const outlineOf = (command: Command): Outline => ({

@@ -14,18 +14,18 @@ interface Reader {
 export interface RouteCommand {
   /** Defaults to the command's name with dots: `users.create` for `users create`. */
   readonly action?: string;
-  /** Replaces a route's description that mentions the caller's token: commands have no token. */
+  /** Replaces the route's description if that mentions the caller's token, because commands have no token. */
   readonly description?: string;
   /** Names of options that differ from their parameters: `{ reason: 'why' }`. */
   readonly names?: Readonly<Record<string, string>>;
   readonly readers?: Readonly<Record<string, Reader>>;
   /** Values for required parameters that the command may omit. */
   readonly defaults?: Readonly<Record<string, string>>;
-  /** DTOs of objects in the body whose fields become options. */
+  /** DTOs of the body's nested objects. The fields of these objects become options. */
   readonly objects?: Readonly<Record<string, { readonly prototype: object }>>;
   /** Number of items that a list prints. If set, the command has no paging options. */
   readonly showsAll?: number;
-  /** Requires the author's name. Over HTTP, the author is the caller. */
+  /** Requires the author's name as an option. Over HTTP, the author is the caller. */
   readonly isSigned?: true;
   readonly needsProvider?: (given: GivenOptions) => boolean;
 }
@@ -55,7 +55,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   limit: { argument: '<count>', description: 'The maximum number of rows', read: parseId },
 };
 
-/** More than in an HTTP page, because output is often stored or searched. */
+/** More than a page over HTTP contains, because output is often stored or searched. */
 const MAX_ITEMS = 1000;
 
 export function* parametersOf(
@@ -130,7 +130,7 @@ function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string
   return '<text>';
 }
 
-/** Omits the limit, because it may exceed the maximum over HTTP. */
+/** Omits the page limit, because a command may list more items than a page over HTTP can contain. */
 export function toRequest(parameters: readonly Parameter[], given: GivenOptions): CommandRequest {
   const parts: Record<Place, Record<string, unknown>> = { path: {}, header: {}, query: {}, body: {} };
   for (const { place, within, name, option } of parameters) {

@@ -16,7 +16,7 @@ export async function print(response: unknown): Promise<void> {
 const isText = (response: unknown): response is AsyncIterable<string> =>
   typeof response === 'object' && response !== null && Symbol.asyncIterator in response;
 
-/** Commands must write only refusals to standard error. */
+/** Discards notes, because commands must write only refusals to standard error. */
 const ignoreNotes = (): void => undefined;
 
 /** @throws Error if the type needs payments, but PAYMENTS is off */
@@ -43,7 +43,7 @@ export async function withResources(
   }
 }
 
-/** Works with or without a running service. */
+/** Calls a use case in this process, whether or not the service is running. */
 export const withServices = (
   useCase: (app: INestApplicationContext) => Promise<void>,
   needs = NO_PROVIDER,

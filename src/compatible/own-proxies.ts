@@ -59,7 +59,10 @@ export class OwnProxies {
     return rows.map((row) => ({ ...wireProxy(row), country: row.country, descr: row.descr }));
   }
 
-  /** Must run before the listing, so that the listing includes orders closed in between. */
+  /**
+   * Must run before the list is read. If it ran afterwards, an order could close between the reading and the
+   * check, and the list would lack its proxies.
+   */
   private async assertKnown(userId: number, descr: string): Promise<void> {
     const { isOpen } = await queryRow<{ isOpen: boolean }>(
       this.dataSource,

@@ -20,7 +20,7 @@ const MAX_LIMIT = 1000;
 const MAX_TYPE_CHANGES = 20;
 /** Prefix of a label that makes a purchase safe to retry. */
 const KEY_PREFIX = 'key:';
-/** Matches a label that may be a mistyped `key:` label. */
+/** Matches a label in which the prefix `key:` may be mistyped. */
 const NEARLY_KEY = /^[^\p{L}\p{N}]*key[^\p{L}\p{N}]*[:\uFF1A]/iu;
 
 /** `docs/px6.md` lists the differences from PROXY6's API. */
@@ -138,7 +138,7 @@ export class Px6Controller {
     const type = query.findType();
     if (type === null) throw new WireError(260);
     const found = await this.own.find(caller.userId, { ids });
-    // PROXY6 documents this error for a call that would change no proxy.
+    // A call that would change no proxy gets the error that PROXY6 documents for this case.
     if (found.every(({ proxyType }) => proxyType === type)) throw new WireError(30);
     for (const [at, { id }] of found.entries()) {
       closed.throwIfAborted();
@@ -152,7 +152,7 @@ export class Px6Controller {
   @Get(':token/buy')
   @Scopes('proxies:write')
   async buy(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
-    // This API could not turn `auto_prolong` off again, and our renewals have other rules.
+    // Refuse `auto_prolong`: our renewals have other rules, and this API offers no way to turn it off again.
     if (query.has('auto_prolong')) throw new WireError(110);
     const count = query.getCount();
     const period = query.getPeriodDays();
@@ -185,7 +185,7 @@ export class Px6Controller {
     });
   }
 
-  /** Prolongs as many proxies as possible. `count` and `list` cover only these. */
+  /** Prolongs as many proxies as possible. In the response, `count` and `list` cover only those prolonged. */
   @Get(':token/prolong')
   @Scopes('proxies:write')
   async prolong(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
@@ -256,7 +256,7 @@ export class Px6Controller {
 
 const labelOf = (descr: string | null): string | null => descr && normalLabel(descr);
 
-/** Rounded as in PROXY6's examples, for information only. */
+/** Price per day, for information only. It is rounded as in PROXY6's examples. */
 const perDay = (price: Money, days: number): number => Number((roubles(price) / days).toFixed(4));
 
 const mayBeDoneOf = (outcome: OrderResult | DomainError): outcome is DomainError =>

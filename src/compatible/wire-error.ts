@@ -20,7 +20,7 @@ const WIRE_ERRORS = {
 
 export type WireErrorId = keyof typeof WIRE_ERRORS;
 
-/** Sent as HTTP 200 with `"status":"no"`. Nothing was done. */
+/** Sent as HTTP 200 with `"status":"no"`, which guarantees that nothing was done. */
 export class WireError extends Error {
   constructor(readonly id: WireErrorId) {
     super(WIRE_ERRORS[id]);
@@ -30,7 +30,7 @@ export class WireError extends Error {
 /** Sent as HTTP 503. */
 export class OutcomeNotKnown extends Error {}
 
-/** By our error codes. Each error number guarantees that nothing was done. */
+/** PROXY6's error numbers by our error codes. Each number guarantees that nothing was done. */
 export const WIRE_ERROR_OF: ReadonlyMap<string, WireErrorId> = new Map([
   ['not-authenticated', 100],
   ['invalid-token', 100],

@@ -18,10 +18,10 @@ export const moscowTime = (unixS: number): string =>
 export const unixSeconds = (date: Date | string | null): number =>
   date === null ? 0 : Math.floor(new Date(date).getTime() / 1000);
 
-/** The number must not be used in calculations. */
+/** Converts an amount for a response. The number must not be used in calculations. */
 export const roubles = (amount: Money): number => Number(amount.toString());
 
-/** PROXY6 sends an object keyed by id, but an array with `nokey` or for an empty list. */
+/** As in PROXY6, a list is an object keyed by id, except that with `nokey`, or if empty, it is an array. */
 export const wireList = <Item extends { readonly id: string | number }>(
   items: readonly Item[],
   withoutKeys: boolean,
@@ -47,7 +47,7 @@ export function wireProxy(proxy: ProxyFields) {
   return {
     id: proxy.id,
     version: wireVersionOf(proxy.version as IpVersion),
-    // We do not store the address from which the proxy connects to its targets.
+    // Report the host, because we do not store the address from which the proxy connects to its targets.
     ip: proxy.host,
     host: proxy.host,
     port: proxy.port,

@@ -11,7 +11,7 @@ const PRINTABLE_TEXT = new RegExp(PRINTABLE, 'u');
 /** PostgreSQL cannot store these characters. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Getters throw PROXY6's errors. The last value of a repeated parameter applies. */
+/** The getters throw PROXY6's errors. If a parameter is repeated, its last value applies. */
 export class WireQuery {
   constructor(private readonly values: Readonly<Record<string, string>>) {}
 

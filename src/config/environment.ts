@@ -15,7 +15,7 @@ export class EnvironmentError extends Error {
 
 /** Without `needs.provider`, the provider's key may be missing. @throws EnvironmentError */
 export function readEnvironment(variables: Variables = process.env, needs = { provider: true }): Environment {
-  // An empty value counts as absent: `VAR= npm start` and compose files write absent values this way.
+  // An empty value counts as absent, because `VAR= npm start` and compose files write absent values this way.
   const { secrets, problems: fileProblems } = readSecretFiles(variables);
   const given: Lookup = (variable) => secrets.get(variable) ?? (variables[variable]?.trim() || undefined);
   const problems = [...fileProblems];

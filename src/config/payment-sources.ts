@@ -7,7 +7,7 @@ const roubles = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/);
 const secret = z.string().regex(/^whsec_[A-Za-z0-9+/]{32,200}={0,2}$/);
 
 const source = z.strictObject({
-  /** One secret, or two while the source replaces its secret. */
+  /** One secret, or two while the payment source is replacing its secret. */
   secret: z.union([secret.transform((one) => [one]), z.array(secret).min(1).max(2)]),
   /** Amount in roubles above which staff must confirm a payment. */
   max_payment: roubles,
@@ -17,7 +17,7 @@ const source = z.strictObject({
 
 export type PaymentSource = z.output<typeof source>;
 
-/** Other routes use these names in the same place in the path. */
+/** Names that a payment source must not have, because other routes use them in the same place of the path. */
 const TAKEN = ['notifications'];
 
 const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);

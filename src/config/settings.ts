@@ -211,7 +211,7 @@ const setting = <Rule extends Setting['rule'], const Rest extends Omit<Setting, 
   rest: Rest,
 ) => ({ variable, rule, ...rest });
 
-/** Code reads `config.<group>.<name>`; operators set the variable. */
+/** Code reads a setting as `config.<group>.<name>`; operators set its variable. */
 export const SETTINGS = {
   server: {
     host: setting('HOST', text, { default: '127.0.0.1', description: 'Address to listen on.' }),

@@ -4,7 +4,7 @@ import { jsonOrUndefined } from '../common';
 /** Variable for tests only. The service warns at startup if it is set. */
 export const TUNING_VARIABLE = 'TUNING_FOR_TESTS';
 
-/** Tests replace these constants: the usual values would take minutes or disturb the next test. */
+/** Tests replace these constants, because the usual values would take minutes or disturb the next test. */
 const CONSTANTS = [
   'activeFlagsIntervalSeconds',
   'bodyStallMs',

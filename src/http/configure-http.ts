@@ -16,7 +16,7 @@ import { RequestValidationPipe } from './validation/request-validation.pipe';
 const HEADERS_TIMEOUT_MS = 15_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 
-/** Shorter than any keep-alive timeout, so that a socket's timeout shows which of the two applies. */
+/** Shorter than any keep-alive timeout, so that the length of a socket's timeout shows which one it is. */
 const READER_IDLE_MS = 10_000;
 
 export interface ConnectionLimits {
@@ -24,7 +24,7 @@ export interface ConnectionLimits {
   readonly keepAliveSeconds: number;
   /** In practice, a client that stops reading is disconnected after up to twice this time. */
   readonly readerIdleMs?: number | undefined;
-  /** Proxies whose `X-Forwarded-For` is trusted, and whose connections are not limited by address. */
+  /** Reverse proxies whose `X-Forwarded-For` is trusted. Their connections are not limited by address. */
   readonly trustedProxies: readonly string[];
   readonly onFull?: (closed: ClosedConnections) => void;
 }
@@ -83,9 +83,10 @@ const prepareRequest =
   (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {
     beginRequest(request, response, metrics, () => {
-      // Express ignores `If-None-Match` in requests with `no-cache`; RFC 9111, section 5.2.1.4, does not.
+      // Express would ignore `If-None-Match` in a request with `no-cache`, contrary to RFC 9111, section
+      // 5.2.1.4.
       delete request.headers['cache-control'];
-      // Apache appends `-gzip` to the ETag of a response that it compresses.
+      // Remove the `-gzip` that Apache appends to the ETag of a response that it compresses.
       const known = request.headers['if-none-match'];
       if (known !== undefined) request.headers['if-none-match'] = known.replaceAll('-gzip"', '"');
       request.url = toNormalUrl(request.url);
@@ -114,7 +115,7 @@ function configureServer(
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = keepAliveSeconds * 1000;
   respondToMalformedRequests(server, metrics);
-  // Node would reject an unknown `Expect` header with an empty 417.
+  // Serve requests with an unknown `Expect` header, which Node would reject with an empty 417.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
   });
@@ -124,7 +125,7 @@ function configureServer(
 function disconnectIdleReaders(server: Server, readerIdleMs: number): void {
   server.setTimeout(readerIdleMs, (socket: Socket) => {
     if (socket.writableLength > 0) socket.resetAndDestroy();
-    // Any other timeout is Node's keep-alive timeout, so the connection was idle.
+    // Any other timeout is Node's keep-alive timeout, so the connection has been idle.
     else if (socket.timeout !== readerIdleMs) socket.destroy();
   });
 }

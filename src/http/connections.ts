@@ -13,7 +13,10 @@ const PART_OF_NETWORK = 0.5;
 const PART_OF_OTHERS = 0.02;
 const MOST_OF_OTHERS = 50;
 
-/** `of-fullest`: connections of the networks that have the most. `of-any`: new connections of any network. */
+/**
+ * Which connections the server closes at a limit. `of-fullest` means connections of the networks that have
+ * the most. `of-any` means new connections of any network.
+ */
 export type ClosedConnections = 'of-fullest' | 'of-any';
 
 interface Connection {
@@ -102,8 +105,8 @@ export class Connections {
   }
 
   /**
-   * Returns a function that closes silent connections, to be called at intervals. Node 20.20 never closes
-   * some connections whose client left in the middle of a request.
+   * Returns a function that closes silent connections, to be called at intervals. This is needed because Node
+   * 20.20 never closes some connections whose client left in the middle of a request.
    */
   silentCloser(): () => void {
     const heard = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();

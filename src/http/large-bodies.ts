@@ -35,7 +35,10 @@ export class LargeBodies {
   }
 }
 
-/** Returns the user id or, without a user, all networks joined; then each network of the client. */
+/**
+ * Returns the keys by which bodies are counted: first the user id or, without a user, the client's networks
+ * joined; then each of the client's networks.
+ */
 export function callersOf(request: Request): [number | string, ...string[]] {
   const { user, ip } = request as Request & { readonly user?: { readonly userId: number } };
   const networks = networksOf(plainAddress(ip));

@@ -12,7 +12,7 @@ function keepPaused(this: Socket): void {
   this.pause();
 }
 
-/** Serves the requests of a connection one after the other. Node would start all pipelined ones at once. */
+/** Serves the requests of a connection one after the other. Node would start pipelined requests at once. */
 export function oneAtATime(serve: Handler): Handler {
   const waiting = new ConcurrencyLimit<Socket>(MAX_WAITING, MAX_WAITING);
 

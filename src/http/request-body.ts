@@ -24,19 +24,19 @@ export class BodyUnreadable extends domainError(
 ) {}
 
 export interface SlowBodies {
-  /** Counts a slow body until the returned function is called. Throws if too many bodies are slow. */
+  /** Counts a body as slow until the returned function is called. Throws if too many bodies are slow. */
   readonly enter: () => () => void;
   readonly stallMs?: number | undefined;
 }
 
 /** A body counts as slow after this time. */
 const AT_ONCE_MS = 250;
-/** Time limit without any data. Networks resend lost packets sooner. */
+/** Maximum time without receiving any data. Networks resend lost packets sooner than this. */
 const STALL_MS = 5000;
 
 /**
- * Throws as soon as a limit is exceeded and discards later data, so that a client that is still sending gets
- * the response.
+ * Reads a body. Throws as soon as a limit is exceeded, but goes on to discard later data, so that even a
+ * client that is still sending gets the response.
  * @throws BodyTooLarge, BodyUnreadable if the client disconnects, or the errors of `slow.enter`
  * @throws RequestTimeoutException if no data arrives for a while
  */
@@ -71,7 +71,8 @@ export async function receiveBody(
       });
       request.once('end', () => resolve(Buffer.concat(chunks)));
       const cut = (error?: Error): void => {
-        // Every request emits `close`, and creating an error takes longer than reading a short body.
+        // Every request emits `close`. Create the error only if it is needed, because creating it takes
+        // longer than reading a short body.
         if (!request.readableEnded) reject(new BodyUnreadable(error));
       };
       request.once('error', cut).once('close', cut);

@@ -1,13 +1,16 @@
 import type { Request, Response } from 'express';
 import type { Metrics } from '../metrics';
 
-/** All other methods share one label, because callers may invent methods. */
+/** Methods with a label of their own. All others share one, because callers may invent methods. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = 'other';
 
 export const UNMATCHED_ROUTE = 'unmatched';
 
-/** Returns e.g. `/proxies/{proxy_id}` and never a path: callers could create any number of labels. */
+/**
+ * Returns a template such as `/proxies/{proxy_id}`. If paths were labels, callers could create any number of
+ * labels.
+ */
 export function routeTemplate({ route }: Pick<Request, 'route'>): string {
   const path = (route as { readonly path?: unknown } | undefined)?.path;
   return typeof path === 'string' ? path.replace(/:(\w+)/g, '{$1}') : UNMATCHED_ROUTE;

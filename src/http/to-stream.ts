@@ -6,7 +6,7 @@ import { excelWriter } from '../common';
 export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   const first = await pieces.next();
   const stream = Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });
-  // If the stream is never read, `startingWith` does not close `pieces`.
+  // Close `pieces` here as well: if the stream is never read, `startingWith` does not close it.
   return stream.once('close', () => void pieces.return(undefined));
 }
 

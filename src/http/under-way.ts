@@ -17,19 +17,19 @@ const BOUNDS = {
   wait: { ofOne: 100, part: 0.4 },
   /** Bodies that arrive slowly; other bodies are not counted. */
   body: { ofOne: 50, part: 0.1 },
-  /** Each pings up to 1,000 proxies. */
+  /** Pings. Each request pings up to 1,000 proxies. */
   ping: { ofOne: 2 },
-  /** Each takes up to 10 s and three connections. */
+  /** Checks of proxies. Each takes up to 10 s and three connections. */
   check: { ofOne: 10, ofAll: 100 },
   /** Changes of a proxy's type. Each waits for two provider calls. */
   type: { ofOne: 10, ofAll: 50 },
   /** Replays of webhooks. Each writes up to 10,000 deliveries. */
   replay: { ofOne: 2 },
-  /** Each holds up to 2 MB until the client has read it. */
+  /** Exports. Each holds up to 2 MB until the client has read it. */
   export: { ofOne: 16 },
-  /** Each waits for the payment provider. */
+  /** Deposits. Each request waits for the payment provider. */
   deposit: { ofOne: 4, ofAll: 100 },
-  /** Each simulates all rentals of a user. */
+  /** Forecasts. Each simulates all rentals of a user. */
   forecast: { ofOne: 2 },
 } satisfies Record<string, Bound>;
 

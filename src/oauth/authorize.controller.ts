@@ -19,7 +19,7 @@ import { issuerOf } from './urls';
 
 const MAX_BODY_BYTES = 4096;
 
-/** The page uses no session and no cookie: its URL contains the request, and its form the choices. */
+/** Needs no session and no cookie: the page's URL contains the request, and its form contains the choices. */
 @ApiExcludeController()
 @Controller('authorize')
 export class AuthorizeController {

@@ -36,7 +36,7 @@ export class ClientDocuments {
       .catch(() => '');
     const document = jsonOrUndefined(text);
     const { data } = clientMetadata.safeParse(document);
-    // By the draft, a document must contain its own URL as the client id.
+    // According to the draft, a document must contain its own URL as the client id.
     if (!data || (document as { client_id?: unknown }).client_id !== id) return null;
     this.cache.set(id, data);
     return data;

@@ -15,7 +15,10 @@ export interface OAuthClient {
 }
 
 const MAX_NAME_LENGTH = 60;
-/** Beyond this number, a registration removes the oldest, so that strangers cannot block registrations. */
+/**
+ * Maximum number of unused clients. A further registration removes the oldest one, so that strangers cannot
+ * block registrations.
+ */
 const MAX_UNUSED_CLIENTS = 10_000;
 
 /** Clients have no secrets, because customers' programs cannot keep one. */

@@ -107,13 +107,14 @@ export function sendPage(response: Response, status: number, text: string, redir
         `frame-ancestors 'none'`,
     )
     .set('X-Frame-Options', 'DENY')
-    // In a popup, the client's own page must still be able to reach the page that opened the popup.
+    // If this page is in a popup, it later redirects to the client's page, which must still be able to reach
+    // the popup's opener.
     .set('Cross-Origin-Opener-Policy', 'unsafe-none')
     .type('html')
     .send(text);
 }
 
-/** In a content security policy, an IPv6 address cannot be a source. */
+/** Returns the origin. For an IPv6 address, which cannot be a source in a policy, returns the protocol. */
 function sourceOf(redirectUri: string): string {
   const { origin, protocol, hostname } = new URL(redirectUri);
   return hostname.startsWith('[') ? protocol : origin;

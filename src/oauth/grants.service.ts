@@ -23,7 +23,7 @@ const DAY_MS = 86_400_000;
 const MOST_TOKENS = 10;
 /** Per customer. A further consent removes the code that expires first. */
 const MOST_CODES = 20;
-/** Invalid OAuth tokens that a customer still sees. */
+/** Maximum number of invalid OAuth tokens that a customer still sees. */
 const MOST_ENDED = 20;
 
 const CODE =
@@ -113,7 +113,8 @@ export class OAuthGrants {
       return row.expiresAt > this.clock.now() ? this.issue(code, clientId, row, manager) : null;
     });
     const issued = await exchanged.catch((error: unknown) => {
-      // The customer's token is no longer valid, or the token to revoke is gone.
+      // Such an error means that the customer's token is no longer valid, or that the token to revoke is
+      // gone.
       if (error instanceof DomainError && error.kind !== 'unavailable') return null;
       throw error;
     });

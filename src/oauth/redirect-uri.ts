@@ -4,7 +4,7 @@ const MAX_LENGTH = 2000;
 
 /** Whether a client may register a URI: https anywhere, or http on the customer's own machine. */
 export function isRedirectUri(text: string): boolean {
-  // Other characters could end the `Location` header or a source in the content security policy.
+  // Characters outside this range could end the `Location` header or a source in the content security policy.
   if (text.length > MAX_LENGTH || !/^[\x21-\x7e]+$/.test(text) || !URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);
   if (username !== '' || password !== '' || text.includes('#') || text.includes('\\')) return false;

@@ -9,13 +9,13 @@ const BATCH_SIZE = 10_000;
 /** SQL conditions for a wrong `active` flag. The sweep maintains the flags of withdrawn proxies. */
 const WRONG = {
   ended: 'active AND date_end <= now()',
-  /** For example, because the clock was set back or the row was edited. */
+  /** The flag is wrongly false, for example, because the clock was set back or the row was edited. */
   restored: 'NOT active AND withdrawn_at IS NULL AND date_end > now()',
 } as const;
 
 /**
  * Keeps `active` flags current. Only this service may clear the flag of an ended rental, because
- * `record_proxy_changes.sql` then announces the expiry.
+ * `record_proxy_changes.sql` announces the expiry when the flag is cleared.
  */
 @Injectable()
 export class ActiveFlagsService {

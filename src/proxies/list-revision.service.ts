@@ -6,9 +6,7 @@ import type { Caller } from '../auth';
 import { Clock } from '../common';
 import { batchedLookup, preparedRows } from '../database';
 
-/**
- * Version of a user's proxy list. A response made from a revision stays valid as long as the revision does.
- */
+/** Version of a user's proxy list. A response made from it stays valid until the list has a new version. */
 export interface ListRevision {
   readonly userId: number;
   /** Grows with every visible change in the database. */
@@ -32,7 +30,7 @@ export function entityTag({ userId, revision, untilMs }: ListRevision, variant: 
 
 const MAX_USERS = 20_000;
 
-/** Usually needs no query beyond the token's lookup. */
+/** Finds list revisions, usually without any query other than the token's lookup. */
 @Injectable()
 export class ListRevisionService {
   private readonly revisions = new LRUCache<number, ListRevision>({ max: MAX_USERS });
@@ -51,7 +49,7 @@ export class ListRevisionService {
     if (known) return known;
     const span = await this.lookUpSpan(userId);
     if (!span) throw new Error(`the database did not return when the next rental of user ${userId} ends`);
-    // A concurrent request may already have stored the revision.
+    // Look again, because a concurrent request may have stored the revision in the meantime.
     const stored = this.find(userId, revision);
     if (stored) return stored;
     const current = { userId, revision, ...span };

@@ -2,7 +2,7 @@ import type { PersonalData } from '../database';
 
 const OF_PROXIES = 'WHERE proxy_id = ANY (ARRAY(SELECT id FROM proxies WHERE user_id = $1))';
 
-/** Erasures keep hosts, logins and passwords, because the next listing would restore them. */
+/** Erasures keep hosts, logins and passwords, because the provider's next listing would restore them. */
 export const PROXIES_DATA: PersonalData = {
   proxies: `
     UPDATE proxies SET label = NULL, tags = '{}' WHERE user_id = $1 AND (label IS NOT NULL OR tags <> '{}')`,

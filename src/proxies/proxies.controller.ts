@@ -78,7 +78,7 @@ export class ProxiesController {
     });
   }
 
-  /** The entity tag depends only on the page, not on other proxies of a long list. */
+  /** Sends a page. Its entity tag depends only on its content, not on proxies in other pages. */
   private async sendPage(
     userId: number,
     page: ProxyPageRequest,

@@ -38,14 +38,15 @@ export class ProxiesService {
     return proxy;
   }
 
-  /** Returns JSON, ordered by id. The duration does not grow with the number of proxies. */
+  /** Returns JSON, ordered by id. The duration does not grow with the number of the user's proxies. */
   async readPage(
     userId: number,
     { filter, cursor, limit }: ProxyPageRequest,
   ): Promise<{ readonly json: string; readonly next: number | null }> {
     const parameters: unknown[] = [this.clock.now(), userId, cursor ?? 0, limit];
     const condition = proxyFilterSql(filter, (value) => `$${parameters.push(value)}`, '$1');
-    // Unfiltered pages and an order's proxies need no bound: an index finds exactly these rows.
+    // Limit how many proxies are read, except for unfiltered pages and the proxies of one order: for these,
+    // an index finds exactly the wanted rows.
     const isBounded = filter.orderId === null && !isUnfiltered(filter);
     const page = await queryRow<{ text: string | null; last: number; found: number; end: number | null }>(
       this.dataSource,
@@ -76,7 +77,7 @@ export class ProxiesService {
     return (proxies ?? []).map((proxy) => toProxyOut(proxy, now));
   }
 
-  /** Batched, because the requests of a batch of orders return at the same time. */
+  /** Batched, because requests whose orders share a provider call get their responses at the same time. */
   private readonly lookUpByOrder = batchedLookup(async (orderIds: readonly number[]) => {
     const rows = await preparedRows<Proxy>(
       this.dataSource,

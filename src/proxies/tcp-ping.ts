@@ -7,14 +7,20 @@ export const PING_TIMEOUT_MS = 3000;
 
 const FAULTS_OF_PEER: readonly (string | undefined)[] = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT'];
 
-/** Other errors, such as ENOTFOUND, EAI_AGAIN or EMFILE, may come from this machine or its network. */
+/**
+ * Whether an error is certainly the peer's fault. Other errors, such as ENOTFOUND, EAI_AGAIN or EMFILE, may
+ * come from this machine or its network.
+ */
 export function isFaultOfPeer(error: unknown): boolean {
   // An AggregateError contains the errors of all addresses of a host.
   const errors = error instanceof AggregateError ? error.errors : [error];
   return errors.some((one) => FAULTS_OF_PEER.includes((one as NodeJS.ErrnoException).code));
 }
 
-/** Returns milliseconds, rounded up; null on failure. @throws an error that is not the peer's fault */
+/**
+ * Returns milliseconds, rounded up; null after a timeout or if the peer is at fault.
+ * @throws an error that is not the peer's fault
+ */
 export async function tcpPing(
   host: string,
   port: number,

@@ -32,7 +32,10 @@ export class UsersService {
     private readonly clock: Clock,
   ) {}
 
-  /** A trigger opens the account. @throws UserExists if another user has this tg_id or web_username */
+  /**
+   * Creates a user, whose account a trigger opens.
+   * @throws UserExists if another user has this tg_id or web_username
+   */
   async create(
     { username, tgId = null, webUsername = null, hasApp = false }: NewUser,
     queryable: Queryable = this.dataSource,
@@ -70,7 +73,7 @@ export class UsersService {
     return { before, after };
   }
 
-  /** Finds the user who opened the companion application, and records this unless the user is blocked. */
+  /** Finds the user who opened the companion application. Records this unless the user is blocked. */
   async recordApp(
     { tgId, username }: { readonly tgId: number; readonly username: string | null },
     manager: EntityManager,
@@ -111,7 +114,7 @@ export class UsersService {
     return user ?? null;
   }
 
-  /** The user's name on the messaging platform overrides the name from staff. */
+  /** In the profile, the user's name on the messaging platform overrides the name that staff entered. */
   async getProfile(userId: number): Promise<UserInfo> {
     const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);

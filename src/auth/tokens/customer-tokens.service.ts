@@ -10,7 +10,7 @@ import type { CreatedToken, Token } from './token.dto';
 
 /** Maximum number of valid tokens that a customer issued. */
 const MOST_TOKENS = 100;
-/** Revoked and expired tokens that a customer still sees. */
+/** Maximum number of revoked and expired tokens that a customer still sees. */
 const MOST_INVALID = 20;
 
 /** Columns of a `Token`. `$1` is the time, and `$2` the request's token. */
@@ -24,7 +24,7 @@ const SHOWN = `
 /** `$3` is the user, and `$4` contains the staff scopes. */
 const OF_CUSTOMER = 'token.user_id = $3 AND NOT token.scopes && $4::text[]';
 
-/** Excludes staff tokens, whose changes belong in the audit log. */
+/** Manages customers' tokens. Excludes staff tokens, because changes to those belong in the audit log. */
 @Injectable()
 export class CustomerTokensService {
   constructor(

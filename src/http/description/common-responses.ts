@@ -49,7 +49,7 @@ const COMPONENTS = {
 
 type Shared = keyof typeof COMPONENTS;
 
-/** These errors have a code. Fixed-contract routes describe them inline, without the code. */
+/** Responses whose error has a code. Fixed-contract routes describe them inline, without the code. */
 const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLarge', 'Unavailable']);
 
 /** Adds the responses that any operation may return before its handler is called. */

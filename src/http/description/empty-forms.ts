@@ -13,7 +13,7 @@ interface Schema {
 /** Captures the words of a pattern such as `^(asc|desc)$`. */
 const WORDS = /^\^\(([\w|-]+)\)\$$/;
 
-/** Adds enums for Swagger UI only: some generators fail when a field has both a pattern and an enum. */
+/** Adds enums for Swagger UI only, because some generators fail if a field has both a pattern and an enum. */
 export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   JSON.parse(JSON.stringify(document), (_, value: { readonly pattern?: string } | null): unknown => {
     const words = WORDS.exec(String(value?.pattern))?.[1]?.split('|');
@@ -47,8 +47,8 @@ export function condenseOperations(document: OpenAPIObject): OpenAPIObject {
 }
 
 /**
- * Adds empty examples, because Swagger UI would fill in valid values, which are easily sent by accident. Only
- * for Swagger UI: examples in the served description must match their schemas.
+ * Adds empty examples, because Swagger UI would otherwise fill in valid values, which are easily sent by
+ * accident. Only for Swagger UI, because examples in the served description must match their schemas.
  */
 export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   const schemas = (document.components?.schemas ?? {}) as Readonly<Record<string, Schema>>;

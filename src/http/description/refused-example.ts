@@ -5,10 +5,10 @@ import { readInput } from '../validation/read-input';
 import { declaredFields } from '../validation/read-instance';
 import type { RouteInput } from '../validation/route-input';
 
-/** Free text rejects the 6; all other fields reject the `?`. */
+/** Fields for free text reject the 6; all other fields reject the `?`. */
 const NONSENSE = ['?', 6];
 
-/** Returns an example mistake: the first one in an empty request or else in a request full of nonsense. */
+/** Returns the first mistake in an empty request or, if that has none, in a request full of nonsense. */
 export function refusedExample(input: RouteInput): ValidationItem | undefined {
   const nothing = firstMistake(input, '1', {}, {});
   if (nothing) return nothing;

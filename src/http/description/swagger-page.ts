@@ -62,7 +62,10 @@ interface PageSpec {
   >;
 }
 
-/** Returns a plugin that fills in keys. A failed request keeps its key, so that Execute retries it. */
+/**
+ * Returns a plugin that fills in idempotency keys. A failed request keeps its key, so that clicking Execute
+ * again retries it.
+ */
 export function fillKeys(): object {
   const HEADER = 'Idempotency-Key';
   const freshKey = () => `docs-${Date.now()}-${Math.random().toString(36).slice(2)}`;
@@ -137,7 +140,7 @@ declare const document: {
 declare const window: { readonly ui: SwaggerUi };
 declare const requestAnimationFrame: (work: () => void) => void;
 
-/** Turns a form's URL that appears in a response into a link that opens the form, filled in. */
+/** A click on an operation's URL in a response opens the operation's form, filled in from the URL. */
 export function openForms(): void {
   document.addEventListener('click', ({ target }) => {
     const [, path = '', query] = /^"(\/[^"?]+)\?([^"]*)"$/.exec(target.textContent ?? '') ?? [];
@@ -145,11 +148,11 @@ export function openForms(): void {
     for (const [template, { post }] of Object.entries(specSelectors.specJson().toJS().paths)) {
       const ids = new RegExp(`^${template.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path)?.groups;
       if (!post || !ids || !target.closest('.live-responses-table')) continue;
-      // Operations hidden by the filter are not part of the page.
+      // Clear the filter, because operations that it hides are not part of the page.
       layoutActions.updateFilter('');
       layoutActions.show(['operations', post.tags[0] ?? '', post.operationId], true);
       const fill = (): void => {
-        // Swagger UI resolves an operation's parameters only when the operation is opened.
+        // Swagger UI resolves parameters only when an operation is opened, so several tries may be needed.
         const read = specSelectors.specResolvedSubtree(['paths', template, 'post']);
         const form = document.querySelector(`.opblock-post [data-path="${template}"]`)?.closest('.opblock');
         if (!read || !form) return requestAnimationFrame(fill);

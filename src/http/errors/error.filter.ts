@@ -38,7 +38,7 @@ export const statusText = (status: number): string =>
 
 export const statusOf = ({ kind }: DomainError): number => STATUS[kind];
 
-/** The route may have set these headers for a successful response. */
+/** Removed from error responses, because the route may have set these headers for a successful response. */
 const REPLACED_HEADERS = [
   'Content-Type',
   'Content-Disposition',
@@ -79,7 +79,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     if (reply.status === 500) this.logger.error('unforeseen error', stackOf(error));
     if (reply === UNAVAILABLE) this.logger.error(messageOf(error));
     if (response.headersSent) {
-      // A cut connection shows the client that the response is incomplete.
+      // Cut the connection, to show the client that the response is incomplete.
       response.destroy();
       return;
     }
@@ -116,7 +116,7 @@ function responseTo(error: unknown, request: Request): ErrorBody {
 }
 
 function notServed(request: Request): ErrorBody {
-  // The router may have set a route that did not match.
+  // Clear the route, because the router may have left one here that did not match.
   request.route = undefined;
   const allowed = allowedMethods(request.app, request.path);
   if (allowed.length === 0) return { status: 404, detail: statusText(404) };

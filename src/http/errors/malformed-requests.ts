@@ -9,7 +9,7 @@ import { statusText } from './error.filter';
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The connection's previous exchange, if it was still open when this one began. */
+  /** The previous exchange on the connection, if that was still open when this exchange began. */
   before: Exchange | undefined;
 }
 
@@ -23,7 +23,7 @@ const STATUS_BY_CODE = new Map([
 
 /** Responds to invalid HTTP in the form of all other errors, unless a response has already begun. */
 export function respondToMalformedRequests(server: Server, metrics: Metrics): void {
-  /** The last exchange of each connection. Exchanges on a connection end in order. */
+  /** The last exchange of each connection. Exchanges on the same connection end in order. */
   const exchanges = new WeakMap<Duplex, Exchange>();
 
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -46,7 +46,7 @@ export function respondToMalformedRequests(server: Server, metrics: Metrics): vo
     }
     const id = open?.response.getHeader('X-Request-Id');
     const status = STATUS_BY_CODE.get(error.code ?? '') ?? 400;
-    // A request in progress is counted when it ends.
+    // A request that is in progress will be counted when it ends.
     if (!open) countMalformedRequest(metrics, status);
     // Stop reading: after a 408, more data would come too late.
     if (status === 408) socket.pause().once('finish', () => socket.destroy());

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 /** Counting windows are UTC minutes, so all replicas have the same windows. */
 export const WINDOW_MS = 60_000;
 
-/** Once a count reaches this fraction of the limit, the replica shares it with the others. */
+/** Once a count reaches this fraction of the limit, the replica shares the count with the other replicas. */
 const SHARED_PART = 0.01;
 
 interface Count {
@@ -27,7 +27,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     readonly limit: number,
     maxKeys: number,
   ) {
-    // Not `max`, which would allocate all entries in advance.
+    // Use `maxSize` and not `max`, because `max` would allocate all entries in advance.
     this.counts = new LRUCache({ maxSize: maxKeys, sizeCalculation: () => 1 });
     this.sharedFrom = Math.max(1, limit * SHARED_PART);
   }

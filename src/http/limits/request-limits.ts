@@ -14,7 +14,7 @@ const MAX_CALLERS = 50_000;
 const MAX_NETWORKS = 10_000;
 /** Multiplies the limit for a /48, because a /48 contains 65,536 /64s. */
 const TIMES_FOR_WIDE_NETWORK = 4;
-/** A leaked link must not keep a replica busy. */
+/** Limited, because a leaked link must not keep a replica busy. */
 const LINK_REQUESTS_PER_MINUTE = 1200;
 /** Per user. Opening the app is a sign-in, and each sign-in writes an event. */
 const SIGN_INS_PER_MINUTE = 20;
@@ -82,7 +82,7 @@ export class RequestLimits {
     this.pages = byNetwork('page', limits.addressFailuresPerMinute);
   }
 
-  /** Once half of a limit is used, the response shows the limits. @throws TooManyRequests */
+  /** Counts a request. Once a limit is half used, the response shows the limits. @throws TooManyRequests */
   admit({ tokenId, userId }: Counted, response: HeaderSink): void {
     this.take(response, [this.tokens, tokenId], [this.users, userId]);
   }
@@ -123,7 +123,7 @@ export class RequestLimits {
     for (const [name, value] of Object.entries(this.fields(nowMs, after))) response.setHeader(name, value);
   }
 
-  /** Uncounts a request that turned out to be a replay. */
+  /** Takes back the count of a request that turned out to be a replay. */
   giveBack({ tokenId, userId }: Counted): void {
     const nowMs = this.nowMs();
     this.tokens.add(tokenId, nowMs, -1);
@@ -143,7 +143,7 @@ export class RequestLimits {
     this.full.add(closed, this.nowMs());
   }
 
-  /** Covers all replicas, in this minute and the previous one. */
+  /** Returns which connections any replica closed at its limits in this minute and the previous one. */
   async closedConnections(): Promise<ReadonlySet<ClosedConnections>> {
     await this.share();
     const counted = await queryRows<{ key: ClosedConnections }>(
@@ -169,7 +169,7 @@ export class RequestLimits {
     return remaining.every(({ left }) => left > 0) ? null : this.refusal(nowMs, remaining);
   }
 
-  /** Calls run one after the other, so that everything counted before a call is stored when it ends. */
+  /** Calls run one after the other. When a call ends, everything counted before it has been stored. */
   share(): Promise<void> {
     const share = () => this.shareCounts();
     this.sharing = this.sharing.then(share, share);

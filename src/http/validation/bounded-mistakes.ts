@@ -2,10 +2,14 @@ import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { ValidationItem } from './input-mistake';
 
 const MOST_ITEMS = 20;
-/** Maximum number of values and characters in the `input` that an item repeats. */
+/** Maximum size of an `input` that is repeated in a mistake, in characters plus other values. */
 const MOST_OF_INPUT = 1000;
 
-/** Returns the first of `count` mistakes, without long inputs, and the number of omitted mistakes. */
+/**
+ * Returns the first few mistakes without their long inputs, and an item that says how many others were
+ * omitted.
+ * @param count total number of mistakes
+ */
 export function boundedMistakes(mistakes: Iterable<ValidationItem>, count: number): ValidationItem[] {
   const items: ValidationItem[] = [];
   for (const { input, ...item } of mistakes) {

@@ -1,6 +1,6 @@
 import { BooleanField, BoundField, type FieldOptions, IntegerField, StringField } from './fields';
 
-/** Uses no lookaheads and no flags, because clients compile this pattern as well. */
+/** This pattern uses no lookaheads and no flags, because clients compile it as well. */
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
 /** The minimum length gives an empty string a clearer error message than the pattern. */

@@ -17,7 +17,7 @@ import { notBoolean, NULLABLE_EXTENSION, refuseLoose } from './strict-request';
 
 export interface FieldOptions {
   readonly description?: string;
-  /** Filled in by Swagger UI if the field is required. */
+  /** Swagger UI fills in the example if the field is required. */
   readonly example?: unknown;
   readonly deprecated?: true;
   /**
@@ -119,7 +119,7 @@ export function BooleanField(options: FieldOptions & { readonly default?: boolea
 const readExactBoolean = (input: JsonValue): boolean | InputMistake =>
   typeof input === 'boolean' ? input : notBoolean(input);
 
-/** Lists both types, because generated clients reject an undescribed type. */
+/** Lists both types, because generated clients reject a type that the description does not mention. */
 const AMOUNT = [
   { type: 'string', pattern: String.raw`^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$` },
   { type: 'number', minimum: 0.01, maximum: 999_999_999_999.99 },

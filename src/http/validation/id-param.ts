@@ -34,7 +34,7 @@ export const ApiIdParam = (name: string, description: string, example?: number):
     },
   });
 
-/** Responds 422 to anything but a positive integer. `StaffRoute` describes the ids of staff routes. */
+/** Injects an id from the path, or responds 422. `StaffRoute` describes the ids of staff routes. */
 export const IdParam =
   (name: string, description?: string, example?: number): ParameterDecorator =>
   (route, handler, index) => {

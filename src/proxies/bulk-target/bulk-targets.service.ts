@@ -7,7 +7,7 @@ import { toProxyFilter } from '../filter/proxy-filter.query';
 import { MAX_TARGETS, type BulkTargetRequest } from './bulk-target.dto';
 import { TargetMissing, TwoTargets, TooManyTargets } from './bulk-target.errors';
 
-/** Distinct ids in the given order, or a filter. */
+/** Either distinct ids in the given order, or a filter. */
 export type BulkTarget = { readonly ids: readonly string[] } | { readonly filter: ProxyFilter };
 
 export interface TargetProxy {

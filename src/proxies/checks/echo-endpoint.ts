@@ -10,7 +10,7 @@ const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
 
-/** How long one proxy's success proves that proxies of its address family can reach the endpoint. */
+/** For this long, a proxy's success proves that proxies of its address family can reach the endpoint. */
 const REACHED_FOR_MS = 5 * 60_000;
 
 type Family = 4 | 6;
@@ -68,7 +68,10 @@ export class EchoEndpoint {
     }
   }
 
-  /** Accepts the other family's response if a proxy of this family succeeded recently. Never rejects. */
+  /**
+   * Asks the endpoint over both families. Accepts a response over the other family if a proxy of this family
+   * succeeded recently. Never rejects.
+   */
   async isReachable(url: string, family: Family): Promise<boolean> {
     const [isDirect, isUp] = await Promise.all([
       this.responds(url, family),
@@ -82,15 +85,16 @@ export class EchoEndpoint {
     const question = this.question(url);
     const text = await this.fetch(question.url, family).catch(() => '');
     const seen = this.read(text, question.nonce);
-    // NAT64 connects over IPv6 to an IPv4-only endpoint, which then sees an IPv4 address.
+    // Over IPv6, require an IPv6 address: with NAT64, the connection may reach an endpoint that has only
+    // IPv4.
     return seen !== null && (family === 4 || isIPv6(seen.address));
   }
 
   private async fetch(url: URL, family: Family): Promise<string> {
-    // Node ignores the family if the host is an address.
+    // If the host is an address, compare its family here, because Node would ignore the wanted family.
     if (![0, family].includes(isIP(hostOf(url)))) return '';
     const { Client, request } = await import('undici');
-    // A kept-alive connection would not show whether new ones are accepted.
+    // Open a new connection, because a kept-alive one would not show whether the endpoint accepts new ones.
     const dispatcher = new Client(url.origin, { connect: { family } });
     try {
       const signal = AbortSignal.timeout(DIRECT_TIMEOUT_MS);

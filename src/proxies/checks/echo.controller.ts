@@ -18,7 +18,7 @@ const REVEALING_HEADERS = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client
 export function isForwarded({ ips, headers }: Pick<Request, 'ips' | 'headers'>): boolean {
   const forwardedFor = [headers['x-forwarded-for'] ?? []].flat().flatMap((list) => list.split(','));
   if (forwardedFor.length > ips.length) return true;
-  // Our load balancer may set these headers itself.
+  // Behind our load balancers, these headers prove nothing, because a load balancer may set them itself.
   return ips.length === 0 && REVEALING_HEADERS.some((name) => headers[name] !== undefined);
 }
 

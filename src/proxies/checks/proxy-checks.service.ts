@@ -16,7 +16,7 @@ export type { ProxyToCheck };
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, checked_at`;
 
-/** Leaves time for direct requests to the echo endpoint: clients give up after ten seconds. */
+/** Leaves time for direct requests to the echo endpoint, because clients give up after ten seconds. */
 const CHECK_TIMEOUT_MS = 7000;
 
 type Result = Omit<ProxyCheckOut, 'checked_at' | 'works'>;
@@ -24,7 +24,7 @@ type Result = Omit<ProxyCheckOut, 'checked_at' | 'works'>;
 /** `reason` is null if the proxy works. */
 export interface ProxyProbe {
   readonly reason: ProxyCheckReason | null;
-  /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
+  /** Whether the proxy accepted the tunnel or, for plain HTTP, the connection. */
   readonly isAccepted: boolean;
 }
 
@@ -82,7 +82,7 @@ export class ProxyChecksService {
     return this.echo.url !== undefined;
   }
 
-  /** Does not prove that the echo endpoint works: the caller must check other proxies. Never rejects. */
+  /** A failure may be due to the echo endpoint, so the caller must check other proxies. Never rejects. */
   async probe(proxy: ProxyToCheck): Promise<ProxyProbe> {
     const { url } = this.echo;
     return url === undefined ? { reason: 'echo-down', isAccepted: false } : this.attempt(proxy, url);

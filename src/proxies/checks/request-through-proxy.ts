@@ -9,7 +9,7 @@ import type { Proxy } from '../proxy';
 import { isFaultOfPeer } from '../tcp-ping';
 import type { ProxyCheckReason } from './verdict';
 
-/** Excludes the reasons that a single request cannot show. */
+/** Excludes the reasons that a single request cannot reveal. */
 export type ProxiedRequestFailure = Exclude<
   ProxyCheckReason,
   'leaks-forwarded-for' | 'exit-differs' | 'echo-down'
@@ -20,7 +20,7 @@ export type ProxyToCheck = Pick<Proxy, 'proxyType' | 'host' | 'port' | 'login' |
 /** Times are milliseconds since the request's start. */
 export interface ProxiedRequest {
   readonly connectMs: number | null;
-  /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
+  /** Whether the proxy accepted the tunnel or, for plain HTTP, the connection. */
   readonly isAccepted: boolean;
   /** Time of the response's first byte, from the target or the proxy. */
   readonly firstByteMs: number | null;
@@ -160,7 +160,7 @@ async function openSocks(
   });
 }
 
-/** The packages report a proxy's responses only in error messages. Tests check these messages. */
+/** The libraries report a proxy's responses only in error messages. Tests check these messages. */
 const FAILURE_PATTERNS: readonly (readonly [RegExp, ProxiedRequestFailure])[] = [
   [/Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
   [/Socks5 proxy rejected connection/i, 'echo-unreachable'],

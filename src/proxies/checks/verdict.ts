@@ -1,4 +1,4 @@
-/** `false` blames the proxy; `null` means that the fault is unknown. */
+/** Whether the proxy works, by the reason that a check found. `null` means that this is unknown. */
 const WORKS = {
   refused: false,
   'wrong-login': false,

@@ -8,8 +8,8 @@ import type { LeasedRun } from '../../jobs';
 const BATCH_SIZE = 1000;
 
 /**
- * Sends one reminder per stage and expiry, because one statement marks the stage and writes the event. The
- * shortest stage comes first, so that missed longer stages are skipped.
+ * Sends only one reminder per stage and expiry, because a single statement marks the stage and writes the
+ * event. The shortest stage comes first, so that longer stages that were missed are skipped.
  */
 @Injectable()
 export class ExpiryReminders {
@@ -34,7 +34,7 @@ export class ExpiryReminders {
     return report;
   }
 
-  /** Skips rows that another transaction is changing, because their expiry may change. */
+  /** Skips rows that another transaction has locked, because it may be changing their expiry. */
   private async remindBatch(hours: number): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
       this.dataSource,

@@ -14,7 +14,7 @@ export interface ExportFormat {
   readonly end: string;
   /** Text of an export without proxies; defaults to `start` and `end`. */
   readonly empty?: string;
-  /** PostgreSQL writes `json` and `lines`, because it is several times as fast. */
+  /** PostgreSQL writes `json` and `lines`, because it is several times as fast as Node. */
   readonly write: 'json' | 'lines' | ((proxy: ProxyOut) => string);
 }
 
@@ -45,7 +45,7 @@ const NO_PROXY: ProxyOut = {
   descr: null,
 };
 
-/** The format can write only one file, because each line depends on earlier ones. */
+/** A returned format can write only one file, because each line depends on earlier ones. */
 function curlFormat(): ExportFormat {
   let isChosen = false;
   const line = (proxy: ProxyOut): string => `proxy = "${urlOf(proxy)}"\n`;
@@ -69,7 +69,7 @@ function curlFormat(): ExportFormat {
   };
 }
 
-/** Few enough to choose from, and to keep in memory for a slow client. */
+/** Few enough for a user to choose from, and for us to keep in memory while a slow client reads. */
 const MAX_IN_GROUP = 1000;
 /** No proxy has this name, because the names of proxies contain an id. */
 const GROUP = 'rented';
@@ -79,7 +79,10 @@ interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
   readonly endWith: (group: readonly string[]) => string;
 }
 
-/** Writes one file that ends with a group of the active proxies, or of a placeholder if there are none. */
+/**
+ * Returns a format for one file, which ends with a group of the active proxies. If there are none, the group
+ * contains a placeholder.
+ */
 function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
   const { separator, write } = profile;
   const group: string[] = [];
@@ -107,7 +110,7 @@ const clashFormat = (): ExportFormat =>
     write: (proxy) => `  - ${clashObject(proxy)}\n`,
     endWith: (proxies) =>
       `proxy-groups:\n  - ${toYaml({ name: GROUP, type: 'select', proxies })}\n` +
-      // Without `REJECT`, UDP that the proxy cannot carry would go out directly.
+      // Without `REJECT`, UDP packets that the proxy cannot carry would be sent directly.
       `rules:\n  - MATCH,${GROUP}\n  - MATCH,REJECT\n`,
   });
 

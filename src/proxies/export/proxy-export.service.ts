@@ -23,14 +23,14 @@ interface Wanted {
 export const variantOf = ({ format, template, socks, filter }: ExportOptions): string =>
   `${format} ${socks ?? 'socks5h'} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
 
-/** Usual filters are few enough for the cache and prepared statements. */
+/** Whether a filter is usual. Usual filters are few enough for the cache and for prepared statements. */
 const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>
   isUnfiltered(others);
 
 /** Whether PostgreSQL writes a format. Other formats are written by the thread that serves all requests. */
 const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
 
-/** Exports of the fixed contract are never refused. */
+/** Whether an export is part of the fixed contract. Such exports are never refused. */
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
 /** Enough for lists with 100,000 proxies in total. */
@@ -39,7 +39,7 @@ const CACHE_BYTES = 26 * 1024 * 1024;
 const ENTRY_BYTES = 512;
 /** About 2 MB as JSON. A larger export would evict many others. */
 const MAX_CACHED_PROXIES = 8000;
-/** Fewer, because a line made from a template may take a few kilobytes. */
+/** Lower for templates, because a line made from a template may take a few kilobytes. */
 const MAX_CACHED_BY_TEMPLATE = 1000;
 
 /** Smaller batches need more statements; larger ones delay the first byte. */
@@ -49,7 +49,7 @@ const MIN_BATCH = 100;
 const WRITTEN_AT_ONCE = 250;
 const READS_AT_ONCE = 8;
 const READS_OF_A_USER = 2;
-/** Limit for all clients together, because stalled clients hold memory. */
+/** Maximum number of proxies in the batches of all clients, because stalled clients hold memory. */
 const PROXIES_TOGETHER = 5000;
 
 /** Formats a time like `toProxyOut`: UTC with a precision of seconds. */
@@ -102,7 +102,8 @@ export class ProxyExportService {
   ) {}
 
   /**
-   * Returns UTF-8. A long text comes in pieces, so that a client that stops reading occupies little memory.
+   * Returns an export in UTF-8. A long one comes in pieces, so that a client that stops reading occupies
+   * little memory.
    * @param closed aborts when the text has been sent or the client has disconnected
    * @throws TooManyUnderWay, possibly only when the first piece is read; the abort reason of `closed`
    */
@@ -134,7 +135,7 @@ export class ProxyExportService {
     });
   }
 
-  /** Occupies no database connection between pieces: slow clients must not exhaust the pool. */
+  /** Occupies no database connection between pieces, so that slow clients cannot exhaust the pool. */
   private async *writePieces(wanted: Wanted, closed: AbortSignal): AsyncGenerator<Buffer> {
     const leave = this.enter(wanted);
     this.open += 1;
@@ -201,7 +202,7 @@ export class ProxyExportService {
     const most = limit === Infinity ? null : limit;
     const values: unknown[] = [new Date(revision.fromMs), revision.userId, after, most];
     const condition = proxyFilterSql(filter, (value) => `$${values.push(value)}`, '$1');
-    // Every variant refers to `$1`, because PostgreSQL cannot infer the type of an unused parameter.
+    // Always refer to `$1`, because PostgreSQL cannot infer the type of an unused parameter.
     const selected = `
       FROM proxies
      WHERE user_id = $2 AND id > $3 AND $1::timestamptz IS NOT NULL AND ${condition}

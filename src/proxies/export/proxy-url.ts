@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import type { ProxyOut } from '../dto/proxy-out.dto';
 
 export const SOCKS_SCHEMES = ['socks5h', 'socks5'] as const;
-/** In most clients, `socks5h` lets the proxy resolve host names, `socks5` the client. */
+/** In most clients, `socks5h` lets the proxy resolve host names. With `socks5`, the client resolves them. */
 export type SocksScheme = (typeof SOCKS_SCHEMES)[number];
 
 /** The proxy type `socks` means SOCKS5. */

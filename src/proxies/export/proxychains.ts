@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { ProxyOut } from '../dto/proxy-out.dto';
 
-/** proxychains uses one proxy per connection, and another one if that proxy fails. */
+/** With these settings, proxychains uses one proxy per connection, and another one if that proxy fails. */
 export const PROXYCHAINS_START = `\
 # proxychains4 -f proxychains.conf curl https://example.com/
 # Each connection goes through one of these proxies. proxychains reads the first 512 of them.
@@ -13,7 +13,7 @@ tcp_read_time_out 15000
 [ProxyList]
 `;
 
-/** proxychains copies a word into 256 bytes, including the final NUL. */
+/** proxychains copies each word into a buffer of 256 bytes, including the terminating NUL. */
 const MAX_BYTES = 255;
 /** White space according to C's `isspace`, and NUL. */
 const SPACE = /[\0\t-\r ]/;
@@ -21,7 +21,7 @@ const SPACE = /[\0\t-\r ]/;
 const isWord = (text: string): boolean =>
   text !== '' && !SPACE.test(text) && Buffer.byteLength(text) <= MAX_BYTES;
 
-/** Finds a reason to leave a proxy out: proxychains exits at a line that it cannot read. */
+/** Finds a reason to leave a proxy out, because proxychains exits at a line that it cannot read. */
 function findObstacle({ host, port, login, password, proxy_type: type }: ProxyOut): string | undefined {
   if (isIP(host) === 0) return 'its host is not numeric';
   if (!/^[1-9]\d{0,4}$/.test(port)) return 'its port is not a number';

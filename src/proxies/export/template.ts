@@ -32,7 +32,7 @@ export const PLACEHOLDERS = Object.keys(VALUES) as readonly (keyof typeof VALUES
 
 /** Matches literal characters, an escape, a doubled brace, a placeholder, or any other character. */
 const PARTS = /[^\\{}]+|\\[nt\\]|\{\{|\}\}|\{(?<name>[^{}]*)\}|[^]/g;
-/** A map, because an object inherits names such as `constructor`. */
+/** A map, because an object would inherit names such as `constructor`. */
 const LITERALS: ReadonlyMap<string, string> = new Map([
   ['\\n', '\n'],
   ['\\t', '\t'],
@@ -49,7 +49,7 @@ export class TemplateMistake extends Error {}
 
 const isPlaceholder = (name: string): name is keyof typeof VALUES => Object.hasOwn(VALUES, name);
 
-/** Before `://`, `{type}` becomes the scheme that every client knows. */
+/** Before `://`, `{type}` becomes a scheme. For SOCKS proxies it is `socks5`, which every client knows. */
 const schemeOfType: Value = (proxy) => schemeOf(proxy, 'socks5');
 
 function readPart({ 0: text, 1: name, index, input }: RegExpExecArray): Part {

@@ -37,7 +37,7 @@ export const TagFilterField = (): PropertyDecorator =>
     pattern: PRINTABLE,
   });
 
-/** Lacks the proxy type, for which `GET /proxies/export` has its own field. */
+/** Does not contain the proxy type, because `GET /proxies/export` has a field of its own for it. */
 export class ProxyFilterFields {
   @CountryFilterField()
   readonly country!: string | null;

@@ -8,13 +8,13 @@ export interface ProxyFilter {
   readonly proxyType: ProxyType | null;
   /** Whether the rental is running and the proxy is not withdrawn. */
   readonly active: boolean | null;
-  /** `descr` in JSON; matched as a whole. */
+  /** Called `descr` in JSON. The label must match exactly. */
   readonly label: string | null;
   /** As `normalTag()` returns it. */
   readonly tag: string | null;
-  /** Rentals without an expiry do not match. */
+  /** Rentals without an expiry never match this field. */
   readonly endsBefore: Date | null;
-  /** Purchase that delivered the proxy. */
+  /** The purchase that delivered the proxy. */
   readonly orderId: number | null;
 }
 

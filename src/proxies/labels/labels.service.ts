@@ -14,7 +14,7 @@ interface Labelled {
   readonly id: number;
   readonly isChanged: boolean;
   readonly hasTooMany: boolean;
-  /** Whether the change selects another renewal rule; a token with a daily limit may not do that. */
+  /** Whether the change selects another renewal rule, which a token with a daily limit must not do. */
   readonly isMoved: boolean;
 }
 

@@ -8,7 +8,9 @@ interface Uses {
   lastAt: Date;
 }
 
-/** Writes counts at intervals, so that no request waits. A crash loses a replica's unwritten counts. */
+/**
+ * Counts uses in memory and writes them at intervals, so that no request waits. A crash loses some counts.
+ */
 @Injectable()
 export class LinkUses implements OnModuleDestroy {
   private counted = new Map<number, Uses>();

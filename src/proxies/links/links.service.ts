@@ -47,14 +47,14 @@ interface FoundLink extends Omit<OpenLink, 'options'> {
 /** Filter as requested, in JSON without nulls. */
 type StoredFilter = Partial<Omit<ProxyFilterBody, 'ends_before'> & { readonly ends_before: string }>;
 
-/** Remembered pairs of a link and an address that opened it, at about 200 bytes each. */
+/** Maximum number of remembered pairs of a link and an address that opened it, at about 200 bytes each. */
 const MAX_KNOWN = 20_000;
 
 const DAY_MS = 24 * 3600 * 1000;
 /** Expired links stay listed, so that customers see which of them a program still fetches. */
 const EXPIRED_LINK_DAYS = 30;
 
-/** SQL for the link's expiry or the token's revocation, whichever is earlier; null if neither. */
+/** SQL for the earlier of the link's expiry and its token's revocation; null if there is neither. */
 const EXPIRED_AT = 'least(link.expires_at, token.revoked_at)';
 
 /** SQL columns of a LinkOut. `$1` is the current time. */
@@ -119,7 +119,7 @@ export class LinksService {
     return Object.assign(created, { url: `${this.config.server.publicUrl ?? ''}/l/${secret}` });
   }
 
-  /** Returns the requested bounds or else the token's. @throws LinkWiderThanToken, InvalidToken */
+  /** Returns the requested bounds or, if omitted, the token's. @throws LinkWiderThanToken, InvalidToken */
   private async withinToken(
     tokenId: number,
     { expires_at: expiresAt, networks }: Bounds,

@@ -8,10 +8,10 @@ import { PING_TIMEOUT_MS, tcpPing } from '../tcp-ping';
 import type { PingedProxy } from './ping-proxies.dto';
 
 const PINGS_AT_ONCE = 1000;
-/** A thousand dead proxies take three rounds. */
+/** Maximum number of concurrent pings for one user. With it, a thousand dead proxies take three rounds. */
 const PINGS_OF_A_USER = 400;
 
-/** A response is promised within ten seconds. */
+/** Pings end after this time, because a response is promised within ten seconds. */
 const PINGS_END_AFTER_MS = 9500;
 
 /** Opening this many sockets takes a few milliseconds; then other requests may run. */

@@ -16,17 +16,17 @@ import { UsersService } from '../users.service';
 import { readInitData, type TelegramUser } from './init-data';
 import { NoAccount, SignInDisabled } from './sign-in.errors';
 
-/** Stolen `initData` works until this age. */
+/** Maximum age of `initData`. Until this age, even stolen data works. */
 const MAX_AGE_SECONDS = 3600;
-/** The app signs in again whenever it is opened. */
+/** Short, because the app signs in again whenever it is opened. */
 const TOKEN_MINUTES = 60;
-/** A further sign-in revokes the oldest token. */
+/** Maximum number of sign-in tokens per user. A further sign-in revokes the oldest token. */
 const MOST_SIGN_INS = 10;
 
 @Injectable()
 export class SignInService {
   private readonly scopes: readonly CustomerScope[];
-  /** One sign-in at a time per Telegram user; waiting sign-ins occupy no database connection. */
+  /** Runs one sign-in at a time per Telegram user, so that waiting sign-ins occupy no database connection. */
   private readonly turns = new ConcurrencyLimit<number>(Infinity, 1);
 
   /** @throws EnvironmentError if the operator configured scopes that customers cannot have */

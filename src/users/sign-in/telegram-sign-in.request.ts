@@ -1,6 +1,6 @@
 import { StrictRequest, StringField } from '../../http';
 
-/** Several times the length of Telegram's data. */
+/** Several times the length of the data that Telegram sends. */
 const LONGEST = 8192;
 
 @StrictRequest()

@@ -67,7 +67,7 @@ function fromText(input: string): bigint | InputMistake {
   return new InputMistake('int_parsing', msg, input);
 }
 
-/** Removes the same characters as pydantic-core, in the same order: `"0-5"` is -5. */
+/** Removes the same characters as pydantic-core, in the same order. For example, `"0-5"` becomes -5. */
 function cleanIntegerText(input: string): string | null {
   const trimmed = trim(input);
   const unplussed = trimmed.startsWith('+') ? trimmed.slice(1) : trimmed;
