@@ -164,10 +164,10 @@ describe('Two replicas', () => {
     const gate = await service.control.addGate({ method: 'getcount', stage: 'received' });
     const asked = stock(there, 'lv');
     await service.control.untilGateReached(gate);
-    const { response, ms } = await timed(() => buy(user.api, { country: 'lv', period: 30 }));
-    expect(response.response.status).toBe(200);
-    // The other replica's lease lasts fifteen seconds.
-    expect(ms).toBeLessThan(5000);
+    await service.dataSource.query(
+      `UPDATE catalog_copies SET refreshing_until = now() + interval '1 hour' WHERE key = 'stock/6/lv'`,
+    );
+    expect((await buy(user.api, { country: 'lv', period: 30 })).response.status).toBe(200);
     await service.control.openGate(gate);
     expect((await asked).response.status).toBe(200);
   });
@@ -202,7 +202,7 @@ describe('A slow provider', () => {
       times.push(ms);
     }
     times.sort((one, other) => one - other);
-    expect(times[Math.floor(times.length / 2)]).toBeLessThan(500);
+    expect(times[Math.floor(times.length / 2)]).toBeLessThan(PATIENCE_MS);
     await service.control.openGate(gate);
     await eventually(async () => (await stock(user.api, 'nl')).data?.available === 20);
   });
@@ -219,9 +219,13 @@ describe('A slow provider', () => {
     });
     expect(first.response.data?.available).not.toBe(33);
     expect(first.ms).toBeGreaterThan(PATIENCE_MS - 10);
-    const second = await timed(() => stock(user.api, 'gb'));
-    expect(second.response.data?.available).not.toBe(33);
-    expect(second.ms).toBeLessThan(PATIENCE_MS - 10);
+    const later: number[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      const { response, ms } = await timed(() => stock(user.api, 'gb'));
+      expect(response.data?.available).not.toBe(33);
+      later.push(ms);
+    }
+    expect(later.toSorted((one, other) => one - other)[2]).toBeLessThan(PATIENCE_MS);
     await service.control.openGate(gate);
     await eventually(async () => (await stock(user.api, 'gb')).data?.available === 33);
     expect(await stockCalls('gb')).toHaveLength(2);

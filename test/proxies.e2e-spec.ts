@@ -281,12 +281,14 @@ describe('GET /proxies/{proxy_id}/ping', () => {
   it.each(['http', 'socks'])('measures how long a connection to a bought %s proxy takes', async (type) => {
     const user = await service.createUser();
     const [proxy] = await buy(user, { proxy_type: type });
+    const startedAtMs = performance.now();
     const { data, response } = await ping(user, proxy?.id ?? '');
+    const elapsedMs = performance.now() - startedAtMs;
     expect(response.status).toBe(200);
     expect(Object.keys(data ?? {})).toEqual(['latency_ms']);
     expect(Number.isInteger(data?.latency_ms)).toBe(true);
     expect(data?.latency_ms).toBeGreaterThanOrEqual(0);
-    expect(data?.latency_ms).toBeLessThan(3000);
+    expect(data?.latency_ms).toBeLessThanOrEqual(Math.ceil(elapsedMs));
   });
 
   it('opens one connection and closes it without sending anything', async () => {
@@ -338,9 +340,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
       const [id = 0] = await insert(user, 1, { port: String(silent.port) });
       const startedAt = performance.now();
       expect((await ping({ api }, id)).data).toEqual({ latency_ms: null });
-      const elapsedMs = performance.now() - startedAt;
-      expect(elapsedMs).toBeGreaterThan(PING_TIMEOUT_MS - 10);
-      expect(elapsedMs).toBeLessThan(PING_TIMEOUT_MS + 2000);
+      expect(performance.now() - startedAt).toBeGreaterThan(PING_TIMEOUT_MS - 10);
     } finally {
       await impatient.close();
       await silent.close();

@@ -133,13 +133,11 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
   it('gives up on a port that neither accepts nor refuses', async () => {
     const proxy = await buy(type);
     await change(proxy.id, { ...proxy, port: String(silent.port) });
-    const startedAt = performance.now();
     expect((await check(proxy.id, inHaste())).data).toMatchObject({
       works: false,
       reason: 'timeout',
       connect_ms: null,
     });
-    expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS + 5000);
   });
 
   it('reports once that the exit address is another one than before', async () => {

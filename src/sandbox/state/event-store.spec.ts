@@ -139,12 +139,12 @@ test('every kind of event is read again as it was written', async () => {
 test('ten thousand sales of a thousand proxies are found quickly by tag and by id', async () => {
   const store = await EventStore.openIn(undefined);
   for (let order = 0; order < 10_000; order += 1) store.record(saleOf(store, 1000, `tag:${order}`));
-  const startedAt = performance.now();
+  const before = process.cpuUsage();
 
   const [first] = listOf(store, 'tag:9998');
   const page = listOf(store, null, 9999, 1000);
 
   expect(page[0]).toEqual(first);
   expect(store.state.findProxy(first?.id ?? 0)).toEqual(first);
-  expect(performance.now() - startedAt).toBeLessThan(2000);
+  expect(process.cpuUsage(before).user).toBeLessThan(2_000_000);
 });
