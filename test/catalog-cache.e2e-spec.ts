@@ -113,6 +113,14 @@ describe('Two replicas', () => {
   });
 
   it('ask once for 20 customers, too, when the provider fails', async () => {
+    await failProvider();
+    // A refresh begun in the previous test may store its value now.
+    await eventually(async () => {
+      service.clock.advanceDays(2);
+      return statusesOf(await fromBoth(countries)).every((status) => status === 503);
+    });
+    await service.control.resetFaults();
+    await service.control.clearCalls();
     await failProvider({ beforeMs: 2000 });
     const responses = await fromBoth(countries);
     expect(statusesOf(responses)).toEqual([503]);
