@@ -212,13 +212,13 @@ describe('allow_partial: false', () => {
   it('reads one stock of a user at a time, after what is to be confirmed', async () => {
     const permits = service.app.get(RatePermits);
     const countries = ['ru', 'us', 'de'];
-    for (const country of countries) await user.buy({ country });
+    for (const country of [...countries, 'nl']) await user.buy({ country });
     const other = await service.createUser();
     Object.assign(permits, { calls: 3 });
     const waiting = await holdPermits(service.dataSource, async () => {
       const placed = countries.map((country) => whole(country, 1));
       // Two requests for the stock of one country would share a call.
-      placed.push(other.buy({ country: 'cz', allow_partial: false }));
+      placed.push(other.buy({ country: 'nl', allow_partial: false }));
       await eventually(() => permits.waitingCalls().price >= 2);
       return { placed, calls: permits.waitingCalls() };
     });
