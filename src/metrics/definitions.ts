@@ -142,7 +142,7 @@ export const METRICS = {
     state: OPEN_STATE,
   }),
   provider_rows_unread: sharedGauge('Unreadable rows in the last sweep; absent before the first sweep.', {
-    owner: '`own`: under our order references; `foreign`; `unknown`: then no proxy counts as missing',
+    owner: '`own` (under our order references), `foreign`, or `unknown`: then no proxy counts as missing',
   }),
   unmatched_proxies_open: sharedGauge('Unmatched proxies that await a decision by staff.'),
   renewals: sharedGauge('Renewals that became due in the last 24 hours.', {
