@@ -102,7 +102,7 @@ export class ProxyRefundRecords {
     return row ?? null;
   }
 
-  /** After refusals with the reason `prolonged`, the time of the first of these requests decides. */
+  /** After refusals with the reason `prolonged`, `is_in_period` is based on the first of these requests. */
   facts({ id, userId }: Proxy): Promise<ProxyRefundFacts> {
     return queryRow(
       this.dataSource,

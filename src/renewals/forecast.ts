@@ -139,7 +139,7 @@ export interface EndingRentals {
 
 /** Returns the first day, counted from today, whose renewals the balance cannot pay; null if none. */
 export function firstUnpaidDay(available: Money, rentals: readonly EndingRentals[]): number | null {
-  // Together by day and period, so that the time does not grow with the number of rentals.
+  // Sum costs by day and period, so that the running time does not grow with the number of rentals.
   const due = Array.from({ length: BALANCE_DAYS }, () => new Map<number, Money>());
   const add = (day: number, period: number, cost: Money): void => {
     const costs = due[day];

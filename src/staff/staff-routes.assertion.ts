@@ -4,7 +4,8 @@ import { findRoutes, isStaffScope } from '../auth';
 import { AUDITED_ROUTE } from './audit-log/audit-log.interceptor';
 
 /**
- * Aborts startup if a staff route is open to customers or not audited, or another route needs a staff scope.
+ * Aborts startup if a staff route is open to customers or not audited, or if any other route needs a staff
+ * scope.
  */
 @Injectable()
 export class StaffRoutesAssertion implements OnModuleInit {

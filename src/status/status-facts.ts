@@ -11,7 +11,10 @@ import type {
   ReplicaOut,
 } from './status.dto';
 
-/** The status page uses the connections of requests; the metrics use a connection of their own. */
+/**
+ * Runs a statement. The status page uses the requests' connection pool; the metrics, a connection of their
+ * own.
+ */
 export type StatementRunner = <Row extends object>(
   statement: string,
   parameters?: readonly unknown[],

@@ -1,6 +1,6 @@
 import type { PersonalData } from '../database';
 
-/** Retention removes the rows of deleted webhooks. */
+/** Erased webhooks are only marked as deleted. Retention removes their rows later. */
 export const WEBHOOKS_DATA: PersonalData = {
   webhooks: `
     UPDATE webhooks

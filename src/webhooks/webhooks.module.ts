@@ -14,7 +14,7 @@ import { WebhooksService } from './webhooks.service';
 })
 export class WebhooksModule {
   constructor(retention: Retention, webhooks: WebhooksService) {
-    // No rule is needed for webhooks that still exist: their deliveries are removed with their events.
+    // Webhooks that still exist need no rule: their deliveries are removed together with the events.
     retention.add('deleted_webhooks', () => webhooks.forgetDeleted());
   }
 }

@@ -71,7 +71,7 @@ export class DepositsService {
     return readPage(page, (wider) => this.records.list(userId, wider));
   }
 
-  /** @throws DepositNotFound, TooManyUnderWay, and the guard's errors after a wait */
+  /** @throws DepositNotFound, TooManyUnderWay, and after a wait, the errors of checking the token again */
   async read(userId: number, depositId: string, wait: RequestWait): Promise<DepositOut> {
     if (!isId(depositId)) throw new DepositNotFound();
     const id = Number(depositId);

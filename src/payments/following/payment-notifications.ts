@@ -7,11 +7,11 @@ import { DepositRecords } from '../records/deposit-records';
 import { EndedPaymentsJob } from './ended-payments.job';
 import { PendingDepositsJob } from './pending-deposits.job';
 
-/** Payments beyond this limit are read on schedule. */
+/** Payments beyond this limit are read only on schedule. */
 const MOST_WAITING = 100;
-/** Keeps forged notifications of one payment from using up the provider's call limit. */
+/** Keeps forged notifications about one payment from using up the provider's call limit. */
 const READS_PER_MINUTE = 5;
-/** Exceeds the number of payments that can be read in a minute. */
+/** More payments than can be read in a minute, so that no payment's count is evicted during its minute. */
 const MAX_COUNTED = 10_000;
 /** Minimum time between lookups. Notifications that arrive before the next lookup share it. */
 const LOOK_AFTER_MS = 100;

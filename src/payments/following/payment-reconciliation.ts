@@ -19,7 +19,7 @@ interface ComparedSpan {
   readonly now: Date;
 }
 
-/** Covers list entries that appear late, and differences between the clocks. */
+/** Consecutive comparisons overlap, to cover list entries that appear late and differences between clocks. */
 const OVERLAP = `interval '1 hour'`;
 /** Period of the first comparison if no deposit exists. */
 const FIRST = `interval '1 day'`;
@@ -103,7 +103,8 @@ export class PaymentReconciliation {
                              WHERE provider = $1 AND state = 'credited' AND action_id IS NOT NULL
                                AND closed_at >= since)) AS "refundsSince"
          FROM coalesce((SELECT compared_to - ${OVERLAP} FROM payment_comparisons
-                         -- Ignore a future time, stored before the database's clock was set back.
+                         -- Ignore a time in the future, which was stored before the database's clock was set
+                         -- back.
                          WHERE provider = $1 AND compared_to <= now() + interval '1 minute'),
                        (SELECT min(created_at) - ${OVERLAP} FROM deposits WHERE provider = $1),
                        now() - ${FIRST}) AS since`,

@@ -116,7 +116,7 @@ export abstract class PaymentProvider {
   /** Whether test payments are credited like real ones. */
   abstract readonly isForTests: boolean;
 
-  /** Returns the time in the provider's last response; null without a response in the last minute. */
+  /** Returns the time in the provider's last response; null if that response is over a minute old. */
   abstract time(): Date | null;
 
   /** Returns the request body. Retries must resend the same body, or the provider refuses the key. */

@@ -14,7 +14,7 @@ const amount = z.object({
 
 const id = z.string().regex(/^[\w-]{1,64}$/);
 
-/** PostgreSQL cannot store a NUL in a string. */
+/** Refuses NUL, because PostgreSQL cannot store it in a string. */
 const text = (maxLength: number) =>
   z
     .string()

@@ -236,7 +236,7 @@ export class DepositRecords {
     ]);
   }
 
-  /** Expires a deposit without a known payment, once a comparison would have found the payment. */
+  /** Expires a deposit if a comparison, made long enough after its creation, has found no payment for it. */
   async expireUnseen(id: number): Promise<void> {
     await queryRows(
       this.dataSource,

@@ -152,7 +152,8 @@ export class DepositRefundRecords {
   /**
    * Releases the held money.
    * @param nextTry value set by the caller's claim. If the refund has been claimed again since, the money
-   * stays held, because the refund may have been sent again. Omit it if the provider reported the failure
+   * stays held, because the refund may have been sent again. Omit `nextTry` if the provider reported the
+   * failure
    * @returns whether the money was held
    */
   async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<boolean> {

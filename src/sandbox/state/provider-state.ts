@@ -15,7 +15,7 @@ export interface Account {
   userId: string;
 }
 
-/** Only `apply` may change the state, because the journal's events are replayed. */
+/** Only `apply` may change the state, because the state is restored by replaying the journal's events. */
 export class ProviderState {
   account: Account | null = null;
   ports: { http: number; socks: number } | null = null;

@@ -10,7 +10,7 @@ const latencySchema = z.union([
     .refine(({ minMs, maxMs }) => minMs <= maxMs, 'minMs must not be above maxMs'),
 ]);
 
-/** `any` applies to the other methods. */
+/** `any` applies to all methods that are not listed. */
 export const latenciesSchema = z.partialRecord(methodSchema, latencySchema);
 
 export type Latencies = z.output<typeof latenciesSchema>;

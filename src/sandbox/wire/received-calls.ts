@@ -1,9 +1,9 @@
 const MAX_LOGGED_CALLS = 100_000;
 
-/** Request in the response of `GET /calls`. Must not contain the API key. */
+/** A request as shown by `GET /calls`. Must not contain the API key. */
 export interface Call {
   seq: number;
-  /** Includes unknown methods; `account` for a URL without a method. */
+  /** Name of the method, even if unknown; `account` for a URL without a method. */
   method: string;
   parameters: Record<string, string>;
   /** Milliseconds since 1970, with fractions. */

@@ -70,7 +70,7 @@ export class AuditLogService {
       );
       return Object.assign(result, { replayed: false });
     } catch (error) {
-      // The error may be due to a concurrent request with the same key that has been committed.
+      // A concurrent request with the same key may have been committed, and may have caused this error.
       const mayBeKnown =
         error instanceof DomainError || violatedConstraint(error) === 'audit_log_idempotency_key';
       const meanwhile = mayBeKnown ? await findEarlier() : null;

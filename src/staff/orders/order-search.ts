@@ -43,8 +43,8 @@ export async function findHostOrderRange(
 }
 
 /**
- * Returns SQL for the upper limit of delivering orders after a cursor. In the list, a prolongation comes
- * before the order that delivered its proxy.
+ * Returns SQL for the highest id of a delivering order to list after a cursor. A prolongation comes before
+ * the order that delivered its proxy.
  */
 const firstDelivery = (cursor: string): string =>
   `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;

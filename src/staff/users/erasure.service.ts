@@ -53,7 +53,7 @@ const OPEN = {
   deposits: `SELECT FROM deposits WHERE user_id = $1 AND state = 'pending'`,
   'deposit-refunds': `SELECT FROM deposit_refunds WHERE user_id = $1 AND state IN ('held', 'found')`,
   refunds: `SELECT FROM proxy_refunds WHERE user_id = $1 AND state IN ('checking', 'staff')`,
-  // The audit log must keep showing who acted.
+  // Staff cannot be erased, because the audit log must keep showing who acted.
   staff: `SELECT FROM audit_log WHERE user_id = $1
           UNION ALL
           SELECT FROM api_tokens WHERE user_id = $1 AND revoked_at IS NULL AND scopes && $2::text[]`,

@@ -58,7 +58,9 @@ export const buy: WireMethod = (provider, query, effect) => {
   };
 };
 
-/** Prolongs all known ids, or none if the balance is too low. Only in this list, ids are numbers. */
+/**
+ * Prolongs all known ids, or none if the balance is too low. Its list contains ids as numbers, unlike others.
+ */
 export const prolong: WireMethod = (provider, query, effect) => {
   const { store } = provider;
   const { state } = store;
