@@ -40,7 +40,7 @@ const STREAM = 'text/event-stream';
 /** Longer error messages are cut, because those of the MCP library may quote the whole request. */
 const MOST_ERROR_LENGTH = 1000;
 
-/** Responses to list methods without items: after an error, some clients report that the server is broken. */
+/** Empty responses to list methods, because some clients report a broken server if such a method fails. */
 const EMPTY_LISTS: Readonly<Record<string, object>> = {
   'resources/list': { resources: [] },
   'resources/templates/list': { resourceTemplates: [] },

@@ -16,7 +16,7 @@ export const STAFF_SCHEME = 'staff';
 
 export type Access =
   | { readonly public: true; readonly takesBody: boolean }
-  /** `null` allows any valid token: the handler checks its scopes. */
+  /** `null` allows any valid token; the handler then checks the token's scopes. */
   | { readonly public: false; readonly scope: Scope | null; readonly acceptsOAuth?: boolean };
 
 /**

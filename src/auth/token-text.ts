@@ -33,7 +33,7 @@ export function generateSecret(kind: SecretKind): string {
 
 export const generateToken = (): string => generateSecret('token');
 
-/** Rejects mistyped secrets without a query. */
+/** Rejects mistyped secrets without a database query. */
 export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
   return (
     text.startsWith(PREFIXES[kind]) &&

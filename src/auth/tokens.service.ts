@@ -202,7 +202,7 @@ export class TokensService {
   }
 
   /**
-   * Without `staff:grant`, a caller may neither revoke others' staff tokens nor block staff.
+   * Without `staff:grant`, a caller may neither revoke other users' staff tokens nor block other staff.
    * @param whose whether `ids` are token or user ids. Users count as staff only with a valid staff token
    * @throws StaffScopesForAnother
    */

@@ -176,7 +176,7 @@ export class CatalogCache<Value> {
     }
   }
 
-  /** Waits briefly, or not at all after a recent failure. The refresh continues in the background. */
+  /** Waits briefly, or not at all after a recent failure, for a refresh that continues in the background. */
   private async refreshPatiently(
     key: string,
     entry: Entry<Value>,

@@ -35,7 +35,7 @@ export const stockKey = (country: string, version: IpVersion): string => `stock/
 export const exactPriceKey = (version: IpVersion, days: number, count: number): string =>
   `price/${version}/${days}/${count}`;
 
-/** Provider's price of one proxy in roubles, as a decimal string, by version and days. */
+/** Provider's price in roubles for one proxy, as a decimal string, by version and days. */
 export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
 
 /** Enough for a rate permit and a normal response. After that, the lease's holder is presumed dead. */

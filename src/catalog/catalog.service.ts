@@ -39,7 +39,7 @@ export interface Quote {
   /** The total is exactly `count` times this price. */
   readonly unitPrice: Money;
   readonly total: Money;
-  /** Provider's price of all proxies in roubles, as a decimal string. */
+  /** Provider's price in roubles for all proxies, as a decimal string. */
   readonly providerPrice: string;
   readonly markup: Markup;
 }

@@ -23,7 +23,7 @@ import { getFromPayments, print, withServices } from './run';
 
 export type AddCommand = (cli: Command) => void;
 
-/** Adds a command that runs a staff route in its own process. */
+/** Adds a command that runs a staff route in the command's process. */
 export const routeCommand =
   (name: string, spec: RouteCommand = {}): AddCommand =>
   (cli) => {

@@ -22,7 +22,7 @@ const TAKEN = ['notifications'];
 
 const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);
 
-/** @throws Error that quotes nothing from the file, because it contains secrets */
+/** @throws Error that quotes nothing from the file, because the file contains secrets */
 export function readPaymentSources(path: string | undefined): ReadonlyMap<string, PaymentSource> {
   if (path === undefined) return new Map();
   const refuse = (why: string): never => {

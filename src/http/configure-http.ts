@@ -94,7 +94,7 @@ const prepareRequest =
     });
   };
 
-/** Prevents a 304 for a response without an ETag. Express returns one for `If-None-Match: *`. */
+/** Prevents a 304 for a response without an ETag, which Express would send for `If-None-Match: *`. */
 function neverFreshWithoutTag(express: Application): void {
   const { request } = express as unknown as { readonly request: object };
   const prototype = Object.getPrototypeOf(request) as object;

@@ -23,7 +23,7 @@ import { ProxyPingsController } from './pings/proxy-pings.controller';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
 
-/** Interval of refreshing `active` flags. A delay is harmless, because they only repeat `date_end`. */
+/** How often `active` flags are refreshed. A delay is harmless, because they only repeat `date_end`. */
 const REFRESH_FLAGS_SECONDS = 60;
 const REMIND_SECONDS = 60;
 /** Maximum delay of a link's `last_used_at` and `uses`. */

@@ -1,4 +1,4 @@
-/** A JSON value as Python reads it: an integer becomes a bigint, any other number a number. */
+/** A JSON value as Python reads it: integers become bigints, and other numbers become numbers. */
 export type JsonValue = null | boolean | string | number | bigint | readonly JsonValue[] | JsonObject;
 
 export interface JsonObject {

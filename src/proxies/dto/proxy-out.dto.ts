@@ -56,7 +56,10 @@ export class ProxyOut {
   descr!: string | null;
 }
 
-/** Writes seconds in UTC. Caches the last text, because the proxies of a purchase share their times. */
+/**
+ * Returns a function that writes times in UTC, to the second. It caches its last text, because the proxies of
+ * a purchase share their times.
+ */
 function secondsWriter(): (date: Date | null) => string | null {
   let last = { ms: NaN, text: '' };
   return (date) => {
