@@ -75,7 +75,7 @@ describe('Another spelling of an order_ref, called as a tool', () => {
   const place = async (order_ref: string) => {
     const { result, error } = await agent.call('place_order', { order_ref });
     if (error?.code === 'preparation-unknown') {
-      expect(error.next).toMatch(/exact text.*equal_orders/);
+      expect(error.next).toMatch(/exact order_ref text.*equal_orders/);
       expect(error.next).not.toMatch(/prepare/i);
     } else if (error) expect(error.code).toMatch(/^(invalid-arguments|idempotency-key-in-progress)$/);
     return result;
