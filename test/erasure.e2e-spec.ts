@@ -337,7 +337,7 @@ describe('A customer who has left a mark everywhere', () => {
     const { body: dryRun } = await erase(user);
     expect(dryRun).toMatchObject({ dry_run: true, open: [], running_proxies: 1 });
     const before = await books();
-    const rows = await rowsOfTriggers();
+    const rowsBefore = await rowsOfTriggers();
     const stream = await openEventStream(service.baseUrl, '/events', user);
     held = await lockRow(service.owner, lock);
     erasing = erase(user, 1);
@@ -346,7 +346,7 @@ describe('A customer who has left a mark everywhere', () => {
     // These requests passed the check of their token before the erasure commits.
     const { api } = user;
     const labelled = api.PATCH('/proxies', {
-      body: { proxy_ids: [String(rows['proxies']?.[0]?.['id'])], descr: mark },
+      body: { proxy_ids: [String(rowsBefore['proxies']?.[0]?.['id'])], descr: mark },
     } as never) as Promise<{ response: Response }>;
     const signIn = service.dataSource.transaction((manager) =>
       service.app.get(UsersService).recordApp({ tgId, username: mark }, manager),
@@ -364,7 +364,7 @@ describe('A customer who has left a mark everywhere', () => {
     expect(await books()).toEqual(before);
 
     // Writes of other requests in progress are refused as well.
-    for (const [table, [row]] of Object.entries(rows)) {
+    for (const [table, [row]] of Object.entries(rowsBefore)) {
       const write = { accounts: 'SET low_balance = 1', proxies: `SET tags = '{late}'` }[table] ?? null;
       const written =
         write === null

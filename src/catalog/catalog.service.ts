@@ -411,8 +411,9 @@ export class CatalogService implements OnModuleDestroy {
   private inTurn(use: keyof CatalogService['turns'], userId: number, closed?: AbortSignal): RefreshInTurn {
     const turns = this.turns[use];
     return async (refresh) => {
-      if (turns.waitingOf(userId) >= MOST_IN_LINE)
+      if (turns.waitingOf(userId) >= MOST_IN_LINE) {
         throw new ProviderUnavailable("too many of the user's price requests are waiting");
+      }
       const limit = new TimeLimit(LONGEST_TURN_WAIT_MS, closed);
       try {
         return await turns.run(userId, refresh, limit.signal);

@@ -70,8 +70,7 @@ function* oauthProblems(given: Lookup): Generator<string> {
   const url = given('PUBLIC_URL');
   if (given('MCP_OAUTH') !== 'on' || (url !== undefined && !URL.canParse(url))) return;
   if (url === undefined) yield 'PUBLIC_URL is missing: MCP_OAUTH=on requires it';
-  else if (!isEncryptedOrLocal(url))
-    yield 'PUBLIC_URL must use https if MCP_OAUTH=on, because tokens are sent to it';
+  else if (!isEncryptedOrLocal(url)) yield 'PUBLIC_URL must use https if MCP_OAUTH=on: tokens are sent to it';
   else if (new URL(url).pathname !== '/') yield 'PUBLIC_URL must not contain a path if MCP_OAUTH=on';
 }
 

@@ -78,7 +78,7 @@ export class Connections {
       const peer = network === null ? 'load balancers have' : `${network} has`;
       this.warn(
         `${isFull ? `${peer} ${mostOfPeer}` : `there are ${this.open.size}`} connections, the maximum: ` +
-          `${isFull && network === null ? 'new ones are refused' : 'idle ones make room for new ones'}`,
+          (isFull && network === null ? 'new ones are refused' : 'idle ones make room for new ones'),
       );
       const silent = isFull ? this.idle.longestOf(network) : this.idle.longest();
       if (silent) this.leave(silent.destroy());

@@ -122,7 +122,7 @@ export class Retention {
     if (removed.length > 0) {
       this.logger.log(
         'removed after their retention period: ' +
-          `${removed.map(([name, count]) => `${count} ${name}`).join(', ')}`,
+          removed.map(([name, count]) => `${count} ${name}`).join(', '),
       );
     }
     return report;

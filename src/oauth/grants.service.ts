@@ -183,8 +183,9 @@ export class OAuthGrants {
       ]);
       return this.response(text, `${family}.${next}`, grant);
     });
-    if (!issued)
+    if (!issued) {
       throw new OAuthError('invalid_grant', 'the refresh token is unknown, already used, or no longer valid');
+    }
     return issued;
   }
 

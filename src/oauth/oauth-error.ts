@@ -30,7 +30,8 @@ export type RequestParameters = ReadonlyMap<string, string>;
 export function readParameters(text: string): RequestParameters {
   const given = [...new URLSearchParams(text)];
   const parameters = new Map(given);
-  if (parameters.size < given.length)
+  if (parameters.size < given.length) {
     throw new OAuthError('invalid_request', 'a parameter is included more than once');
+  }
   return parameters;
 }

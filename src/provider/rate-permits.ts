@@ -150,8 +150,9 @@ export class RatePermits {
       await this.grantNext(row.priority, row.granted_at, until);
       return 0;
     } catch (error) {
-      if (!this.hasFailed)
+      if (!this.hasFailed) {
         this.logger.warn(`could not get rate permits from the database: ${messageOf(error)}`);
+      }
       this.hasFailed = true;
       return RETRY_AFTER_FAILURE_MS;
     }

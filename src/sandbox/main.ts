@@ -62,8 +62,9 @@ function readPort(name: string, text: string): number {
 
 /** Restricts the characters, because the API key becomes part of a URL's path. */
 function readApiKey(text: string): string {
-  if (!/^[\w.~-]+$/.test(text))
+  if (!/^[\w.~-]+$/.test(text)) {
     throw new UsageError('--api-key may contain only letters, digits and . _ ~ -');
+  }
   return text;
 }
 

@@ -1650,7 +1650,7 @@ export interface components {
       filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Descr
-       * @description Your label: up to 100 characters. `null` clears it; if omitted, it is unchanged
+       * @description Your label: up to 100 characters. `null` clears it; if omitted, it is kept
        * @example scraper 1
        */
       descr?: string | null;
@@ -1787,7 +1787,7 @@ export interface components {
     LabelProxyRequest: {
       /**
        * Descr
-       * @description Your label: up to 100 characters. `null` clears it; if omitted, it is unchanged
+       * @description Your label: up to 100 characters. `null` clears it; if omitted, it is kept
        * @example scraper 1
        */
       descr?: string | null;

@@ -25,8 +25,9 @@ const isWord = (text: string): boolean =>
 function findObstacle({ host, port, login, password, proxy_type: type }: ProxyOut): string | undefined {
   if (isIP(host) === 0) return 'its host is not numeric';
   if (!/^[1-9]\d{0,4}$/.test(port)) return 'its port is not a number';
-  if (!isWord(login) || !isWord(password))
+  if (!isWord(login) || !isWord(password)) {
     return 'its login or password is empty, is too long or contains a space';
+  }
   // proxychains encodes other characters incorrectly in Base64.
   if (type === 'http' && /[^\x21-\x7e]/.test(login + password)) {
     return 'proxychains can log in to HTTP proxies only with ASCII';

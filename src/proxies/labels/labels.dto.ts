@@ -32,8 +32,7 @@ const LabelField = (options: FieldOptions): PropertyDecorator =>
     ...options,
   });
 
-const DESCR =
-  `Your label: up to ${MAX_LABEL_LENGTH} characters. ` + '`null` clears it; if omitted, it is unchanged';
+const DESCR = `Your label: up to ${MAX_LABEL_LENGTH} characters. \`null\` clears it; if omitted, it is kept`;
 const TAGS =
   `Your tags, which replace the current ones: up to ${MAX_TAGS}, each of at most ${MAX_TAG_LENGTH} ` +
   'characters. They are stored in lower case, without duplicates. `null` clears them; if omitted, they ' +
