@@ -38,7 +38,7 @@ export class EventPublisher {
     }, waitMs);
   }
 
-  /** Returns whether there may be more events. */
+  /** Returns whether more events may be waiting to be published. */
   private async publish(): Promise<boolean> {
     this.publishedAtMs = performance.now();
     const events = await preparedRows<{ userId: number | null }>(

@@ -54,7 +54,7 @@ const TOKEN = {
 };
 const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
 
-/** Used for validation, descriptions and docs/events.md. */
+/** Used for validation, API descriptions and docs/events.md. */
 export const EVENT_TYPES = {
   'order.being_confirmed': {
     description: 'The outcome of an order is not known yet, and its money remains held',

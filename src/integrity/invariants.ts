@@ -11,7 +11,7 @@ import {
   UNATTENDED_STATES,
 } from '../orders';
 
-/** SQL for a time. Searches for orders placed before that time ended at least 15 minutes ago. */
+/** SQL for a time: all searches for orders placed before it ended at least 15 minutes ago. */
 const CHECKS_ARE_OVER = `now() - interval '${SEARCHES_END_AFTER_SECONDS} seconds 15 minutes'`;
 
 const HAS_EVENTS = 'user_id NOT IN (SELECT id FROM erased_users)';
@@ -39,7 +39,7 @@ export const INVARIANTS: readonly Invariant[] = [
                      FROM ledger_entries GROUP BY user_id) s USING (user_id)
        WHERE (a.available, a.held, a.spent, a.seq) IS DISTINCT FROM
              (coalesce(s.available, 0), coalesce(s.held, 0), coalesce(s.spent, 0), coalesce(s.last_seq, 0))`,
-    // Reads only the last entry, which contains the sum because entries are chained.
+    // Reads only the last entry. Each entry contains the totals up to it, because entries are chained.
     ofDay: `
       SELECT a.user_id, a.available, a.held, a.seq, last.available_after AS entries_available,
              last.held_after AS entries_held, last.seq AS last_seq
@@ -154,7 +154,7 @@ export const INVARIANTS: readonly Invariant[] = [
         FROM audited_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
   },
   {
-    // A purchase captures its unit price for each delivered proxy, except those that staff assigned.
+    // A purchase's charge is its unit price for each delivered proxy, except proxies that staff assigned.
     name: 'charged-equals-delivered',
     violations: `
       SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured,
@@ -442,7 +442,8 @@ export const INVARIANTS: readonly Invariant[] = [
     ofDay: null,
   },
   {
-    // Tokens are deleted only when a newer one is issued, so a deleted token's id is below the highest id.
+    // A deleted token keeps its events. Its id must be below the highest id, because tokens are deleted only
+    // when a newer one is issued.
     name: 'tokens-agree-with-their-events',
     violations: `
       SELECT coalesce(token.id, logged.token_id) AS token_id, logged.types AS events

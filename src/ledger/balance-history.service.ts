@@ -89,8 +89,8 @@ export class BalanceHistoryService {
 }
 
 /**
- * Limits `seq` as well as the time, because each page would otherwise read all entries of the period. The
- * limits leave a margin, because times, taken when transactions start, may be out of `seq` order.
+ * Limits `seq` as well as the time. Otherwise, each page would read all entries of the period. The limits of
+ * `seq` leave a margin: an entry's time is the start of its transaction, so times may be out of `seq` order.
  */
 export function selectEntries(
   userId: number,

@@ -64,7 +64,7 @@ export function chooseInTurn(
     turns.set(member.userId, turn);
     return { member, turn };
   });
-  // The sort is stable, so the order of arrival is kept within a turn.
+  // The sort is stable, so orders with the same turn stay in order of arrival.
   queue.sort((one, other) => one.turn - other.turn);
   let left = capacity;
   return queue.flatMap(({ member }) => {

@@ -35,7 +35,7 @@ export const bulkOrderKey = (key: string, proxyId: number | string): string => `
 export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
   `${bulk}.idempotency_key || ' ' || ${proxyId}`;
 
-/** Returns a key that allows one charge per expiry of a proxy. Its two spaces set it apart. */
+/** Returns a key that allows one charge per expiry of a proxy. No other kind of key has two spaces. */
 export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
   `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;
 

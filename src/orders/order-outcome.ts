@@ -41,8 +41,8 @@ export type OrderProgress = OrderOutcome & {
   /** Whether the order's first call was refused. */
   readonly resent?: boolean;
   /**
-   * Whether the order was not sent because a canceled order may have prolonged the proxy, and the first
-   * search for that prolongation is in progress.
+   * True while the order is held back because an earlier, canceled order may already have prolonged the
+   * proxy, and the first search for that prolongation is still running.
    */
   readonly isInFirstSearch?: boolean;
 };

@@ -92,7 +92,7 @@ export class OrderQueries {
 
   /**
    * Finds the order under a key, unless the order was canceled. The result survives a failover. Must not be
-   * called with the key of an accepted bulk request, which would count as written off.
+   * called with the key of an accepted bulk request, for which it would return WRITTEN_OFF.
    * @throws IdempotencyKeyReused if the key belongs to another request
    */
   async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<EarlierRequest | null> {

@@ -5,18 +5,19 @@ import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
 
 /* These expressions over a row of `orders` define the queue. */
 
-/** False during maintenance, because an order that seems to wait may have been sent before the restore. */
+/** False during maintenance, because an order that seems queued may have been sent before the restore. */
 export const IN_QUEUE_SQL = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
-/** How long a stored expiry is trusted, because the rental may be prolonged at the provider meanwhile. */
+/** How long a stored expiry is trusted. Limited because the rental may be prolonged meanwhile. */
 const AN_END_COUNTS_FOR = `interval '1 hour'`;
 
 export const IS_READY_SQL = `(kind = 'purchase'
             OR date_end_before IS NOT NULL AND end_read_at > now() - ${AN_END_COUNTS_FOR})`;
 
 /**
- * A replica that does not store the expiry in time counts as dead, so another one reads the expiry.
+ * Returns SQL for whether the rental's expiry must be read. If a replica has not stored the expiry in time,
+ * it is presumed dead, and another one reads the expiry.
  * @param longestReadingSeconds SQL parameter
  */
 export const isEndUnreadSql = (longestReadingSeconds: string): string => `(kind = 'prolongation'

@@ -12,7 +12,7 @@ const DAYS_TO_CLOSE = 2;
 /** Small, because one order may have delivered a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
 
-/** Removes old data of orders, except accounting data. */
+/** Removes old order data, except what accounting needs. */
 @Injectable()
 export class OrderRetention {
   constructor(
@@ -59,7 +59,7 @@ export class OrderRetention {
       removal: `UPDATE orders SET history = jsonb_build_array(history -> -1)
                  WHERE id = ANY (ARRAY(SELECT id FROM old)) AND jsonb_array_length(history) > 1`,
     });
-    // Open orders keep their calls, which are evidence in a review.
+    // Open orders keep their call records, because staff may need them in a review.
     retention.addOldRows({
       name: 'provider_calls',
       table: 'provider_calls',
@@ -104,7 +104,7 @@ export class OrderRetention {
     return { removed: batch?.forgotten ?? 0, next: batch ?? null };
   }
 
-  /** Once the time for retries is over, stops expecting retries of requests that a restore lost. */
+  /** Stops expecting retries of requests that a restore lost, once the time for such retries is over. */
   private async endExpectedRetries(): Promise<RetentionStep<true>> {
     const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,

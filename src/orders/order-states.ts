@@ -74,7 +74,7 @@ export const publicState = (state: OrderState): PublicState => PUBLIC_STATES[sta
 export const statesShownAs = (shown: PublicState): readonly OrderState[] =>
   ORDER_STATES.filter((state) => publicState(state) === shown);
 
-/** Open states in which the call may have been sent. Only evidence or staff may end such an order. */
+/** Open states in which the call may have been sent. Only proof of the outcome, or staff, may end them. */
 export const POSSIBLY_BOUGHT_STATES: readonly OpenState[] = OPEN_STATES.filter(
   (state) => state !== 'reserved',
 );

@@ -3,7 +3,7 @@ import { type InputMistake, RequestInvalid } from '../http';
 
 export class UnsupportedProxyType extends domainError('bad-request', 'Unsupported proxy type') {}
 
-/** The fixed contract of these routes has no `code`, so a header identifies the error. */
+/** These routes' API contract must not change and has no `code` field, so a header identifies the error. */
 const refusedAs = (code: string) => ({ headers: { 'Order-Refusal': code } });
 
 export class DailyLimitExceeded extends domainError(

@@ -85,8 +85,8 @@ const RECORDS = [
 })
 export class OrdersModule {
   constructor(jobs: Jobs, { tuning }: AppConfig, reconciliation: ReconciliationService) {
-    // Claiming a search sets the time of the next one. No failure or lease may change that time, because the
-    // schedule decides what counts as evidence.
+    // Claiming a search also schedules the next one. Failures and leases must not move it: searches prove
+    // that an order bought nothing only if they keep to the schedule.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
     jobs.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
       waiting: DUE_SEARCHES,

@@ -11,7 +11,7 @@ export class ProviderCallLog {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Stores the records of the work's provider calls, except one that the work has stored itself. */
+  /** Stores the records of the provider calls that `work` makes, except one that `work` has stored itself. */
   async record<Result>(
     orderId: number,
     work: (onCall: (record: ProviderCallRecord) => void, calls: OrderCallRecorder) => Promise<Result>,
@@ -96,7 +96,7 @@ export const recordCallSql = (call: string, response: string): string => `
           WHERE order_id IS NOT NULL
        )`;
 
-/** The response is a separate text: jsonb refuses some characters, and PostgreSQL would parse it twice. */
+/** Passes the response as text: jsonb would refuse some characters, and PostgreSQL would parse it twice. */
 export function callParameters(call: RecordedCall | undefined): [string | null, string | null] {
   if (!call) return [null, null];
   const { method, request, outcome, httpStatus, response, durationMs } = call.record;

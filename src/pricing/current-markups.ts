@@ -34,7 +34,10 @@ export class CurrentMarkups {
     this.revision = revision;
   }
 
-  /** Returns an SQL condition, which is regularly true because the local clock drifts from the database's. */
+  /**
+   * Returns an SQL condition for whether the rules must be read again. Also true at regular intervals, to
+   * correct for drift between the local clock and the database's.
+   */
   isDue(): string {
     if (this.readAt.elapsedMs() > READ_EVERY_MS) return 'true';
     return `(SELECT revision FROM price_rules_revision) <> ${this.revision}`;

@@ -32,7 +32,7 @@ const STATE_NAMES = {
   [CircuitState.Isolated]: 'open',
 } as const satisfies Record<CircuitState, BreakerStatus['state']>;
 
-/** Whether an error proves nothing about the provider, neither failure nor success. */
+/** Whether an error shows neither that the provider works nor that it fails. */
 const isIrrelevant = (error: unknown): boolean =>
   error instanceof NoPermitInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
 
@@ -55,7 +55,7 @@ class CircuitBreaker {
     onOpen: () => void,
   ) {
     this.since = clock.now();
-    // This policy lets probes pass at any time; a timer schedules them.
+    // The policy itself may let a probe pass at any time. Our timer decides when to probe.
     this.policy = circuitBreaker(handleAll, {
       halfOpenAfter: -Infinity,
       breaker: new ConsecutiveBreaker(failures),
@@ -106,7 +106,7 @@ export class CircuitBreakers {
   private readonly reads: CircuitBreaker;
   /**
    * Opens after a refusal for lack of funds; closes once the balance covers the smallest refused cost. Stops
-   * no calls, because the cost of each call is compared with the balance.
+   * no calls: each call's cost is compared with the balance instead.
    */
   private readonly funds: CircuitBreaker;
   /** The balance, in roubles, that closes `funds`. */
@@ -191,7 +191,8 @@ export class CircuitBreakers {
       await breaker.count(undefined);
       return result;
     } catch (error) {
-      // Unreadable responses count as failures only for `money`, because confirming orders takes a long time.
+      // An unreadable response counts as a failure only for `money`: it leaves orders unconfirmed, and
+      // confirming them takes a long time.
       const isNothing = error instanceof ProviderUnreadable && breaker === this.reads;
       if (!isIrrelevant(error) && !isNothing) await breaker.count(isFailure(error) ? error : undefined);
       throw error;

@@ -16,7 +16,7 @@ export abstract class ProxyProvider {
 
   abstract stock(country: string, version: IpVersion, options?: ReadOptions): Promise<number>;
 
-  /** Returns the prices of a single proxy. Periods that the table lacks may be on sale: see `totalPrice`. */
+  /** Returns one proxy's prices. Periods missing from the table may still be on sale: see `totalPrice`. */
   abstract priceTable(options?: ReadOptions): Promise<PriceTable>;
 
   abstract totalPrice(
@@ -25,22 +25,25 @@ export abstract class ProxyProvider {
   ): Promise<string>;
 
   /**
-   * Lists expired proxies, too.
-   * @throws ListingIncomplete if the list is not proven complete and does not satisfy `isEnough`
+   * Includes expired proxies.
+   * @throws ListingIncomplete if the list may be incomplete and does not satisfy `isEnough`
    */
   abstract proxiesByReference(orderReference: string, options?: ListingOptions): Promise<ListedProxy[]>;
 
-  /** Lists expired proxies, too. A proxy that changes meanwhile may be listed twice or not at all. */
+  /** Includes expired proxies. A proxy that changes during the listing may appear twice or not at all. */
   abstract allProxies(options?: Pick<ReadOptions, 'priority' | 'permit'>): AsyncIterable<ListedPage>;
 
   /** @throws ProviderClosed if a circuit breaker is open, or the known balance does not cover `quoted` */
   abstract assertTakesOrders(quoted?: string): void;
 
-  /** Before it returns false, reads the balance that other replicas have stored. Never rejects. */
+  /**
+   * Returns whether our balance covers a cost. Before returning false, checks the balance that other replicas
+   * have stored. Never rejects.
+   */
   abstract affords(cost: string): Promise<boolean>;
 
   /**
-   * An order is claimed only with a permit: while it waits for one, it must not count as possibly bought.
+   * An order is claimed only once it has a permit, because a claimed order counts as possibly bought.
    * @throws ProviderUnavailable if there is no permit in time
    */
   abstract waitForPermit(priority: CallPriority, maxWaitMs: number): Promise<RatePermit>;
@@ -84,7 +87,7 @@ export abstract class ProxyProvider {
 /**
  * Highest priority first. `confirmation` is for reads on which orders depend (outcome, stock, balance),
  * `exact` for calls that customers can request without limit. `spare` is for orders that the customer cannot
- * pay; it leaves one permit of each window free.
+ * pay for. It leaves one permit of each window free.
  */
 export const CALL_PRIORITIES = ['order', 'confirmation', 'price', 'rest', 'exact', 'spare'] as const;
 export type CallPriority = (typeof CALL_PRIORITIES)[number];
@@ -110,7 +113,9 @@ export interface ReadOptions extends CallOptions {
 }
 
 export interface ListingOptions extends ReadOptions {
-  /** Returning true ends the listing. `unread` is the number of unreadable rows with the order reference. */
+  /**
+   * Whether the listing may end early. `unread` is the number of unreadable rows with the order reference.
+   */
   readonly isEnough?: (listed: readonly ListedProxy[], unread: number) => boolean;
 }
 

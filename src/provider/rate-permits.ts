@@ -199,7 +199,7 @@ export class RatePermits {
     const giveBack = async () => {
       if (isGivenBack) return;
       isGivenBack = true;
-      // Also undo that other calls were overtaken, as if nothing had been granted. This priority goes next.
+      // Also undo the counts of overtaken calls, as if no permit had been granted. This priority goes next.
       await this.tryToUpdate(
         `UPDATE rate_permits
             SET granted = array_remove(granted, $2::timestamptz),

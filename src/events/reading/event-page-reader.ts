@@ -135,7 +135,7 @@ export class EventPageReader {
       requests.map(({ limit }) => limit),
       requests.map(windowOf),
     ]);
-    // Wait for the standby, because a failover could lose new events and give their positions to others.
+    // Wait for the standby, because a failover could lose new events and reuse their positions.
     const isNew = requests.some(
       ({ after }, n) => (pages[n]?.newest ?? 0) > (typeof after === 'number' ? after : 0),
     );
@@ -155,11 +155,11 @@ export class EventPageReader {
          FROM log JOIN unnest($1::bigint[], $2::bigint[]) AS request (id, seen) ON seen < newest`,
       [[...waits.keys()], seen],
     );
-    // Callers continue from these positions. Wait for the standby, because a failover could lose them.
+    // Callers resume from these positions. Wait for the standby, because a failover could lose the positions.
     if (rows.length > 0) await waitForStandby(this.dataSource);
     return rows;
   }
 }
 
-/** Without types, reads one event more than the limit, to see whether there are more. */
+/** If no types are requested, reads one event more than the limit, to see whether there are more. */
 const windowOf = ({ types, limit }: EventRequest): number => (types ? WINDOW : limit + 1);

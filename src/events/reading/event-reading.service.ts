@@ -113,7 +113,7 @@ export class EventReadingService implements OnModuleDestroy {
     );
   }
 
-  /** Registers one wait for all pauses, so that an event between two pauses ends the second one. */
+  /** Keeps one wait open for the whole request, so that an event between two pauses ends the second one. */
   private withWait<Result>(
     userId: number,
     work: (wait: RowWait<NewestEvents>) => Promise<Result>,

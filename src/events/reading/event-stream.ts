@@ -20,7 +20,7 @@ export interface StreamSource {
   readonly over: AbortSignal;
 }
 
-/** `first` is read before the status is sent, so that its errors get a status of their own. */
+/** The caller reads `first` before the status is sent, so that an error gets its own status. */
 export async function writeEventStream(
   response: Response,
   first: EventBatch,
@@ -44,7 +44,7 @@ export async function writeEventStream(
       await write(`: still here\nid: ${eventIdOf(page.next)}\n\n`);
     }
   }
-  // Disconnect a slow reader, who then continues at another replica after the last complete event.
+  // Disconnect a slow reader. It can reconnect, to any replica, and resume after the last complete event.
   if (response.writableNeedDrain) response.destroy();
   else response.end();
 }

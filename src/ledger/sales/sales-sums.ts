@@ -5,7 +5,7 @@ export const SALES_COLUMNS =
  * Returns a query for daily sales (UTC). An order counts on the day it was closed, a refund on the day it was
  * made.
  * @param from SQL for the first day: a parameter or a subquery, so that the indexes are used
- * @param to SQL for the day after the last, likewise
+ * @param to SQL for the day after the last one, also a parameter or a subquery
  */
 export const dailySalesSql = (from: string, to: string): string => `
   SELECT day, country, version, count(*) FILTER (WHERE kind = 'purchase') AS purchases,

@@ -156,7 +156,8 @@ export class BulkProlongations {
     }
     const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
     const { overLimit } = caller;
-    // A rate-limited caller may soon retry the request. Any other limit refuses all remaining proxies.
+    // If the caller is rate-limited, the whole request fails, because it may soon be retried. If the caller
+    // is over any other limit, only the remaining proxies are refused.
     if (missing.length > 0 && overLimit?.kind === 'rate-limited') throw overLimit;
     if (known && missing.length > 0 && !overLimit) await this.maintenance.assertOpen();
 

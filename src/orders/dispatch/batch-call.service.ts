@@ -236,7 +236,10 @@ export class BatchCallService {
   }
 }
 
-/** Splits prolongations by expiry: rentals bought together usually share a call, and so do expired ones. */
+/**
+ * Splits prolongations into calls by order of expiry. Rentals bought together then usually share a call, and
+ * so do expired rentals.
+ */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;
   const byEnd = members.toSorted((one, other) => endOf(one) - endOf(other));

@@ -90,7 +90,8 @@ export class DispatcherService {
         : await this.claimBatch(permit);
     } catch (error) {
       if (error instanceof ProviderError) {
-        // Without a permit, an order stays queued until its own timer fires, unless the provider is closed.
+        // Without a permit, an order stays queued until its own timer fires. If the provider accepts no
+        // orders, the order is canceled now.
         await this.waiters.emptyQueueIfClosed();
       } else {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
@@ -113,7 +114,7 @@ export class DispatcherService {
   }
 
   private async claimBatch(permit: RatePermit): Promise<Claimed<ClaimedCall>> {
-    // Start the deadline before the claim, so that it ends no later than `sent_before`.
+    // Start the deadline before the claim, so that the deadline ends no later than `sent_before`.
     const deadline = Deadline.after(this.config.provider.timeoutMs);
     const claim = randomUUID();
     let batch: ClaimedBatch | null;
@@ -139,7 +140,8 @@ export class DispatcherService {
   }
 
   private async toCall(batch: ClaimedBatch, permission: CallPermission): Promise<ClaimedCall> {
-    // Only a batch of one order may exceed the known balance, because the first order is always claimed.
+    // A batch of several orders never exceeds the known balance. A single order may, because the first order
+    // is claimed whatever it costs.
     const isAfforded = batch.members.length > 1 || (await this.provider.affords(batch.providerPrice));
     if (isAfforded) return () => this.send(batch, permission);
     await permission.permit.giveBack();

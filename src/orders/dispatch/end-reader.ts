@@ -23,7 +23,7 @@ const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
-  /** Whether to list missing proxies separately, or else the failure with which to cancel their orders. */
+  /** `listed-alone` to list missing proxies separately; otherwise, the failure that cancels their orders. */
   readonly missing: 'listed-alone' | OrderFailure;
 }
 
@@ -37,8 +37,8 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
   ends.map(({ orderId }) => orderId);
 
 /**
- * Reads a rental's expiry before its prolongation, unless a sweep has confirmed the expiry. A comparison with
- * the later expiry shows whether the prolongation succeeded.
+ * Reads a rental's expiry before its prolongation, unless a sweep has confirmed the expiry. Comparing it with
+ * the expiry after the prolongation shows whether the prolongation succeeded.
  *
  * The listing must start after the claim, because an older one may miss an earlier prolongation. An order
  * whose rental's expiry cannot be read is canceled, because no call that costs money has been sent for it.
@@ -77,7 +77,7 @@ export class EndReader {
   private async isFullListingShorter(purchases: number): Promise<boolean> {
     if (purchases < PURCHASES_WORTH_A_FULL_LISTING) return false;
     const listed = await this.readings.lastListedCount();
-    // The extra call returns the empty page that ends the listing.
+    // A full listing needs one more call, which returns the empty page that ends it.
     return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < purchases;
   }
 

@@ -88,8 +88,8 @@ export class OrderWaiters {
   }
 
   /**
-   * Ends the waits for orders of a batch whose call is over. Reconciliation takes over orders without an
-   * outcome. If the call was refused, the waits for orders that will be sent again continue.
+   * Ends the waits for a batch's orders after the batch's call. Orders without an outcome are left to
+   * reconciliation. If the call was refused, requests whose orders will be sent again keep waiting.
    * @param outcomes outcomes that are already known, so that no query is needed
    */
   async recordCallOver(batch: OrderBatch, outcomes: readonly OrderOutcome[] = []): Promise<void> {

@@ -41,7 +41,7 @@ export const newOrder = (
 export const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): number[] | null =>
   dailyLimit === null || tokenId === null ? null : [tokenId, ...limitedBy];
 
-/** Returns the row for `place_orders.sql`. @param more other columns, and values that the function reads */
+/** Returns the row for `place_orders.sql`. @param more further columns, and other values that it reads */
 export function toRow(order: NewOrder, more: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { total, markup, idempotency, ...fields } = order;
   const columns = Object.entries(fields).map(([name, value]) => [snakeCase(name), value] as const);

@@ -138,7 +138,10 @@ export class OrderChecks {
     return { order, available };
   }
 
-  /** Chooses the priority for reading an unknown stock: an order that cannot be paid delays no others. */
+  /**
+   * Chooses the priority for reading an unknown stock. An order that would be refused, or that the customer
+   * cannot pay for, gets the lowest priority, so that it delays no others.
+   */
   private async firstRead(toOrder: (quote: Quote) => NewOrder, known?: Quote): Promise<FirstRead> {
     const { available, refusals } = await this.placement.assess(toOrder(known ?? UNKNOWN_QUOTE));
     if (refusals.length > 0 || !available.isPositive()) return { priority: 'spare', line: 'unpaid' };

@@ -25,7 +25,7 @@ export type OrderRefusal =
   | 'insufficient-balance'
   | 'daily-limit';
 
-/** After a `StatementOutcomeUnknown`, the order may be placed or not. After any other error, it was not. */
+/** After `StatementOutcomeUnknown`, the order may or may not be placed. After any other error, it is not. */
 export type Placement =
   | { readonly outcome: 'placed'; readonly id: number }
   | { readonly outcome: 'refused'; readonly refusal: OrderRefusal }
@@ -60,7 +60,7 @@ interface Attempt {
 /** Maximum wait of a shared statement for an account's lock, so that other users' orders are not delayed. */
 const SHARED_PATIENCE_MS = 100;
 
-/** Low enough that no order waits long for the others. */
+/** Low enough that no order waits long for the others in its statement. */
 const GROUP = { maxItems: 100, maxWaitMs: 500 };
 
 /** Places orders. Orders that arrive together share one statement, which returns each outcome. */
@@ -148,7 +148,8 @@ export class OrderPlacement {
       try {
         return [await this.insertTogether(attempt)];
       } catch (error) {
-        // If no connection was available for this statement, none would be for separate statements.
+        // Rethrow if orders may have been placed, or if there was no connection: separate statements would
+        // get none either.
         if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
         // Nothing was placed, because one order made the statement fail. Each is now placed separately.
       }

@@ -207,7 +207,8 @@ export class OrdersService {
     if (!order.deliveredProxies) {
       const proxies = await this.proxies.ofOrder(order);
       if (!replayed) return proxies;
-      // Credentials are removed long before the stored proxies, so show no credentials of ended rentals.
+      // The order's credentials were removed long before its stored proxies. Do not show the credentials of
+      // ended rentals again.
       const gone = { login: '', password: '', descr: CREDENTIALS_GONE };
       return proxies.map((proxy) => (proxy.active ? proxy : Object.assign(proxy, gone)));
     }

@@ -38,7 +38,7 @@ export interface WantedRenewal extends RenewalOffer {
 
 /** Queued renewals fill at most three calls: enough to use the provider's rate without holding much money. */
 const CALLS_QUEUED = 3;
-/** Maximum number of queued purchases with unconfirmed expiries, because each requires one listing. */
+/** Maximum number of queued purchases with unconfirmed expiries. Each of them requires one listing. */
 const PURCHASES_TO_LIST = 10;
 
 export class RenewalCapacity {

@@ -11,7 +11,7 @@ export const LISTED_COLUMNS = `id, kind, state, country, version, period, count,
   released,
   refunded, 'RUB' AS currency, failure, idempotency_key, request_id, created_at, closed_at`;
 
-/** Maximum wait for an account's lock. An order's `created_at` precedes the wait, but its id follows it. */
+/** Maximum wait for an account's lock. An order gets its `created_at` before the wait, its id after it. */
 const LONGEST_WAIT = `interval '1 minute'`;
 
 const GREATEST_ID = '9223372036854775807';
@@ -54,7 +54,7 @@ export function toListStatement(
   const pageEnd = `LIMIT ${given(limit)}`;
   const kinds = `${given(kind ? [kind] : ORDER_KINDS)}::text[]`;
 
-  /** Compares rows as an index sorts them. With `user_id = …`, the planner might read all users' orders. */
+  /** Compares rows in index order. With `user_id = …`, the planner might read all users' orders instead. */
   function ofStates(): string {
     const states = `${given(state ? statesShownAs(state) : ORDER_STATES)}::text[]`;
     const columns = ['user_id', 'state', 'kind', 'id'];

@@ -32,7 +32,7 @@ import {
 import { Settlement } from '../transitions/settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
-/** Finds out unknown outcomes. All replicas may search concurrently, because no search buys anything. */
+/** Determines unknown outcomes. All replicas may search concurrently, because no search buys anything. */
 @Injectable()
 export class ReconciliationService {
   private readonly logger = new Logger(ReconciliationService.name);

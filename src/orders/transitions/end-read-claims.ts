@@ -99,8 +99,8 @@ export class EndReadClaims {
       `WITH read AS MATERIALIZED (
          SELECT orders.id, proxies.date_end AS known, greatest(ends.date_end, proxies.date_end) AS listed,
                 late.submitted_at AS sent_at,
-                -- An expiry later than the known one may come from an earlier order, canceled without proof.
-                -- This order is then not sent, because it may already be fulfilled, and reconciliation
+                -- A later expiry than the known one may come from an earlier order that was canceled without
+                -- proof. This order may then already be fulfilled. It is not sent, and reconciliation
                 -- decides.
                 CASE WHEN NOT is_prolonged(proxies.date_end, ends.date_end) THEN 'queued'
                      WHEN late.submitted_at IS NOT NULL THEN 'possibly-bought'

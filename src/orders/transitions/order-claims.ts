@@ -56,8 +56,8 @@ export class OrderClaims {
    * Claims the next batch. Once the claim is committed, its orders count as possibly bought. The user who was
    * served longest ago comes first; renewals come last.
    * @param claim client-generated id, which finds the batch if the reply is lost
-   * @param affordable roubles that the batch may cost together with the running calls; null if unknown. The
-   * first order is claimed even if it costs more.
+   * @param affordable maximum cost of the batch and the running calls combined, in roubles; null if unknown.
+   * The first order is claimed even if it costs more.
    * @returns null if the queue is empty, or another replica is claiming
    */
   async claimNextBatch(claim: string, affordable: string | null): Promise<ClaimedBatch | null> {
@@ -65,8 +65,8 @@ export class OrderClaims {
       this.dataSource,
       `WITH waiting AS (
          SELECT id, user_id, kind, country, version, period, proxy_type, count, provider_price,
-                -- A prolongation goes alone if the provider refused its proxy within the hour, because the
-                -- provider would refuse the whole call.
+                -- Send a prolongation alone if the provider refused its proxy within the last hour.
+                -- Otherwise, the provider would refuse the whole call.
                 CASE WHEN kind = 'prolongation' AND claim IS NULL AND ${WAS_RECENTLY_REFUSED_SQL}
                      THEN gen_random_uuid() ELSE claim END AS refused_claim,
                 ${YIELDS_TO_OTHERS_SQL} AS gives_way,

@@ -16,7 +16,7 @@ const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
 /** Seconds after which an order moves to review. */
 export const SEARCHES_END_AFTER_SECONDS = 24 * 3600;
 
-/** Returns the longest pause between two searches, which is longer than it can take to send a call. */
+/** Returns the longest pause between two searches. It exceeds the time that sending a call can take. */
 const longestPauseSeconds = (settlementDelaySeconds: number): number =>
   Math.max(ORDINARY_SETTLEMENT_DELAY_SECONDS, settlementDelaySeconds) * 2;
 
@@ -26,7 +26,7 @@ function searchOffsetsSeconds(settlementDelaySeconds: number): number[] {
   );
 }
 
-/** Returns the minimum time between two empty searches for both to count. */
+/** Returns how far apart two empty searches must be for both to count as evidence that nothing was bought. */
 export function spacingOfEmptySearchesSeconds(settlementDelaySeconds: number): number {
   return Math.min(60, settlementDelaySeconds / 10);
 }
@@ -76,10 +76,10 @@ export class OutcomeSearchRecords {
   }
 
   /**
-   * Claims due orders by locking their leaders' rows. After the schedule ends, searches are one to two
-   * settlement delays apart. If the database's clock is set back, no search waits longer than the longest
-   * pause.
-   * @param limit maximum number of batches, including orders that were never sent
+   * Claims orders that are due for a search, by locking the row of each batch's leader. Once the schedule is
+   * exhausted, searches follow each other after one to two settlement delays. Waits are capped at the longest
+   * pause, in case the database's clock is set back.
+   * @param limit maximum number of batches; an order that was never sent counts as one
    */
   async claimDueSearches(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
     const { settlementDelaySeconds } = this.config.reconciliation;
@@ -126,7 +126,8 @@ export class OutcomeSearchRecords {
   }
 
   /**
-   * After the first empty search, the next one is due as soon as it can prove that nothing was bought.
+   * After the first empty search, moves the next one to the earliest time at which it can prove that nothing
+   * was bought.
    * @param startedAt the database's time before the search began
    * @returns since when nothing has been found; null if something was found
    */

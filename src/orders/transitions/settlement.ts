@@ -11,7 +11,7 @@ import { UNCOUNT_SPENDING } from './order-cancellations';
 
 export interface DeliveredPurchases {
   readonly proxies: readonly ProviderProxy[];
-  /** Unknown after a lost response, like `charge`. */
+  /** Like `charge`, unknown if the provider's response was lost. */
   readonly providerOrderId?: string | null;
   /** Roubles for all proxies. If the charge is unknown, the quote is used. */
   readonly charge?: string | null;

@@ -86,7 +86,7 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy =>
 /**
  * Reads pages until one is empty, because the provider's page size may be smaller than ours.
  * @param lastMayRepeat whether the provider may return its last page again for any later page number
- * @throws ProviderOutcomeUnknown if a page is repeated otherwise
+ * @throws ProviderOutcomeUnknown if any other page is repeated
  */
 async function* pagesOf(
   read: (page: number) => Promise<ListedPage>,
@@ -186,8 +186,8 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
 
   /**
    * An empty first page proves that there are no such proxies, because the provider's filter omits no match.
-   * The list may be incomplete if the filter lets through another order reference, or if a row appears twice,
-   * because rows then move between pages.
+   * The list may be incomplete if it contains another order reference, which the filter should have omitted.
+   * It may also be incomplete if a row appears twice, because rows then move between pages.
    */
   async proxiesByReference(
     orderReference: string,
@@ -260,7 +260,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     }
   }
 
-  /** Retries once after too many calls, except for reconciliation, which retries by itself. */
+  /** Retries once if there were too many calls. Reconciliation is excluded, because it retries by itself. */
   private async read<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
@@ -281,7 +281,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     maxWaitMs: number,
   ): Promise<MethodResponse<Method>> {
     const call = () => this.callWithPermit(method, parameters, options, maxWaitMs);
-    // Reconciliation bypasses the breaker, because a failing catalog must not stop it.
+    // Reconciliation bypasses the breaker, because failing catalog reads must not stop it.
     if (reconciles(method, options)) return call();
     try {
       return await this.breakers.read(call);

@@ -68,9 +68,9 @@ export class ForgottenOrdersService {
   ) {}
 
   /**
-   * Delivers unmatched proxies as one purchase. If the order that their reference names was lost, the
-   * purchase takes over that order's id. Otherwise, the purchase joins that order's batch, because a
-   * reference names only the batch's leader.
+   * Delivers unmatched proxies as one purchase. If the order that their reference names still exists, the
+   * purchase joins that order's batch, because a reference names only the batch's leader. Otherwise, the
+   * purchase takes over the lost order's id.
    * @param unmatchedProxyId one of the proxies, which the caller has locked
    * @param count `null` for all undecided proxies
    * @throws TooFewUnmatchedProxies, OrderNotAssignable, UnmatchedProxiesIncomplete, NamedUserFirst,
@@ -159,7 +159,7 @@ export class ForgottenOrdersService {
     return found;
   }
 
-  /** Days beyond the charged period become another open found prolongation. @throws InsufficientBalance */
+  /** Stores days beyond the charged period as another open found prolongation. @throws InsufficientBalance */
   async chargeProlongation(
     id: number,
     { period, price, cost }: ForgottenTerms,

@@ -56,8 +56,8 @@ const COMPLETED_RETENTION_DAYS = 30;
 const COMPARED_AT_ONCE = 50_000;
 
 /**
- * A row that proves that a sweep's sightings still exist. Without the row, the sweep fails, because every
- * proxy would seem missing.
+ * A row stored with a sweep's sightings, to prove that they still exist. Their table is UNLOGGED, so a crash
+ * empties it. Without this row, the sweep fails, because every proxy would seem missing.
  */
 const sweepMark = (startedAt: Date): string => `sweep of ${startedAt.toISOString()}`;
 
@@ -66,7 +66,7 @@ const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
   id text, "orderReference" text, host text, port text, login text, password text, type text, country text,
   version text, date_start timestamptz, date_end timestamptz)`;
 
-/** A listing is no snapshot, so only a second absence counts. If too many are missing, staff decide. */
+/** A listing is no snapshot, so missing means absent twice. If too many are missing, staff decide. */
 @Injectable()
 export class SweepService {
   private readonly logger = new Logger(SweepService.name);
@@ -86,7 +86,7 @@ export class SweepService {
         (await maintenance.isActive())
           ? Math.min(intervalSeconds, MAINTENANCE_INTERVAL_SECONDS)
           : intervalSeconds,
-      // A failed sweep is retried when its lease ends: after one interval, but at most a minute.
+      // A failed sweep is retried when its lease ends: after one interval or a minute, whichever is shorter.
       leaseSeconds: Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds)),
       longestStepSeconds: LONGEST_PAGE_SECONDS,
       execute: (run) => this.sweep(run),
@@ -133,7 +133,7 @@ export class SweepService {
       `WITH forgotten AS (
          DELETE FROM completed_sweeps
           WHERE began_at < now() - make_interval(days => $3)
-                -- Such sweeps are dated in the future, because the database's clock was set back.
+                -- Such sweeps are dated after this one, because the database's clock was set back.
                 OR began_at > $1
        )
        INSERT INTO completed_sweeps (began_at, listed) VALUES ($1, $2)`,

@@ -112,7 +112,7 @@ export class UnmatchedProxiesService {
     return forgotten.length;
   }
 
-  /** Writes off or reopens a proxy. A retry does not buy a written-off purchase again. */
+  /** Writes off or reopens a proxy. A retry of a written-off purchase is refused. */
   async mark(unmatchedProxyId: number, state: 'open' | 'written-off', manager: EntityManager): Promise<void> {
     const [unmatchedProxy] = await queryRows<Omit<WrittenOffRequest, 'userId'> & { userId: number | null }>(
       manager,

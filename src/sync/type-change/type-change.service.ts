@@ -35,9 +35,11 @@ const PERMITS_MS = 20_000;
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * The listing decides whether a change succeeded, because a response may be lost, and error 30 proves
- * nothing. The proxy is stored as listed, because its port may change too. A row of `proxy_type_changes`
- * serialises a proxy's changes. Until the row is settled, the stored type is not trusted.
+ * The provider's listing decides whether a change succeeded, because a response may be lost, and error 30
+ * does not prove a failure. The proxy is stored as listed, because its port may change too.
+ *
+ * A row of `proxy_type_changes` serialises a proxy's changes. Until the row is settled, the stored type is
+ * not trusted.
  */
 @Injectable()
 export class TypeChangeService {
@@ -99,8 +101,8 @@ export class TypeChangeService {
   }
 
   /**
-   * Replaces an overdue attempt, even if the clock was set back. The lock on the proxy's row prevents a
-   * concurrent refund.
+   * Replaces an attempt that is overdue, or whose deadline is too late because the clock was set back. Locks
+   * the proxy's row to prevent a concurrent refund.
    */
   private async begin(proxyId: number): Promise<string> {
     const attempt = randomUUID();
