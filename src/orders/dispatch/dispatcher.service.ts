@@ -141,7 +141,7 @@ export class DispatcherService {
 
   private async toCall(batch: ClaimedBatch, permission: CallPermission): Promise<ClaimedCall> {
     // A batch of several orders never exceeds the known balance. A single order may, because the first order
-    // is claimed whatever it costs.
+    // is claimed regardless of its cost.
     const isAfforded = batch.members.length > 1 || (await this.provider.affords(batch.providerPrice));
     if (isAfforded) return () => this.send(batch, permission);
     await permission.permit.giveBack();
