@@ -5,7 +5,7 @@ import { startTestService } from './support/test-service';
 describe('an audit against the provider', () => {
   let proxy: { id: string; orderReference: string; end: number };
 
-  // It is of all orders, and the tests break what it checks.
+  // The audit covers all orders, and the tests corrupt what it checks.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser());
   beforeEach(async () => {

@@ -175,8 +175,7 @@ class Books {
   }
 
   private async insert(sql: string, ...parameters: unknown[]): Promise<number> {
-    const { rows } = await this.client.query<{ id: unknown }>(sql, parameters);
-    return Number(rows[0]?.id);
+    return Number((await this.client.query<{ id: unknown }>(sql, parameters)).rows[0]?.id);
   }
 }
 
@@ -396,8 +395,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   },
 
   'no-order-above-its-max-price': async (books) => {
-    const userId = await books.user();
-    const orderId = await books.order(userId, { state: 'reserved' });
+    const orderId = await books.order(await books.user(), { state: 'reserved' });
     await books.query('ALTER TABLE orders DROP CONSTRAINT orders_max_price_check');
     await books.query('UPDATE orders SET max_price = 9.99 WHERE id = $1', orderId);
     return [{ order_id: orderId, hold_amount: 10, captured: 0, max_price: 9.99 }];
@@ -687,7 +685,6 @@ describe('the audit', () => {
     const expected: Record<string, object[]> = {};
     let outcome: Outcome;
     let report: IntegrityReport;
-
     const { books, audit } = openBooks();
     beforeAll(async () => {
       for (const [name, doBreak] of Object.entries(BREAKAGES)) expected[name] = await doBreak(books);
@@ -704,7 +701,7 @@ describe('the audit', () => {
     it('finds the same in what changed since yesterday began, if it is broken since then', async () => {
       const { invariants }: IntegrityReport = JSON.parse((await audit('--day')).stdout);
       const found = invariants.filter(({ violations }) => violations > 0).map(({ name }) => name);
-      // No index finds new users and tokens, and the sales that are wrong are those of 2001.
+      // No index finds new users and tokens, and the wrong sales are those of 2001.
       const others = [
         'every-user-has-an-account',
         'sales-days-equal-orders',

@@ -9,7 +9,7 @@ import { startTestService, type TestUser } from './support/test-service';
 const DAY_MS = 24 * 3_600_000;
 
 describe('POST /proxies/prolong', () => {
-  // A proxy is withdrawn at the provider.
+  // The provider loses a proxy.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser());
   beforeClosing(() => service.audit());
@@ -59,7 +59,6 @@ describe('POST /proxies/prolong', () => {
     const unit = await price();
     const before = await service.balanceOf(user);
     const body = { proxy_ids: [third, first, third, second, `0${first}`] };
-
     const { data, response } = await prolong('each', body);
 
     expect(response.status).toBe(200);
@@ -85,8 +84,7 @@ describe('POST /proxies/prolong', () => {
 
     expect((await prolong('again', { proxy_ids: [first] })).data?.totals.prolonged).toBe(1);
     const replay = await prolong('each', body);
-    expect(replay.response.headers.get('Idempotency-Replayed')).toBe('true');
-    expect(replay.data).toEqual(data);
+    expect([replay.response.headers.get('Idempotency-Replayed'), replay.data]).toEqual(['true', data]);
     expect(await executions()).toEqual({ [first ?? '']: 2, [second ?? '']: 1, [third ?? '']: 1 });
   });
 
@@ -109,8 +107,7 @@ describe('POST /proxies/prolong', () => {
     const { data } = await prolong('filter', { filter: { version: '6' } });
     expect(data?.proxies.map(({ proxy_id: id }) => id)).toEqual(bought);
     const more = idsOf(await buy({ count: 2 }));
-    const again = await prolong('filter', { filter: { version: '6' } });
-    expect(again.data).toEqual(data);
+    expect((await prolong('filter', { filter: { version: '6' } })).data).toEqual(data);
     expect(await executions()).toEqual(
       Object.fromEntries([...bought.map((id) => [id, 1]), ...more.map((id) => [id, 0])]),
     );
@@ -126,8 +123,7 @@ describe('POST /proxies/prolong', () => {
       proxy_ids: [foreign, shortest, 'abc', good, withdrawn],
       period: 3,
     });
-    const reported = data?.proxies.map(({ status, detail }) => [status, detail]);
-    expect(reported).toEqual([
+    expect(data?.proxies.map(({ status, detail }) => [status, detail])).toEqual([
       ['not_found', 'Proxy not found'],
       ['refused', 'Minimum renewal period for IPv4 is 7 days'],
       ['not_found', 'Proxy not found'],
@@ -209,8 +205,7 @@ describe('POST /proxies/prolong', () => {
       expect(error).toMatchObject({ detail: [{ type: 'idempotency_key_reused' }] });
     }
     await user.buy({}, 'bought');
-    const { response } = await prolong('bought', { proxy_ids: ids });
-    expect(response.status).toBe(422);
+    expect((await prolong('bought', { proxy_ids: ids })).response.status).toBe(422);
   });
 
   it.each<[string, string | undefined, object, string]>([
@@ -254,8 +249,7 @@ describe('POST /proxies/prolong', () => {
       const response = await prolong('twins', { proxy_ids: ids });
       return response.response.status === 200 && response;
     });
-    expect(data?.totals.prolonged).toBe(3);
-    expect(Object.values(await executions())).toEqual([1, 1, 1]);
+    expect([data?.totals.prolonged, Object.values(await executions())]).toEqual([3, [1, 1, 1]]);
   });
 
   it('charges each proxy once when many requests with the key come at once', async () => {
@@ -266,8 +260,7 @@ describe('POST /proxies/prolong', () => {
       const response = await prolong('at-once', { proxy_ids: ids });
       return response.data?.totals.prolonged === 20 && response;
     });
-    expect(data?.totals.prolonged).toBe(20);
-    expect(new Set(Object.values(await executions()))).toEqual(new Set([1]));
+    expect([data?.totals.prolonged, new Set(Object.values(await executions()))]).toEqual([20, new Set([1])]);
   });
 
   it('reports what is being confirmed, and the outcome to the next request', async () => {
@@ -279,18 +272,15 @@ describe('POST /proxies/prolong', () => {
       order_id: expect.any(Number),
       detail: `Service temporarily unavailable: order ${data?.proxies[0]?.order_id} is being confirmed`,
     });
-    const early = await prolong('lost', { proxy_ids: ids });
-    expect(early.data).toEqual(data);
+    expect((await prolong('lost', { proxy_ids: ids })).data).toEqual(data);
     await passSettlementDelay(service);
     await service.untilSettled();
-    const again = await prolong('lost', { proxy_ids: ids });
-    expect(again.data?.totals).toMatchObject({ prolonged: 2 });
+    expect((await prolong('lost', { proxy_ids: ids })).data?.totals).toMatchObject({ prolonged: 2 });
     expect(new Set(Object.values(await executions()))).toEqual(new Set([1]));
   });
 });
 
 describe('A proxy without a turn in PURCHASE_WAIT_MS', () => {
-  // Requests wait for a short time only.
   const service = forAllTests(() => startTestService({ environment: { PURCHASE_WAIT_MS: '300' } }));
   beforeClosing(() => service.audit());
 
@@ -298,7 +288,7 @@ describe('A proxy without a turn in PURCHASE_WAIT_MS', () => {
 
   it('is reported, and prolonged by the next request', async () => {
     const user = await service.createUser();
-    // Each purchase is listed by a call of its own. On a busy machine some have no turn in time.
+    // Each purchase is listed by its own call. On a busy machine, some are not listed in time.
     for (let n = 0; n < 8; n += 1) {
       await eventually(async () => (await user.buy()).response.status === 200);
     }
@@ -308,8 +298,7 @@ describe('A proxy without a turn in PURCHASE_WAIT_MS', () => {
         body: { filter: {}, period: 30 },
       });
     allowCallsPerSecond(5);
-    const { data } = await prolong();
-    const late = data?.proxies.filter(({ status }) => status === 'unavailable') ?? [];
+    const late = (await prolong()).data?.proxies.filter(({ status }) => status === 'unavailable') ?? [];
     expect(late.length).toBeGreaterThan(0);
     for (const { detail } of late) expect(detail).toBe('Service temporarily unavailable');
     allowCallsPerSecond(0);

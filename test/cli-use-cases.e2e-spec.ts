@@ -19,12 +19,12 @@ const PERIOD = '--from 2026-01-01T00:00:00Z --to 2100-01-01T00:00:00Z';
 const REASON = '--reason test';
 const BY = '--by anna --reason test';
 
-/** Actions without a command: the command line needs no list of scopes. */
+/** The command line needs no list of scopes. */
 const OVER_HTTP_ALONE = ['scopes.list'];
-/** Commands for operators, which show and change nothing of a customer. */
+/** These commands for operators neither show nor change customers' data. */
 const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'maintenance begin'];
 
-// The tests insert orders, unmatched proxies and maintenance, and withdraw proxies that the provider lists.
+// The tests insert orders, unmatched proxies and maintenance, and withdraw listed proxies.
 const payments = forAllTests(() => PaymentsSandbox.start());
 const service = forAllTests(() => startTestService({ payments }));
 forAllTests(shareServicesOfCommands);
@@ -48,9 +48,8 @@ async function textOf(command: string, more?: Record<string, string>): Promise<s
   return outcome.stdout;
 }
 
-async function responseTo<Result = Row>(command: string, more?: Record<string, string>): Promise<Result> {
-  return JSON.parse(await textOf(command, more));
-}
+const responseTo = async <Result = Row>(command: string, more?: Record<string, string>): Promise<Result> =>
+  JSON.parse(await textOf(command, more));
 
 async function refusalOf(command: string): Promise<string> {
   const { code, stdout, stderr } = await runCliHere(command.split(' '), environmentWith());
@@ -58,10 +57,7 @@ async function refusalOf(command: string): Promise<string> {
   return stderr.trimEnd();
 }
 
-async function buy(): Promise<number> {
-  const { data } = await customer.buy();
-  return data?.order_id ?? 0;
-}
+const buy = async (): Promise<number> => (await customer.buy()).data?.order_id ?? 0;
 
 async function insert(statement: string, ...parameters: unknown[]): Promise<number> {
   const [row] = await query<Row>(statement, parameters);
@@ -139,7 +135,6 @@ async function paidDeposit(): Promise<number> {
 const idOf = async (command: string): Promise<number> => (await responseTo(command)).id;
 const newToken = () => idOf(`tokens create --user ${customer.id} --scopes profile:read`);
 const newRule = () => idOf(`prices add --user ${customer.id} --markup 20 ${BY}`);
-
 const optionsForUser = (more: string) => async () => `--user ${customer.id} ${more}`.trim();
 
 async function leftRefund(): Promise<number> {
@@ -371,14 +366,9 @@ describe('A command', () => {
       'SELECT order_reference AS "orderReference" FROM orders WHERE id = $1',
       [id],
     );
-    const call = `buy/?count=1&period=30&country=ru&version=6&descr=${order?.orderReference}`;
-    await service.wire.call(call);
-    // The environment names no provider.
+    await service.wire.call(`buy/?count=1&period=30&country=ru&version=6&descr=${order?.orderReference}`);
     expect(await refusalOf(decide)).toContain('PX6_API_KEY is missing');
-    expect(await responseTo(decide, provider())).toMatchObject({
-      id,
-      state: 'completed',
-    });
+    expect(await responseTo(decide, provider())).toMatchObject({ id, state: 'completed' });
     expect(await refusalOf(`orders decide --id ${id} --as cancel ${REASON}`)).toBe(
       'The order is not in review',
     );

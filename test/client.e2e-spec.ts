@@ -41,7 +41,7 @@ async function startCuttingRelay(target: string, cuts: number): Promise<{ url: s
 }
 
 describe('The TypeScript client', () => {
-  // Its replica loses events, and the test counts waiting requests: that is no service to share.
+  // The replica loses events, and the test counts waiting requests.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser());
   afterEach(async () => {
@@ -63,16 +63,14 @@ describe('The TypeScript client', () => {
     const relay = await startCuttingRelay(service.baseUrl, 2);
     const { data, response } = await buy(clientOf({ baseUrl: relay.url }), 'cut');
     expect(data).toMatchObject({ price_charged: '25.08', proxies: [{ country: 'ru' }] });
-    expect(response.headers.get('Idempotency-Replayed')).toBe('true');
-    expect(await balance()).toBe('9974.92');
+    expect([response.headers.get('Idempotency-Replayed'), await balance()]).toEqual(['true', '9974.92']);
     relay.server.close();
   });
 
   it('sends a purchase without a key once', async () => {
     const relay = await startCuttingRelay(service.baseUrl, 1);
     await expect(buy(clientOf({ baseUrl: relay.url }))).rejects.toThrow('fetch failed');
-    const orders = await clientOf().GET('/orders');
-    expect(orders.data?.items).toHaveLength(1);
+    expect((await clientOf().GET('/orders')).data?.items).toHaveLength(1);
     relay.server.close();
   });
 
@@ -96,7 +94,7 @@ describe('The TypeScript client', () => {
     const order = data?.order_id ?? 0;
     expect(requested).toEqual(['POST /proxies/buy', `GET /orders/${order}`, 'POST /proxies/buy']);
     expect(await untilClosed(client, order)).toMatchObject({ id: order, state: 'completed' });
-    // That one, and the order that was left open before.
+    // Pays for this order and the one left open earlier.
     expect(await balance()).toBe('9949.84');
   });
 
@@ -118,9 +116,7 @@ describe('The TypeScript client', () => {
         },
       });
       const startedAtMs = performance.now();
-      const { error } = await buy(client, 'same');
-      expect(error).toEqual({ detail: '400' });
-      expect(keys).toEqual(['same', 'same']);
+      expect([(await buy(client, 'same')).error, keys]).toEqual([{ detail: '400' }, ['same', 'same']]);
       expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(995);
     };
     await Promise.all([retry(429), retry(503)]);
@@ -159,12 +155,11 @@ describe('The TypeScript client', () => {
       [{ country: 'ru' }],
       expect.stringMatching(/\nproxies:\n  - /),
     ]);
-    expect(await read()).toEqual(first);
-    expect(statuses.splice(0)).toEqual([200, 200, 200, 200, 304, 304, 304]);
+    expect([await read(), statuses.splice(0)]).toEqual([first, [200, 200, 200, 200, 304, 304, 304]]);
     await buy(client);
     expect((await read())[0]).toHaveLength(2);
     expect(statuses.splice(0)).toEqual([200, 200, 200, 200]);
-    // A condition of the caller's own is the caller's to deal with.
+    // The caller handles a condition of their own.
     const { response } = await client.GET('/proxies', { params: { header: { 'If-None-Match': '*' } } });
     expect(response.status).toBe(304);
     const forgetful = clientOf({ fetch: counted, keptResponses: 0 });
@@ -244,7 +239,7 @@ describe('The TypeScript client', () => {
     it('ends a poll that waits when its signal is aborted', async () => {
       const waits = service.app.get(EventPageReader).awaited;
       const ended = new AbortController();
-      // The last events of the purchases before may be published only now.
+      // Events of earlier purchases may be published only now.
       const options: EventsOptions = { after: 'now', types: ['proxy.withdrawn'], signal: ended.signal };
       const reading = events(clientOf(), options).next();
       await eventually(() => Promise.resolve(waits.count() === 1));

@@ -13,7 +13,7 @@ const PATHS = [
   '/proxies/export?format=txt&active_only=true',
   '/proxies/export?proxy_type=http',
 ] as const;
-/** With those that PostgreSQL does not write. */
+/** The last three are not written by PostgreSQL. */
 const EVERY_PATH = [
   ...PATHS,
   '/proxies?limit=2',
@@ -57,7 +57,7 @@ describe('An earlier response about proxies', () => {
     }
     expect(await request(path, tag, 'HEAD')).toMatchObject({ status: 304 });
     expect(await request(path, '"other"')).toMatchObject({ status: 200, text: response.text });
-    // Node's fetch adds `Cache-Control: no-cache` and `Pragma: no-cache` to a condition of the caller's own.
+    // fetch adds `Cache-Control: no-cache` and `Pragma: no-cache` to a caller's own condition.
     const fetched = async (method: string, known: string) => {
       const headers = { 'If-None-Match': known };
       const again = await fetchAs(user, method, `${service.baseUrl}${path}`, undefined, headers);
@@ -71,8 +71,7 @@ describe('An earlier response about proxies', () => {
   it('has a different tag for each path, filter and user', async () => {
     const users = [user, await service.createUser()];
     for (const one of users) await insert(2, {}, one);
-    const tags = (await Promise.all(users.map(tagsOf))).flat();
-    expect(new Set(tags).size).toBe(PATHS.length * users.length);
+    expect(new Set((await Promise.all(users.map(tagsOf))).flat()).size).toBe(PATHS.length * users.length);
   });
 
   it('is confirmed by the look-up of the token alone', async () => {
@@ -85,7 +84,7 @@ describe('An earlier response about proxies', () => {
       expect((await request('/proxies', tag)).status).toBe(304);
       expect((await request('/proxies/export', exported)).status).toBe(304);
     });
-    // Jobs read proxies at the same time, of all users.
+    // Jobs read all users' proxies at the same time.
     const ofUser = sent.filter(({ parameters }) => parameters.flat().includes(user.id));
     expect(ofUser.filter(({ text }) => text.includes('proxies '))).toEqual([]);
     expect(sent.some(({ text }) => text.includes('FROM api_tokens'))).toBe(true);
@@ -161,13 +160,12 @@ describe('An earlier response about proxies', () => {
     expect(short.text).toBe(JSON.stringify(short.json()));
     expect(short.json()).toMatchObject([{}, {}, {}, {}, {}, { descr: 'line\nbreak' }, { password: '"q\\u' }]);
     await insert(1, { login: '\x1e(7,a\x1e' });
-    const separated = await request('/proxies');
-    expect(separated.json()).toEqual([
+    expect((await request('/proxies')).json()).toEqual([
       ...(short.json() as object[]),
       expect.objectContaining({ login: '\x1e(7,a\x1e' }),
     ]);
     expect((await request('/proxies/export?format=txt')).text).toContain(':\x1e(7,a\x1e:');
-    // Longer than a list that is kept.
+    // Too long for the cache.
     await insert(8000, { password: 'p'.repeat(200) });
     const long = await request('/proxies');
     expect(long.json()).toHaveLength(8008);
@@ -193,13 +191,7 @@ describe('An earlier response about proxies', () => {
 
   it('escapes what JSON demands, and keeps nulls, whether it is kept or comes in pieces', async () => {
     const strange = 'quote " slash \\ / \b\f\n\r\t\x01\x1f\x7f ü пароль 😀 \u2028 </script>';
-    await insert(2, {
-      host: strange,
-      port: strange,
-      login: strange,
-      password: strange,
-      descr: strange,
-    });
+    await insert(2, { host: strange, port: strange, login: strange, password: strange, descr: strange });
     await service.dataSource.query(
       `UPDATE proxies SET date_start = NULL, date_end = NULL, label = NULL
         WHERE id = (SELECT max(id) FROM proxies WHERE user_id = $1)`,
@@ -215,7 +207,7 @@ describe('An earlier response about proxies', () => {
     expect(stored.json()).toMatchObject(shown);
     const lines = (await request('/proxies/export?format=txt')).text;
     expect(lines).toBe(`${strange}:${strange}:${strange}:${strange}\n`.repeat(2));
-    // More than are kept.
+    // Too many for the cache.
     await insert(8000);
     const inPieces = await request('/proxies/export');
     expect(inPieces.headers).not.toHaveProperty('content-length');
@@ -237,8 +229,7 @@ describe('An earlier response about proxies', () => {
         [replica.baseUrl, service.baseUrl],
       ] as const) {
         const { text: before } = await exported(there);
-        const { data } = await testUser(here, user.id, user.token).buy();
-        const [proxy] = data?.proxies ?? [];
+        const [proxy] = (await testUser(here, user.id, user.token).buy()).data?.proxies ?? [];
         const after = `${before}${proxy?.host}:${proxy?.port}:${proxy?.login}:${proxy?.password}\n`;
         expect((await exported(there)).text).toBe(after);
         expect((await exported(here)).text).toBe(after);

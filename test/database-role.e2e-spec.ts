@@ -2,7 +2,7 @@ import { findExcessiveRights } from '../src/database';
 import { forAllTests } from './support/fixtures';
 import { connectClient, connectTo, createTestDatabase } from './support/test-database';
 
-/** Statements that a thief of the service's connection could send, one after the other. */
+/** Statements that a thief of the service's password could send, in sequence. */
 const ATTACKS: Readonly<Record<string, readonly string[]>> = {
   'an update of a balance': ['UPDATE accounts SET available = available + 1000'],
   'an update of what is held': ['UPDATE accounts SET held = 0'],
@@ -100,7 +100,7 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
   'a truncated audit log': ['TRUNCATE audit_log CASCADE'],
 };
 
-/** The columns of `pg_class` that autovacuum writes at any time. */
+/** Autovacuum may write these columns of `pg_class` at any time. */
 const VACUUMED = ['relpages', 'reltuples', 'relallvisible', 'relallfrozen', 'relfrozenxid', 'relminmxid'];
 
 describe("The service's role", () => {

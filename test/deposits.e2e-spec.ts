@@ -19,7 +19,7 @@ import { createStaff, type StaffResponse, staffWith } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
-// The service takes payments here, which the shared one does not.
+// Unlike the shared service, this one accepts payments.
 
 interface Deposit {
   readonly id: number;
@@ -47,7 +47,7 @@ const customer = forEachTest(createUser);
 afterEach(async () => {
   payments.resetFaults();
   restartWith({});
-  // Neither checks nor comparisons of later tests read these again.
+  // Hides these payments from the checks and comparisons of later tests.
   await service.dataSource.query('UPDATE deposits SET next_read_at = NULL WHERE next_read_at IS NOT NULL');
   for (const payment of payments.shop.payments.values()) {
     Object.assign(payment, { created_at: LONG_AGO, ...(payment.captured_at && { captured_at: LONG_AGO }) });
@@ -59,7 +59,6 @@ const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_
 
 /** Earlier than any time that a comparison lists. */
 const LONG_AGO = hoursAgo(12);
-
 let keys = 0;
 
 async function call<Body>(
@@ -87,7 +86,7 @@ const deposit = (
 ): Promise<StaffResponse<Deposit>> =>
   call<Deposit>('/deposits', { at, body: { amount }, headers: { 'Idempotency-Key': key } });
 
-/** Pending deposits of another provider, so that no check claims them. */
+/** No check claims another provider's deposits. */
 const addPending = (count: number) =>
   service.owner.query(
     `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at)
@@ -107,7 +106,7 @@ const untilState = (id: number, state: string) =>
 const checkNow = () =>
   service.dataSource.query(`UPDATE deposits SET next_read_at = now() WHERE next_read_at IS NOT NULL`);
 
-/** Keeps the checks from the customer's deposits, so that the comparison finds their outcomes. */
+/** Leaves the deposits' outcomes to the comparison. */
 const letBe = () =>
   service.dataSource.query('UPDATE deposits SET next_read_at = NULL WHERE user_id = $1', [customer.id]);
 
@@ -123,7 +122,7 @@ async function counted(series: string): Promise<number> {
   );
 }
 
-/** Applies other settings of receipts, as a restart would. */
+/** Changes the receipt settings, as a restart would. */
 function restartWith(settings: object): void {
   const config = service.app.get<AppConfig>(AppConfig);
   const changed = { ...config, payments: { ...config.payments, ...settings } };
@@ -174,12 +173,10 @@ describe('A deposit', () => {
     const { body } = await deposit(250);
     payments.pay(paymentOf(body));
     await untilState(body.id, 'succeeded');
-    const ledger = await call<{ items: object[] }>('/ledger');
-    expect(ledger.body.items).toEqual([
+    expect((await call<{ items: object[] }>('/ledger')).body.items).toEqual([
       expect.objectContaining({ kind: 'credit', available_delta: '250.00', deposit_id: body.id }),
     ]);
-    const events = await call<{ items: object[] }>('/events?wait=5&type=deposit.succeeded');
-    expect(events.body.items).toEqual([
+    expect((await call<{ items: object[] }>('/events?wait=5&type=deposit.succeeded')).body.items).toEqual([
       expect.objectContaining({ data: { deposit_id: body.id, state: 'succeeded', amount: '250.00' } }),
     ]);
     const csv = await fetchAs(customer, 'GET', `${service.baseUrl}/ledger/csv`);
@@ -190,8 +187,7 @@ describe('A deposit', () => {
     const responses = await Promise.all(Array.from({ length: 4 }, () => deposit('300', 'same')));
     expect(new Set(responses.map(({ body }) => body.id)).size).toBe(1);
     const again = await deposit('300.00', 'same');
-    expect(again.headers.get('Idempotency-Replayed')).toBe('true');
-    expect(again.body).toEqual(responses[0]?.body);
+    expect([again.headers.get('Idempotency-Replayed'), again.body]).toEqual(['true', responses[0]?.body]);
     expect((await deposit('301', 'same')).status).toBe(422);
   });
 
@@ -201,11 +197,9 @@ describe('A deposit', () => {
       body: { detail: 'The amount must be from 100.00 to 100000.00' },
     });
     expect((await deposit('100000.01')).status).toBe(400);
-    const without = await call('/deposits', { body: { amount: '500' } });
-    expect(without.status).toBe(422);
+    expect((await call('/deposits', { body: { amount: '500' } })).status).toBe(422);
     await addPending(19);
-    expect((await deposit('100')).status).toBe(201);
-    expect((await deposit('100')).status).toBe(429);
+    expect([(await deposit('100')).status, (await deposit('100')).status]).toEqual([201, 429]);
     await service.owner.query(`DELETE FROM deposits WHERE provider = 'other'`);
   });
 
@@ -237,8 +231,7 @@ describe('A deposit', () => {
     for (const path of [`/deposits/${body.id}`, '/deposits/0', '/deposits/x']) {
       expect((await call(path, { of: other })).status).toBe(404);
     }
-    const list = await call<{ items: Deposit[] }>('/deposits', { of: other });
-    expect(list.body.items).toEqual([]);
+    expect((await call<{ items: Deposit[] }>('/deposits', { of: other })).body.items).toEqual([]);
     const own = await call<{ items: Deposit[] }>('/deposits?limit=1');
     expect(own.body.items.map(({ id }) => id)).toEqual([body.id]);
   });
@@ -252,7 +245,7 @@ describe('A deposit', () => {
   });
 
   it('whose payment was never seen expires when a comparison had two hours to find it', async () => {
-    // Of another provider, so that no check claims it.
+    // No check claims another provider's deposit.
     const [{ id }] = await service.owner.query(
       `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at)
        VALUES ($1, 'other', 100, 'unseen', '', now()) RETURNING id`,
@@ -286,8 +279,7 @@ describe('Without its notification', () => {
     'and when the creation was done and its response %s, a retry gives the same payment',
     async (fault) => {
       payments.fail('create', fault);
-      const first = await deposit('100', `lost-${fault}`);
-      expect(first).toMatchObject({ status: 503 });
+      expect(await deposit('100', `lost-${fault}`)).toMatchObject({ status: 503 });
       const again = await deposit('100', `lost-${fault}`);
       expect(again.status).toBe(201);
       const { id } = again.body;
@@ -350,8 +342,7 @@ describe('Without its notification', () => {
 
 it('A deposit whose creation was lost sends its key no more after 23 hours', async () => {
   payments.fail('create', 'lost');
-  const { body } = await deposit('100', 'long-lost');
-  expect(body.id).toBeUndefined();
+  expect((await deposit('100', 'long-lost')).body.id).toBeUndefined();
   await service.owner.query(
     `UPDATE deposits SET created_at = created_at - interval '23.1 hours' WHERE idempotency_key = 'long-lost'`,
   );
@@ -376,8 +367,7 @@ describe('A notification', () => {
 
   it('before the response to the creation is not lost', async () => {
     payments.notifier.goWrong({ beforeCreationResponds: true });
-    const { body } = await deposit('100');
-    await untilState(body.id, 'succeeded');
+    await untilState((await deposit('100')).body.id, 'succeeded');
     expect(await available()).toBe('100.00');
   });
 
@@ -387,20 +377,17 @@ describe('A notification', () => {
     );
     expect(new Set(statuses)).toEqual(new Set([200]));
     for (const body of ['[]', '"x"', '{"object":{"id":7}}', '{"object":null}']) {
-      const { status } = await fetch(payments.notifier.url ?? '', { method: 'POST', body });
-      expect(status).toBe(200);
+      expect((await fetch(payments.notifier.url ?? '', { method: 'POST', body })).status).toBe(200);
     }
     const tooLong = `{"object":{"id":"nobodys"},"a":"${'a'.repeat(64 * 1024)}"}`;
     for (const body of [tooLong, '{"object"', '\udead', '']) {
-      const { status } = await fetch(payments.notifier.url ?? '', { method: 'POST', body });
-      expect(status).toBe(200);
+      expect((await fetch(payments.notifier.url ?? '', { method: 'POST', body })).status).toBe(200);
     }
     expect([...payments.reads.keys()].filter((id) => id.startsWith('nobodys'))).toEqual([]);
   });
 
   it('that is repeated very often for one pending payment costs one call per second', async () => {
-    const { body } = await deposit('100');
-    const id = paymentOf(body);
+    const id = paymentOf((await deposit('100')).body);
     const beganMs = performance.now();
     for (let round = 0; round < 4; round += 1) {
       await Promise.all(Array.from({ length: 15 }, () => payments.notifier.forge({ id })));
@@ -446,7 +433,7 @@ describe('A notification', () => {
     const minute = () => Math.floor(Date.now() / 60_000);
     const firstMinute = minute();
     for (const other of others) {
-      // No check of its own, and the last one was long ago.
+      // No check is due, and the last one was long ago.
       await service.dataSource.query(
         `UPDATE deposits SET next_read_at = now() + interval '1 hour', read_at = now() - interval '1 hour'
           WHERE next_read_at IS NOT NULL`,
@@ -455,7 +442,7 @@ describe('A notification', () => {
       await eventually(() => payments.reads.has(other));
     }
     const minutes = minute() - firstMinute + 1;
-    // Five in each minute, and the first check of the deposit.
+    // Five a minute, and the deposit's first check.
     expect(payments.reads.get(repeated)).toBeLessThanOrEqual(5 * minutes + 1);
   });
 
@@ -886,7 +873,7 @@ describe('Staff', () => {
       { 'Idempotency-Key': key },
     );
 
-  /** @param change of the row, while it is held, as if time had passed */
+  /** @param change SET clause for the held refund, as if time had passed */
   const untilRefund = (id: number, state: string, change?: string) =>
     eventually(async () => {
       if (change !== undefined) {
@@ -1041,7 +1028,7 @@ describe('Staff', () => {
     const unknown = { receipt_registration: 'queued', cancellation_details: { reason: [] } };
     payments.alter = (method, result) => {
       if (method === 'refund') return { ...(result as object), ...unknown };
-      // The comparison of payments may read the refund before the test does.
+      // The comparison may read the refund before the test does.
       const { items } = result as { items: object[] };
       return method === 'refunds' ? { items: items.map((item) => ({ ...item, ...unknown })) } : result;
     };
@@ -1053,11 +1040,7 @@ describe('Staff', () => {
 
   it('find a refund in the merchant profile that was pending for hours', async () => {
     const paymentId = paymentOf(await paid('100'));
-    const pending = {
-      ...refundInProfile(paymentId),
-      status: 'pending' as const,
-      created_at: hoursAgo(3),
-    };
+    const pending = { ...refundInProfile(paymentId), status: 'pending' as const, created_at: hoursAgo(3) };
     payments.shop.refunds.set(pending.id, pending);
     await service.dataSource.query(`UPDATE payment_comparisons SET compared_to = now() - interval '4 hours'`);
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
@@ -1072,8 +1055,7 @@ describe('Staff', () => {
     await letBe();
     const id = paymentOf(body);
     const take = (payment_id: string) => staff.post('/staff/payments/take', { payment_id, reason: 'audit' });
-    expect((await take(id)).status).toBe(404);
-    expect((await take('unknown')).status).toBe(404);
+    expect([(await take(id)).status, (await take('unknown')).status]).toEqual([404, 404]);
     expect((await take('a/../b')).status).toBe(422);
     payments.fail('read', '400');
     expect((await take(id)).status).toBe(404);
@@ -1139,11 +1121,10 @@ describe('Staff', () => {
       payLate(payment);
       await service.runJob('compare-payments');
       expect(await read(body.id)).toMatchObject({ state: 'succeeded' });
-      // Its refunds do not follow the settings.
+      // The settings must not change the receipts of its refunds.
       restartWith({ register: { mode: 'full_prepayment', subject: 'commodity', taxSystem: 1 } });
       for (const amount of ['30', '70']) {
-        const { body: made } = await refund(body.id, { amount, reason: 'x' });
-        await untilRefund(made.id, 'succeeded');
+        await untilRefund((await refund(body.id, { amount, reason: 'x' })).body.id, 'succeeded');
         const { receipt } = [...payments.shop.refunds.values()].at(-1) ?? {};
         const item = { ...payment.receipt?.items[0], amount: { value: `${amount}.00`, currency: 'RUB' } };
         expect(receipt).toEqual({ ...payment.receipt, items: [item] });
@@ -1172,8 +1153,7 @@ describe('Staff', () => {
       status: 409,
       body: { detail: 'At most 70.00 of this deposit can be refunded' },
     });
-    const rest = await refund(id, { reason: 'The rest' });
-    await untilRefund(rest.body.id, 'succeeded');
+    await untilRefund((await refund(id, { reason: 'The rest' })).body.id, 'succeeded');
     expect(payments.calls.refund - before).toBe(2);
     const amounts = [...payments.shop.refunds.values()]
       .slice(-2)
@@ -1182,8 +1162,7 @@ describe('Staff', () => {
       { value: '30.00', currency: 'RUB' },
       { value: '70.00', currency: 'RUB' },
     ]);
-    const { body: refunds } = await staff.get<{ items: object[] }>('/staff/deposit-refunds?limit=2');
-    expect(refunds.items).toEqual([
+    expect((await staff.get<{ items: object[] }>('/staff/deposit-refunds?limit=2')).body.items).toEqual([
       expect.objectContaining({ receipt_registration: 'succeeded' }),
       expect.objectContaining({ receipt_registration: 'succeeded' }),
     ]);
@@ -1234,8 +1213,7 @@ describe('Staff', () => {
     const { id } = await paid('100');
     const before = payments.shop.refunds.size;
     payments.fail('refund', fault);
-    const { body } = await refund(id, { reason: 'x' });
-    await untilRefund(body.id, 'succeeded', TRY_NOW);
+    await untilRefund((await refund(id, { reason: 'x' })).body.id, 'succeeded', TRY_NOW);
     expect(payments.shop.refunds.size - before).toBe(1);
     expect(await service.balanceOf(customer)).toMatchObject({ available: '0.00', held: '0.00' });
   });
@@ -1317,13 +1295,13 @@ describe('Staff', () => {
     const before = payments.calls.refund;
     const { body } = await refund(id, { amount: '30', reason: 'x' });
     await eventually(() => payments.calls.refund > before);
-    // The key is old by the provider's clock alone, as after the database's was set back.
+    // Only the provider's clock shows an old key, as when the database's clock was set back.
     payments.clockOffsetMs = 24 * 3_600_000;
     await lookAt(body.id);
     const sent = payments.calls.refund;
     await lookAt(body.id);
     expect(payments.calls.refund).toBe(sent);
-    // The last call is old by the database's clock alone, as after that was set forward.
+    // Only the database's clock shows an old call, as when that clock was set forward.
     payments.clockOffsetMs = -3 * 3_600_000;
     await lookAt(body.id, SENT_LONG_AGO);
     expect(await service.balanceOf(customer)).toMatchObject({ available: '70.00', held: '30.00' });
@@ -1344,18 +1322,16 @@ describe('Staff', () => {
       provider_reason: 'invalid_request, amount, Nothing was done for [address]',
     });
     payments.fail('refund', '500');
-    const lost = await refund(id, { amount: '10', reason: 'x' });
-    await untilRefund(lost.body.id, 'failed', SENT_LONG_AGO);
+    await untilRefund((await refund(id, { amount: '10', reason: 'x' })).body.id, 'failed', SENT_LONG_AGO);
     expect(await service.balanceOf(customer)).toMatchObject({ available: '100.00', held: '0.00' });
   });
 
   it('have a refund sent that was never sent, and released by nothing but the list', async () => {
     const { id } = await paid('100');
     payments.fail('refund', '500');
-    const unsent = await refund(id, { amount: '30', reason: 'x' });
-    await untilRefund(unsent.body.id, 'succeeded', TRY_NOW);
+    await untilRefund((await refund(id, { amount: '30', reason: 'x' })).body.id, 'succeeded', TRY_NOW);
     const before = payments.calls.refund;
-    // It is made, and the list is late. Every retry is refused.
+    // The refund is made, its listing is late, and every retry is refused.
     payments.alter = (method, result) => (method === 'refunds' ? { items: [] } : result);
     payments.fail('refund', '500-done', ...Array<'400'>(100).fill('400'));
     const made = await refund(id, { amount: '20', reason: 'x' });
@@ -1400,7 +1376,7 @@ describe('Staff', () => {
     const { body: found } = await staff.get<{ items: { id: number; deposit_id: number }[] }>(
       '/staff/deposit-refunds?state=found',
     );
-    // Newest first. Tests before may have left others.
+    // Earlier tests may have left older ones.
     const [newest] = found.items;
     expect(newest).toMatchObject({ deposit_id: body.id, amount: '40.00' });
     expect(await refund(body.id, { amount: '60.01', reason: 'x' })).toMatchObject({
@@ -1414,8 +1390,7 @@ describe('Staff', () => {
       .issue({ userId: customer.id, scopes: ['staff:balance'] });
     expect((await decide(staffWith(service, customer.id, text, 0))).status).toBe(403);
     expect(await decide()).toMatchObject({ status: 200, body: { state: 'succeeded' } });
-    expect((await decide()).status).toBe(409);
-    expect(await available()).toBe('60.00');
+    expect([(await decide()).status, await available()]).toEqual([409, '60.00']);
     expect(atProvider.status).toBe('succeeded');
   });
 
@@ -1429,8 +1404,7 @@ describe('Staff', () => {
     const late = await refund(deposited.id, { amount: '40', reason: 'x' });
     await untilRefund(late.body.id, 'failed', SENT_LONG_AGO);
     payments.notifier.goWrong({ lost: true });
-    const whole = await refund(deposited.id, { reason: 'x' });
-    await untilRefund(whole.body.id, 'succeeded');
+    await untilRefund((await refund(deposited.id, { reason: 'x' })).body.id, 'succeeded');
     const [{ key } = { key: '' }] = await service.dataSource.query<{ key: string }[]>(
       'SELECT refund_key AS key FROM deposit_refunds WHERE id = $1',
       [late.body.id],
@@ -1513,7 +1487,6 @@ describe('An audit against the provider', () => {
     await service.runJob('compare-payments');
     const listed = await daily();
     expect(listed).toEqual({ checked: missing?.['checked'], violated: 0 });
-    // The books are checked also while the provider does not respond.
     payments.fail('list', '401');
     expect(await daily()).toEqual({ checked: Number(listed?.['checked']) - 4, violated: 0 });
     expect(log.lines.some((line) => line.includes('the audit did not check payments'))).toBe(true);
@@ -1537,10 +1510,9 @@ describe('A deposit that was not paid', () => {
     for (const { id } of [old, recent]) await untilState(id, 'canceled');
     await untilState(credited.id, 'succeeded');
     await service.runJob('retention');
-    const list = await call<{ items: Deposit[] }>('/deposits');
-    expect(list.body.items).toEqual([
+    expect((await call<{ items: Deposit[] }>('/deposits')).body.items).toEqual([
       expect.objectContaining({ id: recent.id, receipt_email: 'a@example.com' }),
-      // Without its address: it can no longer be refunded.
+      // A deposit that can no longer be refunded loses its address.
       expect.objectContaining({ id: credited.id, receipt_email: null }),
     ]);
   });

@@ -6,7 +6,7 @@ import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { checkNow } from './support/settlement-delay';
 import { startTestService } from './support/test-service';
 
-// Traces of a dry run are looked for in whole tables, and the balance is changed.
+// The tests search whole tables for traces, and change the balance.
 const service = forAllTests(startTestService);
 const user = forEachTest(() => service.createUser({ balance: '100.00' }));
 beforeClosing(() => service.audit({ withProvider: true }));
@@ -50,11 +50,9 @@ describe('A dry run', () => {
   });
 
   it('reports every refusal, in the order of the checks', async () => {
-    const { text } = await service.app.get(TokensService).issue({
-      userId: user.id,
-      scopes: ['proxies:write'],
-      dailyLimit: Money.parse('50.00'),
-    });
+    const { text } = await service.app
+      .get(TokensService)
+      .issue({ userId: user.id, scopes: ['proxies:write'], dailyLimit: Money.parse('50.00') });
     await service.control.setStock('6', 'jp', 4);
     const order = { country: 'jp', period: 30, count: 5, max_price: '125.39' };
     expect(await dryRun(BUY, order, undefined, text)).toMatchObject({
@@ -74,13 +72,11 @@ describe('A dry run', () => {
     [true, 'br'],
     [false, 'sg'],
   ])('and the order name the same first reason (allow_partial: %s)', async (partial, country) => {
-    const { text } = await service.app.get(TokensService).issue({
-      userId: user.id,
-      scopes: ['proxies:write'],
-      dailyLimit: Money.parse('50.00'),
-    });
+    const { text } = await service.app
+      .get(TokensService)
+      .issue({ userId: user.id, scopes: ['proxies:write'], dailyLimit: Money.parse('50.00') });
     await service.control.setStock('6', country, 4);
-    // Each request lacks the first reason of the one before.
+    // Each request lacks the previous one's first reason.
     const faulty = { country: 'zz', period: 2, count: 5, proxy_type: 'ftp', max_price: '1' };
     const table: [string, object][] = [
       ['Unsupported proxy type', {}],
@@ -203,7 +199,7 @@ describe('A dry run', () => {
     await service.audit({ withProvider: true });
   });
 
-  /** The provider returns its balance with a call for money. */
+  /** Money calls return the provider's balance. */
   async function buyOnce(): Promise<boolean> {
     await post(BUY, ORDER);
     return false;

@@ -8,13 +8,11 @@ import { startTestService, type TestUser } from './support/test-service';
 
 const LIMIT_BYTES = 100 * 1024;
 const NEW_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 const log = forAllTests(captureLog);
-// One of its own: its log is read, its clock is changed, and a table is taken away.
+// The tests read the log, change the clock, and remove a table.
 const service = forAllTests(() => startTestService({ environment: { LOG_LEVEL: 'info' } }));
 const user = forAllTests(() => service.createUser({ balance: '0.00' }));
 const reader = forAllTests(() => service.createUser({ scopes: ['profile:read'] }));
-
 const send = (request: RawRequest): Promise<RawResponse> => sendRaw(service.baseUrl, request);
 const sendAs = ({ token }: TestUser, request: RawRequest): Promise<RawResponse> =>
   send({ token, ...request });
@@ -86,8 +84,7 @@ describe('An unforeseen error', () => {
   ])('of %s is a 500 that shows nothing, and one log line with the id', async (_, path, id) => {
     await service.owner.query('ALTER TABLE proxies RENAME TO proxies_gone');
     try {
-      const newcomer = await service.createUser();
-      const response = await sendAs(newcomer, { path, headers: { 'x-request-id': id } });
+      const response = await sendAs(await service.createUser(), { path, headers: { 'x-request-id': id } });
       expect([response.status, response.text]).toEqual([500, '{"detail":"Internal Server Error"}']);
       expect(response.headers['x-request-id']).toBe(id);
       expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -95,8 +92,7 @@ describe('An unforeseen error', () => {
     } finally {
       await service.owner.query('ALTER TABLE proxies_gone RENAME TO proxies');
     }
-    const errors = log.lines.filter((line) => line.includes('"level":"error"') && line.includes(id));
-    expect(errors).toHaveLength(1);
+    expect(log.lines.filter((line) => line.includes('"level":"error"') && line.includes(id))).toHaveLength(1);
   });
 });
 
@@ -172,7 +168,6 @@ describe('X-Request-Id', () => {
 
 describe('The order of checks', () => {
   const invalid = '{"country":7}';
-
   const tooLarge = padded(LIMIT_BYTES + 1);
 
   it.each<[what: string, status: number, request: () => RawRequest]>([

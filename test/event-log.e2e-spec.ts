@@ -18,9 +18,8 @@ interface Logged {
   readonly type: EventType;
   readonly data: Record<string, unknown>;
 }
-type LoggedEvent = [type: string, data: Record<string, unknown>];
 
-// Proxies and balances are changed that no order has changed, and sweeps look at them.
+// The tests change proxies and balances without orders, and sweeps read them.
 const service = forAllTests(startTestService);
 beforeClosing(() => service.audit());
 const user = forEachTest(() => service.createUser());
@@ -30,7 +29,7 @@ let keys = 0;
 const query = <Row>(text: string, parameters: unknown[] = []) =>
   service.dataSource.query<Row[]>(text, parameters);
 /** The user's events, without the credit and the token that every user begins with. */
-const loggedFor = async ({ id }: TestUser): Promise<LoggedEvent[]> =>
+const loggedFor = async ({ id }: TestUser): Promise<[type: string, data: object][]> =>
   (await query<Logged>('SELECT type, data FROM events WHERE user_id = $1 ORDER BY id OFFSET 2', [id])).map(
     ({ type, data }) => [type, data],
   );
@@ -157,8 +156,7 @@ describe('An event is written', () => {
       ?.end;
     await query(`UPDATE proxies SET date_end = now() - interval '1 second' WHERE id = $1`, [id]);
     await service.runJob('active-flags');
-    const logged = (await loggedFor(user)).slice(1);
-    expect(logged).toEqual([
+    expect((await loggedFor(user)).slice(1)).toEqual([
       ['proxy.moved', { proxy_id: id }],
       [
         'proxy.prolonged',
@@ -305,7 +303,7 @@ describe('Published events', () => {
   it('are announced to every reader, soon after the commit and without anybody asking', async () => {
     const heard: (ReadonlySet<number> | undefined)[] = [];
     service.app.get(Notifier).listen(EVENTS_CHANNEL, (userIds) => heard.push(userIds));
-    // A notification that comes before the connection listens is lost.
+    // A notification sent before the connection listens is lost.
     await eventually(async () => {
       await query(numbered, [user.id, 1]);
       return heard.some((userIds) => userIds?.has(user.id));
@@ -323,8 +321,7 @@ describe('Published events', () => {
     await service.owner.query('REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC');
     try {
       const [newest] = await query<{ position: number }>('SELECT max(position) AS position FROM events');
-      const url = `${service.baseUrl}/events?after=evt_${newest?.position}&wait=20`;
-      const read = fetchAs(user, 'GET', url);
+      const read = fetchAs(user, 'GET', `${service.baseUrl}/events?after=evt_${newest?.position}&wait=20`);
       await eventually(() => service.app.get(EventPageReader).awaited.count() === 1);
       await service.owner.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -8,12 +8,6 @@ const NEVER_REMINDED = 32_767;
 
 jest.setTimeout(60_000);
 
-interface Reminder {
-  readonly type: string;
-  readonly proxy_id: string;
-  readonly hours_left: number | null;
-}
-
 describe('The end of a proxy', () => {
   const service = forAllTests(unauditedTestService);
   const user = forEachTest(() => service.createUser());
@@ -30,8 +24,8 @@ describe('The end of a proxy', () => {
     return ids;
   }
 
-  const reminders = (): Promise<Reminder[]> =>
-    service.dataSource.query(
+  const reminders = () =>
+    service.dataSource.query<{ type: string; proxy_id: string; hours_left: number | null }[]>(
       `SELECT type, data ->> 'proxy_id' AS proxy_id, (data -> 'hours_left')::integer AS hours_left
          FROM events WHERE user_id = $1 AND type LIKE 'proxy.%' ORDER BY id`,
       [user.id],
@@ -146,7 +140,7 @@ describe('The end of a proxy', () => {
     await service.runJob('active-flags');
     await service.runJob('active-flags');
     expect(await reminders()).toEqual([expired]);
-    // As it is while the clock shows a time before the end.
+    // A clock that is behind the end would do this.
     await service.dataSource.query('UPDATE proxies SET active = true WHERE id = $1', [id]);
     await service.runJob('active-flags');
     expect(await reminders()).toEqual([expired]);

@@ -24,15 +24,13 @@ async function send(baseUrl: string, path: string): Promise<ServiceResponse> {
 }
 
 const readiness = (baseUrl: string) => send(baseUrl, '/health/ready');
-
 const READY: ServiceResponse = { status: 200, body: { status: 'ready' } };
 const LIVE: ServiceResponse = { status: 200, body: { status: 'live' } };
 const notReady = (detail: string): ServiceResponse => ({ status: 503, body: { detail, code: 'not-ready' } });
 
 describe('A replica', () => {
   const log = forAllTests(captureLog);
-  // A service of its own: its database is cut off, and its schema is made older.
-  // The job would log an error for each run in which the database does not work.
+  // The tests cut off the database and downgrade its schema. Without a database, the job would log errors.
   const service = forAllTests(() =>
     startTestService({
       environment: { LOG_LEVEL: 'warn' },
@@ -41,10 +39,7 @@ describe('A replica', () => {
   );
   const relay = forAllTests(() => startDatabaseRelay(service.databaseUrl));
   const replica = forAllTests(() =>
-    startReplica(service, {
-      database: { url: relay.url, poolSize: 2 },
-      tuning: { poolWaitMs: 1000 },
-    }),
+    startReplica(service, { database: { url: relay.url, poolSize: 2 }, tuning: { poolWaitMs: 1000 } }),
   );
 
   const untilReadiness = (baseUrl: string, expected: ServiceResponse) =>
@@ -82,7 +77,7 @@ describe('A replica', () => {
     });
     const probe = await holdProbe();
     const responses = Promise.all(Array.from({ length: 20 }, () => readiness(replica.baseUrl)));
-    // A second statement would return, and its rows come before this one is let go.
+    // A second statement would return before this one is released.
     expect(await send(replica.baseUrl, '/health/live')).toEqual(LIVE);
     probe.letGo();
     expect(new Set((await responses).map(({ status }) => status))).toEqual(new Set([200]));
@@ -94,7 +89,7 @@ describe('A replica', () => {
     const lock = await lockRow(service.owner, 'LOCK TABLE api_tokens');
     let isPoolTaken = false;
     const waiting: Promise<void>[] = [];
-    // Look-ups of tokens that begin at the same time share a statement, so that these begin one by one.
+    // Begun one by one, because concurrent token look-ups share a statement.
     await eventually(() => {
       const requested = fetch(`${replica.baseUrl}/me`, {
         headers: { Authorization: `Bearer ${user.token}` },
@@ -124,7 +119,7 @@ describe('A replica', () => {
   });
 
   it('is not ready while the database takes no writes', async () => {
-    // A session that begins meanwhile takes no writes either.
+    // New sessions are read-only too.
     const session = service.owner.createQueryRunner();
     const [database] = await session.query('SELECT current_database() AS name');
     await session.query(`ALTER DATABASE ${database.name} SET default_transaction_read_only = on`);
@@ -132,7 +127,7 @@ describe('A replica', () => {
     await untilReadiness(replica.baseUrl, notReady('The database does not accept writes'));
     await session.query(`ALTER DATABASE ${database.name} RESET default_transaction_read_only`);
     await session.release();
-    // The connection on which it saw that is not used again.
+    // The read-only connection must not be used again.
     await untilReadiness(replica.baseUrl, READY);
     relay.cutAll();
   });
@@ -159,7 +154,7 @@ describe('A replica', () => {
     await eventually(
       async () => JSON.stringify(await unknownTo()) === '[["Later9000000000000"],["Later9000000000000"]]',
     );
-    // Each replica says it once, however often it is probed.
+    // Each replica logs the line once, however often it is probed.
     expect(log.lines.filter((line) => line.includes('not ready: Migrations')).length).toBeLessThanOrEqual(2);
     expect(log.lines.filter((line) => line.includes('Later9000000000000'))).toHaveLength(2);
     await service.owner.query(`DELETE FROM migrations WHERE name = 'Later9000000000000'`);
@@ -167,7 +162,7 @@ describe('A replica', () => {
   });
 
   describe('that is stopping', () => {
-    // The level of the log is that of the service which started last.
+    // The latest service determines the log level.
     const stopping = forAllTests(() => startTestService({ environment: { LOG_LEVEL: 'warn' } }));
 
     it('is not ready, serves everything, and ends connections with their response', async () => {

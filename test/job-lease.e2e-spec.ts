@@ -8,7 +8,6 @@ import { connectAsOwner, createTestDatabase } from './support/test-database';
 describe('The lease of a run', () => {
   let name: string;
   let named = 0;
-
   const database = forAllTests(createTestDatabase);
   const dataSource = forAllTests(() => connectAsOwner(database));
   const jobs = forEachTest(() => new Jobs(dataSource, Metrics.disabled));

@@ -25,7 +25,6 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof Change)[];
 const HEAD = COLUMNS.join(',');
 let user: TestUser;
-
 const service = forAllTests(unauditedTestService);
 beforeEach(async () => {
   user = await service.createUser({ balance: '1000.00' });
@@ -189,7 +188,7 @@ describe('GET /ledger', () => {
 
   it('keeps to the period exactly, also where entries have waited for each other', async () => {
     const start = Date.parse('2026-03-01T00:00:00.000Z');
-    // Of each ten, the last has the earliest time.
+    // The last of each ten has the earliest time.
     await post(
       2000,
       `'2026-03-01T00:00:00Z'::timestamptz + make_interval(secs => n / 10 * 10 + (10 - n % 10))`,

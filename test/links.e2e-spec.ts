@@ -190,8 +190,7 @@ describe('A link', () => {
       last_used_at: null,
       uses: 0,
     });
-    const listed = await send(user.token, 'GET', '/links');
-    expect(listed.json()).toEqual({ items: [shown], next_cursor: null });
+    expect((await send(user.token, 'GET', '/links')).json()).toEqual({ items: [shown], next_cursor: null });
     expect((await send(user.token, 'GET', `/links/${shown.id}`)).json()).toEqual(shown);
     const [row] = await service.dataSource.query<{ text: string }[]>(
       'SELECT link::text AS text FROM export_links link WHERE id = $1',
@@ -203,8 +202,7 @@ describe('A link', () => {
   });
 
   it('is shown with PUBLIC_URL if that is set, and never with the Host of a request', async () => {
-    const created = await send(user.token, 'POST', '/links', {}, replica);
-    const { url } = created.json() as Link;
+    const { url } = (await send(user.token, 'POST', '/links', {}, replica)).json() as Link;
     expect(url).toMatch(/^https:\/\/proxies\.example\.com\/l\/prl_/);
     expect((await fetchLink({ url: new URL(url).pathname })).status).toBe(200);
     const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example' };
@@ -341,8 +339,7 @@ describe('A link ends', () => {
   it('when it is deleted, at once on every replica', async () => {
     const link = await startLink();
     const tag = String((await fetchLink(link)).headers.etag);
-    const deleted = await send(user.token, 'DELETE', `/links/${link.id}`);
-    expect(deleted).toMatchObject({ status: 204, text: '' });
+    expect(await send(user.token, 'DELETE', `/links/${link.id}`)).toMatchObject({ status: 204, text: '' });
     await expectOver(link);
     const requested = { baseUrl: replica.baseUrl, headers: { 'If-None-Match': tag } };
     await expectNothing(await fetchLink(link, requested));
@@ -385,8 +382,7 @@ describe('A link ends', () => {
 
   it('and is removed 30 days later, with any reason for its end', async () => {
     const { text, token } = await issue();
-    const end = new Date(service.clock.now().getTime() + 60_000).toISOString();
-    await createLink({ expires_at: end });
+    await createLink({ expires_at: new Date(service.clock.now().getTime() + 60_000).toISOString() });
     await createLink({}, text);
     const lasting = await createLink();
     await service.app.get(TokensService).revoke(token.id);
@@ -399,8 +395,7 @@ describe('A link ends', () => {
     expect(await states()).toEqual(['expired', 'revoked', 'active']);
     service.clock.advanceDays(2);
     expect((await service.runJob('retention'))?.['links']).toBeGreaterThanOrEqual(2);
-    expect(await states()).toEqual(['active']);
-    expect((await fetchLink(lasting)).status).toBe(200);
+    expect([await states(), (await fetchLink(lasting)).status]).toEqual([['active'], 200]);
   });
 });
 
@@ -453,8 +448,7 @@ describe('The secret of a link', () => {
     ] as const) {
       for (const text of [secret, secret.replace('prl_', 'prx_')]) {
         const headers = { 'X-Forwarded-For': text.slice(0, 3) === 'prl' ? '192.0.2.2' : '192.0.2.3' };
-        const response = await send(text, method, path, undefined, { headers });
-        expect([path, response.status]).toEqual([path, 401]);
+        expect([path, (await send(text, method, path, undefined, { headers })).status]).toEqual([path, 401]);
       }
     }
     for (const path of [
@@ -507,8 +501,7 @@ describe('The number of links', () => {
     }
     const [{ id }] = made.flatMap((response) => (response.status === 201 ? [response.json()] : [])) as [Link];
     expect((await send(user.token, 'DELETE', `/links/${id}`)).status).toBe(204);
-    expect((await make(service.baseUrl)).status).toBe(201);
-    expect((await make(replica.baseUrl)).status).toBe(409);
+    expect([(await make(service.baseUrl)).status, (await make(replica.baseUrl)).status]).toEqual([201, 409]);
     service.clock.advanceSeconds(61);
     await createLink();
     const { items } = (await send(user.token, 'GET', '/links')).json() as { items: Link[] };
@@ -518,14 +511,12 @@ describe('The number of links', () => {
   it('of 0 disables them, those that exist as well', async () => {
     const link = await createLink();
     await withReplica(service, { links: { maxPerUser: 0 } }, async (without) => {
-      const refused = await send(user.token, 'POST', '/links', {}, without);
-      expect(refused).toMatchObject({
+      expect(await send(user.token, 'POST', '/links', {}, without)).toMatchObject({
         status: 403,
         text: '{"detail":"Links are disabled","code":"links-disabled"}',
       });
       await expectNothing(await fetchLink(link, { baseUrl: without.baseUrl }));
-      const deleted = await send(user.token, 'DELETE', `/links/${link.id}`, undefined, without);
-      expect(deleted.status).toBe(204);
+      expect((await send(user.token, 'DELETE', `/links/${link.id}`, undefined, without)).status).toBe(204);
     });
   });
 });
@@ -583,7 +574,6 @@ describe('Fetching', () => {
       'ratelimit-policy': `"address";q=${FAILURE_LIMIT};w=60`,
     });
     expect((await fetchLink({ url: '/l/wrong' }, { from })).status).toBe(429);
-    // A right secret is indistinguishable from a wrong one.
     expect((await fetchLink(fresh, { from })).status).toBe(429);
     expect((await fetchLink(link, { from })).status).toBe(200);
     expect((await fetchLink(fresh, { from: '192.0.2.78' })).status).toBe(200);
@@ -607,7 +597,6 @@ describe('Fetching', () => {
     expect(ageMs).toBeGreaterThanOrEqual(0);
     expect(ageMs).toBeLessThan(30_000);
     expect(await show(unused)).toMatchObject({ uses: 0, last_used_at: null });
-    // The ends of links are written as well.
     const leaving = await startReplica({ ...service, jobIntervalsMs: { 'link-uses': 3_600_000 } });
     expect((await fetchLink(link, { baseUrl: leaving.baseUrl })).status).toBe(200);
     await leaving.close();
@@ -620,8 +609,7 @@ describe('Fetching', () => {
     for (const [n, one] of users.entries()) {
       await insert(10, { login: `user${n}-#` }, one);
       const making = Array.from({ length: 10 }, () => createLink({ format: 'txt' }, one.token));
-      const made = await Promise.all(making);
-      links.push(...made.map((link) => ({ link, login: `user${n}-1:` })));
+      links.push(...(await Promise.all(making)).map((link) => ({ link, login: `user${n}-1:` })));
     }
     const sent = await statementsDuring(service.dataSource, async () => {
       const responses = await Promise.all(links.map(({ link }) => fetchLink(link)));
@@ -631,7 +619,7 @@ describe('Fetching', () => {
         expect(text).toContain(links[n]?.login);
       }
     });
-    // Each alone would take three.
+    // Read one by one, the links would need three statements each.
     expect(sent.filter(({ text }) => /FROM (export_links link|proxies)/.test(text)).length).toBeLessThan(75);
   });
 });

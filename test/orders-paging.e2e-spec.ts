@@ -22,10 +22,8 @@ interface Page {
 describe("Pages of a customer's orders", () => {
   let user: TestUser;
   let order: NewOrder;
-
   const service = forAllTests(sharedTestService);
   beforeEach(async () => {
-    // The orders that are placed here stay in the queue.
     lookAway(service);
     user = await service.createUser({ balance: '100000.00' });
     order = await newPurchase(service, user, '1.00');
@@ -94,7 +92,7 @@ describe("Pages of a customer's orders", () => {
     expect(walks.length).toBeGreaterThan(0);
     for (const { known, walked } of walks) {
       expect(walked).toEqual([...new Set(walked)].sort((one, other) => other - one));
-      // Nothing that was there when the walk began is missing, and the newest of them are in one piece.
+      // The walk misses no order that existed at its begin, and no order among the newest.
       const seen = new Set(walked);
       expect(known.filter((id) => !seen.has(id))).toEqual([]);
       const newest = walked[0] ?? 0;
@@ -115,7 +113,7 @@ describe("Pages of a customer's orders", () => {
     expect(await allPages({ limit: 100, sort: 'oldest' })).toEqual(all.toReversed());
     const follow = (cursor = 0) => user.api.GET('/orders', { params: { query: { sort: 'oldest', cursor } } });
     expect((await follow(all[0])).data).toEqual({ items: [], next_cursor: null });
-    // It would skip the orders up to it.
+    // Such a cursor would skip all orders up to its id.
     expect((await follow(Number.MAX_SAFE_INTEGER)).error).toMatchObject({
       detail: [{ type: 'cursor_unknown', loc: ['query', 'cursor'] }],
     });

@@ -33,7 +33,7 @@ describe('HTTPS_PROXY', () => {
       });
     }),
   );
-  // Its providers are behind the proxy.
+  // The proxy stands between the service and its providers.
   const service = forAllTests(async () =>
     startTestService({
       provider: { baseUrl: 'https://provider.test', apiKey: 'key' },

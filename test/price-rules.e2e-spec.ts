@@ -11,7 +11,7 @@ import { startTestService, type TestUser } from './support/test-service';
 const BY = { by: 'anna', reason: 'test' };
 let priceLead: PriceLead;
 
-// Some rules are for all users, and prices are fetched again when the clock has been advanced.
+// Some rules apply to all users, and prices are fetched again after the clock has advanced.
 const service = forAllTests(startTestService);
 const rules = forAllTests(() => service.app.get(PriceRulesService), borrowed);
 const history = forAllTests(() => service.app.get(MarkupHistoryService), borrowed);
@@ -20,9 +20,7 @@ beforeAll(() => {
 });
 
 const user = forEachTest(() => service.createUser({ balance: '100000.00' }));
-beforeEach(async () => {
-  await service.control.setPrice('6', 30, '20.90');
-});
+beforeEach(() => service.control.setPrice('6', 30, '20.90'));
 
 afterEach(async () => {
   const open = await service.dataSource.query<{ id: number }[]>(
@@ -67,8 +65,7 @@ describe('A rule for a user', () => {
   it('sets what the user is quoted and charged, to the kopeck, and nothing for others', async () => {
     const other = await service.createUser();
     const rule = await add({ userId: user.id, markupPercent: '7.3333' });
-    const single = unitPriceWithMarkup('20.90', 1, '7.3333');
-    expect(single.toString()).toBe('22.44');
+    expect(unitPriceWithMarkup('20.90', 1, '7.3333').toString()).toBe('22.44');
 
     expect(await quote(user.api, { count: 3 })).toMatchObject({
       price_single: '22.44',
@@ -134,8 +131,7 @@ describe('A rule for a country', () => {
     expect(await priceOf(cheaper.order_id)).toMatchObject({ price_rule_id: rule.id });
     expect((await buy(user, { country: 'ru' })).price_charged).toBe('25.08');
 
-    const { data } = await user.prolong(cheaper.proxies[0]?.id ?? '');
-    expect(data?.price_charged).toBe('22.99');
+    expect((await user.prolong(cheaper.proxies[0]?.id ?? '')).data?.price_charged).toBe('22.99');
   });
 
   it('does not make an order more expensive than its quote', async () => {
@@ -183,8 +179,7 @@ describe('The history of the rules', () => {
     await replica.close();
     await (await startReplica(service)).close();
     const now = await history.heldAt(offer);
-    const then = await history.heldAt(offer, after.at);
-    expect([then.percent, now.percent]).toEqual(['35.0000', '20.0000']);
+    expect([(await history.heldAt(offer, after.at)).percent, now.percent]).toEqual(['35.0000', '20.0000']);
   });
 
   it('is protected by the database: a rule is ended once, and never in the past', async () => {
@@ -235,11 +230,9 @@ describe('A preview', () => {
 
   it('shows a country that does not become more expensive, without versions not on sale there', async () => {
     const { changed, offers } = await preview({ add: { country: 'us', markupPercent: '50' } });
-    expect(changed).toBe(0);
-    expect(new Set(offers.map(({ country }) => country))).toEqual(new Set(['us']));
+    expect([changed, new Set(offers.map(({ country }) => country))]).toEqual([0, new Set(['us'])]);
     await user.api.GET('/countries', { params: { query: { version: '6' } } });
-    const unsold = await preview({ add: { country: 'zz', version: '6', markupPercent: '1' } });
-    expect(unsold.offers).toEqual([]);
+    expect((await preview({ add: { country: 'zz', version: '6', markupPercent: '1' } })).offers).toEqual([]);
   });
 
   it('compares the prices at the moment when the rule begins', async () => {
@@ -248,8 +241,7 @@ describe('A preview', () => {
     const later = await preview({
       add: { userId: user.id, version: '6', maxPeriod: 3, markupPercent: '2', validFrom },
     });
-    expect(later.at).toEqual(validFrom);
-    expect(later.offers[0]?.before.markup_percent).toBe('1.0000');
+    expect([later.at, later.offers[0]?.before.markup_percent]).toEqual([validFrom, '1.0000']);
   });
 });
 
@@ -314,7 +306,7 @@ describe('Two replicas', () => {
 });
 
 describe('The number of rules', () => {
-  /** Past the triggers: rules that are ended count until their end takes effect. */
+  /** Bypasses the triggers, because ended rules count until their end takes effect. */
   afterEach(() =>
     service.owner.transaction(async (owner) => {
       await owner.query('SET LOCAL session_replication_role = replica');

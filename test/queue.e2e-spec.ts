@@ -1,4 +1,4 @@
-// A service of its own: orders are put into its queue as replicas leave them there that are killed.
+// A service of its own: the tests queue orders as killed replicas leave them.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { CatalogService } from '../src/catalog';
 import { DispatcherService, OrderCancellations, OrderClaims } from '../src/orders';
@@ -24,12 +24,10 @@ describe('An order in the queue that no request waits for', () => {
   });
   beforeClosing(() => service.audit({ withProvider: true }));
 
-  const buy = async (by: TestUser): Promise<number> => {
-    const { data } = await by.buy({ period: PERIOD });
-    return Number(data?.proxies[0]?.id);
-  };
+  const buy = async (by: TestUser): Promise<number> =>
+    Number((await by.buy({ period: PERIOD })).data?.proxies[0]?.id);
 
-  /** As a killed replica, or a renewal, leaves it: no request waits for it. */
+  /** No request waits for such an order, left by a killed replica or a renewal. */
   async function orderOf(by: TestUser, proxyId: number | null): Promise<NewOrder> {
     const kind = proxyId === null ? 'purchase' : 'prolongation';
     const item = { kind, country: 'ru', version: '6', period: PERIOD, count: 1 } as const;
@@ -50,10 +48,8 @@ describe('An order in the queue that no request waits for', () => {
     return placement.id;
   }
 
-  const stateOf = async (orderId: number): Promise<string> => {
-    const [order] = await service.dataSource.query('SELECT state FROM orders WHERE id = $1', [orderId]);
-    return order.state;
-  };
+  const stateOf = async (orderId: number): Promise<string> =>
+    (await service.dataSource.query('SELECT state FROM orders WHERE id = $1', [orderId]))[0].state;
 
   const untilCompleted = (orderId: number) =>
     eventually(async () => (await stateOf(orderId)) === 'completed');
@@ -107,7 +103,7 @@ describe('An order in the queue that no request waits for', () => {
     const proxyId = await buy(user);
     const lookAgain = lookAway(service);
     const order = await leave(user, proxyId);
-    // It was prolonged by somebody else since.
+    // Somebody else has prolonged the proxy.
     await service.dataSource.query(
       `UPDATE orders SET end_read_at = now() - interval '2 hours', date_end_before = now() WHERE id = $1`,
       [order],
@@ -138,15 +134,12 @@ describe('An order in the queue that no request waits for', () => {
       const proxyId = await buy(user);
       await service.runJob('sweep');
       await service.control.clearCalls();
-      expect((await prolonged(user, proxyId)).response.status).toBe(200);
-      expect(await listings()).toBe(0);
-      expect((await prolonged(user, proxyId)).response.status).toBe(200);
-      expect(await listings()).toBe(1);
-      // The next sweep compares it again.
+      expect([(await prolonged(user, proxyId)).response.status, await listings()]).toEqual([200, 0]);
+      expect([(await prolonged(user, proxyId)).response.status, await listings()]).toEqual([200, 1]);
+      // The next sweep compares the proxy again.
       await service.runJob('sweep');
       await service.control.clearCalls();
-      expect((await prolonged(user, proxyId)).response.status).toBe(200);
-      expect(await listings()).toBe(0);
+      expect([(await prolonged(user, proxyId)).response.status, await listings()]).toEqual([200, 0]);
     });
 
     it('is listed again when one was canceled without proof: its call may still take effect', async () => {
@@ -158,8 +151,7 @@ describe('An order in the queue that no request waits for', () => {
       await service.untilSettled();
       await service.runJob('sweep');
       await service.control.clearCalls();
-      expect((await prolonged(user, proxyId)).response.status).toBe(200);
-      expect(await listings()).toBe(1);
+      expect([(await prolonged(user, proxyId)).response.status, await listings()]).toEqual([200, 1]);
     });
 
     it.each([
@@ -248,8 +240,7 @@ describe('An order in the queue that no request waits for', () => {
         [renewal],
       );
       expect(await claimNext()).toEqual([renewal]);
-      const claims = service.app.get(OrderClaims);
-      expect(await claims.requeueRefused(renewal, [[renewal]])).toEqual([renewal]);
+      expect(await service.app.get(OrderClaims).requeueRefused(renewal, [[renewal]])).toEqual([renewal]);
       const [order] = await service.dataSource.query(
         `SELECT queued_until = date_end_before AND next_search_at = queued_until AS "isOver"
            FROM orders WHERE id = $1`,

@@ -51,7 +51,6 @@ interface Case {
 }
 let proxyId: number;
 let spentId: number;
-
 const service = forAllTests(startTestService);
 const user = forAllTests(() => service.createUser({ balance: BALANCE }));
 beforeAll(async () => {
@@ -69,7 +68,7 @@ async function rolledBack<Result>(work: (manager: EntityManager) => Promise<Resu
   }
 }
 
-/** Writes the rows of a case, and runs the checks of the job and of the placement for the renewal. */
+/** Runs the job's and the placement's checks for the renewal. */
 const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
   rolledBack(async (manager) => {
     const query = async <Row>(statement: string, parameters: unknown[]): Promise<Row> => {

@@ -15,24 +15,15 @@ import { lockRow } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 import { withinOneDay } from './support/within-one-day';
 
-/** Days. A rental of a week is due at once by a rule that renews a week before the end. */
+/** Days. A rental of a week is due at once if renewed a week before its end. */
 const PERIOD = 7;
 const AHEAD_HOURS = 168;
 
-interface Renewal {
-  readonly state: string;
-  readonly reason: string | null;
-  readonly price: string | null;
-  readonly orderId: number | null;
-}
-
 describe('Renewals', () => {
-  // A run renews what is due to any user, so it has a service of its own.
+  // A run renews all users' proxies.
   const service = forAllTests(startTestService);
   withinOneDay();
-  beforeAll(async () => {
-    await service.control.setStock('6', 'ru', 1_000_000);
-  });
+  beforeAll(() => service.control.setStock('6', 'ru', 1_000_000));
   afterEach(async () => {
     await service.control.resetFaults();
     await service.untilSettled();
@@ -53,8 +44,7 @@ describe('Renewals', () => {
   }
 
   async function buy(user: TestUser, count: number): Promise<number[]> {
-    const { data } = await user.buy({ period: PERIOD, count });
-    const ids = (data?.proxies ?? []).map(({ id }) => Number(id));
+    const ids = ((await user.buy({ period: PERIOD, count })).data?.proxies ?? []).map(({ id }) => Number(id));
     expect(ids).toHaveLength(count);
     return ids;
   }
@@ -69,14 +59,14 @@ describe('Renewals', () => {
       [id, proxyId, PERIOD, maxPrice, hours],
     );
 
-  const renewalsOf = ({ id }: TestUser): Promise<Renewal[]> =>
-    service.dataSource.query(
+  const renewalsOf = ({ id }: TestUser) =>
+    service.dataSource.query<{ state: string; reason: string; price: string; orderId: number }[]>(
       `SELECT state, reason, price, order_id AS "orderId" FROM renewals WHERE user_id = $1
         ORDER BY date_end_before, proxy_id`,
       [id],
     );
 
-  /** Has the provider show another end than we know, without any order. */
+  /** Changes the end at the provider, without an order. */
   async function extend(proxyId: number | undefined, days: number): Promise<void> {
     const [{ end }] = await service.dataSource.query(
       'SELECT extract(epoch FROM date_end)::float8 AS end FROM proxies WHERE id = $1',
@@ -291,12 +281,16 @@ describe('Renewals', () => {
     ],
   ])('go in the announced order when %s run out in the middle', async (_, paid, capacity) => {
     const { user, ids } = await customerWith(3, '1000.00');
-    // A sweep has confirmed all ends but the first.
+    // A sweep has confirmed all ends but the first one.
     await service.owner.query('UPDATE proxies SET absences = 1 WHERE id = $1', [ids[0]]);
     await service.dataSource.query('INSERT INTO completed_sweeps (began_at, listed) VALUES (now(), 1)');
     await switchOn(user);
-    const price = Money.parse(await priceOf(user));
-    await leave(user, price.times(paid).toString());
+    await leave(
+      user,
+      Money.parse(await priceOf(user))
+        .times(paid)
+        .toString(),
+    );
     jest.spyOn(service.app.get(RenewalOrders), 'capacity').mockResolvedValueOnce(capacity);
     await run();
     await service.dataSource.query('DELETE FROM completed_sweeps');
@@ -336,7 +330,6 @@ describe('Renewals', () => {
       ['done', null],
       ['skipped', 'budget-used-up'],
     ]);
-    // The charges of last month are no part of this one's.
     await service.dataSource.query(
       `UPDATE renewals SET charged_at = date_trunc('month', now(), 'UTC') - interval '1 second'
         WHERE user_id = $1 AND state = 'done'`,
@@ -451,8 +444,7 @@ describe('Renewals', () => {
     );
     await run();
     expect(await renewalsOf(user)).toMatchObject([{ state: 'skipped', reason: 'paused' }]);
-    const { response } = await user.prolong(String(ids[0]));
-    expect(response.status).toBe(200);
+    expect((await user.prolong(String(ids[0]))).response.status).toBe(200);
     await run();
     expect(await renewalsOf(user)).toEqual([]);
   });
@@ -460,7 +452,7 @@ describe('Renewals', () => {
   it('wait for an order that is being confirmed, and place no other one', async () => {
     const { user } = await customerWith(2);
     await switchOn(user);
-    // Later tests need the present time: what is rented ahead of it may be due an hour later.
+    // Later tests need the present time: proxies rented with a faster clock may be due an hour late.
     await service.control.setClockOffset(-60_000);
     await service.control.addFault({
       method: 'prolong',
@@ -472,7 +464,6 @@ describe('Renewals', () => {
     const before = await renewalsOf(user);
     expect(before.map(({ state }) => state)).toEqual(['placed', 'placed']);
     await run();
-    // It is listed from now on.
     await service.control.setClockOffset(0);
     await checkNow(service);
     await service.untilSettled();
@@ -503,8 +494,7 @@ describe('Renewals', () => {
     const { user } = await customerWith(30);
     for (let n = 0; n < 10; n += 1) await buy(user, 1);
     await switchOn(user);
-    const orders = service.app.get(RenewalOrders);
-    const placed = jest.spyOn(orders, 'place').mockClear();
+    const placed = jest.spyOn(service.app.get(RenewalOrders), 'place').mockClear();
     await service.control.clearCalls();
     await run();
     await service.untilSettled();
@@ -559,7 +549,7 @@ describe('Renewals', () => {
     await switchOn(user);
     const orders = service.app.get(RenewalOrders);
     const place = orders.place.bind(orders);
-    // Renewals of the tests before may come due now, too.
+    // Earlier tests' renewals may fall due now, too.
     let wanted = 0;
     let superfluous = 0;
     jest.spyOn(orders, 'place').mockImplementationOnce(async (renewals) => {
@@ -611,14 +601,13 @@ describe('Renewals', () => {
 
   it('are not taken for an order whose key a restore of the database has forgotten', async () => {
     const { user, ids } = await customerWith(1);
-    const { response } = await user.prolong(String(ids[0]), { period: PERIOD });
-    expect(response.status).toBe(200);
+    expect((await user.prolong(String(ids[0]), { period: PERIOD })).response.status).toBe(200);
     await service.owner.query(
       `UPDATE orders SET key_forgotten = true WHERE user_id = $1 AND kind = 'prolongation'`,
       [user.id],
     );
     await switchOn(user);
-    // The end is two weeks ahead: it is moved here and at the provider.
+    // The end is two weeks ahead, so it is moved here and at the provider.
     await service.owner.query(
       `UPDATE proxies SET date_end = date_end - interval '7 days' WHERE user_id = $1`,
       [user.id],

@@ -2,13 +2,12 @@ import { forAllTests, forEachTest } from './support/fixtures';
 import { startTestService } from './support/test-service';
 
 describe('After the replay window', () => {
-  // The closed orders are counted over all users.
+  // The test counts all users' closed orders.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser());
-
   const buy = (key: string) => user.buy({ count: 2 }, key);
   const prolong = (proxyId: string, key: string) => user.prolong(proxyId, { key });
-  /** Moves the ends of rentals into the past, in the customer's list and in the stored responses. */
+  /** Moves rentals' ends into the past, in the customer's list and in the stored responses. */
   const end = async (daysAgo: number, what: { list: boolean } = { list: true }) => {
     const ended = new Date(Date.now() - daysAgo * 24 * 3_600_000);
     await service.owner.query(
@@ -81,7 +80,7 @@ describe('After the replay window', () => {
     expect((await buy('k')).data?.proxies).toMatchObject(
       (first.data?.proxies ?? []).map(({ login, password }) => ({ login, password })),
     );
-    // The response is as old as its rental was at first, which was prolonged since.
+    // The response is as old as the original rental, which was prolonged since.
     await end(29);
     await end(31, { list: false });
     await close();

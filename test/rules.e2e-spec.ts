@@ -102,7 +102,7 @@ describe('The database and the code agree on', () => {
     expect(keys).toEqual(
       cases.map(({ key, id, end }) => ({ bulk: bulkOrderKey(key, id), renewal: renewalKey(id, end) })),
     );
-    // No key of a renewal is that of a bulk, by which the audit knows the orders of bulks.
+    // The audit recognises a bulk's orders by their keys, so no renewal may have such a key.
     const [{ renewals, bulks } = { renewals: 0, bulks: 0 }] = await query<{
       renewals: number;
       bulks: number;
@@ -174,10 +174,7 @@ describe('The database and the code agree on', () => {
     );
     expect(entries).toHaveLength(2 * LEDGER_ENTRY_KINDS.length);
     for (const { shown, indexed: inIndex, logged } of entries) {
-      expect({ inIndex, logged }).toEqual({
-        inIndex: shown,
-        logged: ['credit', 'refund'].includes(shown),
-      });
+      expect({ inIndex, logged }).toEqual({ inIndex: shown, logged: ['credit', 'refund'].includes(shown) });
     }
   });
 
@@ -187,7 +184,7 @@ describe('The database and the code agree on', () => {
     const cases = Array.from({ length: 500 }, (_, n) => {
       const period = random.integer(3, 365);
       const expected = new Date(before.getTime() + period * 24 * HOUR_MS);
-      // The bounds themselves, a second around them, and anything within half a day.
+      // The bounds, a second around them, and anything within half a day.
       const offMs = random.pick([1, -1]) * 6 * HOUR_MS + random.integer(-1, 1) * 1000;
       const end = new Date(expected.getTime() + (n % 2 ? offMs : random.integer(-12, 12) * HOUR_MS));
       return { period, expected, end };

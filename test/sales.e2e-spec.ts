@@ -13,15 +13,13 @@ interface Page {
 }
 
 const EVERYTHING = ['day', 'country', 'version'] as const;
-
 let staff: Staff;
 let user: TestUser;
-/** The day on which the tests begin: they may end on the next one. */
+/** The tests may end on the day after this one. */
 let today: string;
-
 const DAY_MS = 86_400_000;
 
-// Sales are those of all users, whose orders the tests move to their days.
+// Sales cover all users, and the tests change orders' days.
 const service = forAllTests(startTestService);
 
 async function begin(): Promise<void> {
@@ -86,8 +84,7 @@ async function trade(): Promise<void> {
   await moveBack(old.order_id, 40, '00:00');
   const lastWeek = await buy('us', 3);
   await moveBack(lastWeek.order_id, 7, '23:59:59.999');
-  const { data } = await user.prolong(old.proxies[0]?.id ?? '');
-  await moveBack(data?.order_id, 7, '00:00');
+  await moveBack((await user.prolong(old.proxies[0]?.id ?? '')).data?.order_id, 7, '00:00');
   await refund(lastWeek.order_id, '25.08', 2);
   await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
   await expect(buy('ru', 1)).rejects.toThrow();
@@ -103,8 +100,7 @@ describe('Sales', () => {
   it('are what orders captured, less refunds and the charges of the provider, to the kopeck', async () => {
     const first = await buy('ru', 2);
     await buy('ru', 1);
-    const { data } = await user.prolong(first.proxies[0]?.id ?? '');
-    expect(data?.price_charged).toBe('25.08');
+    expect((await user.prolong(first.proxies[0]?.id ?? '')).data?.price_charged).toBe('25.08');
     await refund(first.order_id, '10.00');
     // The provider charges in ten-thousandths: rounded one by one, these would add up to 41.94.
     await service.dataSource.query('UPDATE orders SET provider_charge = 13.9849, closed_at = $1', [
@@ -231,11 +227,9 @@ describe('Sales of several days', () => {
       const second = rollUp();
       await untilWaiting(dataSource, 'UPDATE sales_rollup', 2);
       await holdUp.release();
-      // The replica that finds the work done by the other gives up.
-      const outcomes = await Promise.allSettled([first, second]);
-      expect(outcomes.map(({ status }) => status)).toContain('fulfilled');
-      expect(await rollUp()).toEqual({ days: 0 });
-      expect(await read(question)).toEqual(live);
+      // The replica that finds the work done gives up.
+      expect((await Promise.allSettled([first, second])).map(({ status }) => status)).toContain('fulfilled');
+      expect([await rollUp(), await read(question)]).toEqual([{ days: 0 }, live]);
       await service.audit();
     });
 
@@ -256,7 +250,7 @@ describe('A day before the first sale', () => {
   it('is not rolled up before the first sale', async () => {
     expect(await rollUp()).toEqual({ days: 0 });
     await moveBack((await buy('ru', 1)).order_id, 3);
-    // The day before the first sale counts, too.
+    // The day before the first sale counts too.
     expect(await rollUp()).toEqual({ days: await daysRolledUp(4) });
     expect(await rollUp()).toEqual({ days: 0 });
     await service.audit();

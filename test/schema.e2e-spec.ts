@@ -59,8 +59,7 @@ describe('The migrations', () => {
     await expect(migrate(empty)).rejects.toThrow('already exists');
     log.mockRestore();
     await connected.query('DROP TABLE job_runs');
-    expect(await findObjects(connected)).toEqual([]);
-    expect(await migrate(empty)).toEqual(MIGRATION_NAMES);
+    expect([await findObjects(connected), await migrate(empty)]).toEqual([[], MIGRATION_NAMES]);
   });
 });
 
@@ -336,8 +335,7 @@ describe('The database', () => {
       'refuses a %s of %i available and %i held, for an order: %s',
       async (kind, available, held, forOrder) => {
         await post('topup', 100, 0);
-        const orderId = await insertOrder();
-        await post('hold', -50, 50, orderId);
+        await post('hold', -50, 50, await insertOrder());
         const entry = post(kind, available, held, forOrder ? await insertOrder() : null);
         await expect(entry).rejects.toThrow('ledger_entries_kind_check');
         expect(await getAccount()).toEqual({ available: '50.00', held: '50.00', seq: 2 });

@@ -1,5 +1,4 @@
-// A service of its own: the settlement delay is the ordinary one, and passes in the database. Only the tests
-// check.
+// A service of its own: it has the default settlement delay, and only the tests check orders.
 import { ReconciliationService } from '../src/orders/reconciliation/reconciliation.service';
 import { forAllTests } from './support/fixtures';
 import { checkNow } from './support/settlement-delay';

@@ -21,21 +21,16 @@ const ascending = (one: number, other: number): number => one - other;
 const PRICE = '25.08';
 const REASON = { reason: 'test' };
 
-// All orders under way are brought into review, and what the provider lists is swept.
-// The provider is called by rate, so that orders form batches in the queue.
+// All open orders go into review, and sweeps read all proxies.
+// With a rate limit, orders form batches in the queue.
 const service = forAllTests(() => startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '100' } }));
 const staff = forAllTests(() => createStaff(service));
 const user = forEachTest(() => service.createUser({ balance: '1000.00' }));
-afterEach(async () => {
-  await service.control.resetFaults();
-});
+afterEach(() => service.control.resetFaults());
 beforeClosing(() => service.audit({ withProvider: true }));
 
-const buy = async (buyer = user, count = 1): Promise<number> => {
-  const { data } = await buyer.buy({ count });
-  return data?.order_id ?? 0;
-};
-
+const buy = async (buyer = user, count = 1): Promise<number> =>
+  (await buyer.buy({ count })).data?.order_id ?? 0;
 const proxiesOf = async (owner = user) => (await owner.api.GET('/proxies')).data ?? [];
 
 const orderOf = async (id: number): Promise<Order> =>
@@ -47,8 +42,6 @@ const linesOf = (action: string, id: number) =>
        AND after IS NOT NULL ORDER BY id`,
     [action, String(id)],
   );
-
-type ProxyOut = Awaited<ReturnType<typeof proxiesOf>>[number];
 
 const openOrders = async (): Promise<Order[]> =>
   service.dataSource.query(
@@ -74,7 +67,6 @@ async function untilInReview(work: () => Promise<unknown>, fault: FaultSpec): Pr
 
 const BOUGHT_UNSEEN: FaultSpec = { method: 'buy', kind: 'response-lost' };
 const NOT_BOUGHT: FaultSpec = { method: 'buy', kind: 'http-status', status: 502 };
-
 const OWN_ACCOUNT = { detail: 'Staff cannot do this for their own account: ask a colleague' };
 
 async function createBuyingStaff(): Promise<{ colleague: Staff; buyer: TestUser }> {
@@ -138,8 +130,7 @@ describe('An order in review', () => {
 
   it('is not decided by the member of staff who placed it', async () => {
     const { colleague, buyer } = await createBuyingStaff();
-    const [order] = await untilInReview(() => buy(buyer), BOUGHT_UNSEEN);
-    const id = order?.id ?? 0;
+    const id = (await untilInReview(() => buy(buyer), BOUGHT_UNSEEN))[0]?.id ?? 0;
     for (const decision of ['deliver', 'cancel']) {
       const { status, body } = await decide(id, decision, colleague);
       expect([status, body]).toMatchObject([403, OWN_ACCOUNT]);
@@ -167,7 +158,7 @@ describe('An order in review', () => {
     );
     expect(responses.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409, 409, 409]);
     expect(await linesOf('orders.decide', order?.id ?? 0)).toHaveLength(1);
-    // If the order was canceled, what the provider has becomes an unmatched proxy.
+    // The proxies of a canceled order become unmatched.
     await service.runJob('sweep');
   });
 
@@ -200,7 +191,7 @@ describe('An order in review', () => {
   });
 
   describe('that is a prolongation', () => {
-    let proxy: ProxyOut | undefined;
+    let proxy: Awaited<ReturnType<typeof proxiesOf>>[number] | undefined;
     beforeEach(async () => {
       await buy();
       [proxy] = await proxiesOf();
@@ -337,8 +328,7 @@ describe('A refund', () => {
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 400 });
     await user.buy();
     const [order] = (await user.api.GET('/orders')).data?.items ?? [];
-    expect(order?.state).toBe('canceled');
-    expect((await refund(order?.id ?? 0)).status).toBe(409);
+    expect([order?.state, (await refund(order?.id ?? 0)).status]).toEqual(['canceled', 409]);
     expect((await refund(999_999)).status).toBe(404);
   });
 
@@ -362,10 +352,7 @@ describe('An unmatched proxy', () => {
   const assign = (unmatchedProxy: UnmatchedProxy, orderId: number) =>
     staff.post<UnmatchedProxy & { detail?: unknown }>(
       `/staff/unmatched-proxies/${unmatchedProxy.id}/assign`,
-      {
-        order_id: orderId,
-        ...REASON,
-      },
+      { order_id: orderId, ...REASON },
     );
 
   it('is given to the user of a purchase, who can use and prolong it', async () => {
@@ -380,8 +367,7 @@ describe('An unmatched proxy', () => {
     expect(await linesOf('unmatched-proxies.assign', unmatchedProxy.id)).toHaveLength(1);
     const proxies = await proxiesOf();
     expect(proxies).toHaveLength(3);
-    const { response } = await user.prolong(proxies.at(-1)?.id ?? '');
-    expect(response.status).toBe(200);
+    expect((await user.prolong(proxies.at(-1)?.id ?? '')).response.status).toBe(200);
     expect((await assign(unmatchedProxy, other)).body.detail).toBe(
       'The unmatched proxy is already assigned to an order',
     );
@@ -411,8 +397,7 @@ describe('An unmatched proxy', () => {
   it('can be assigned to closed purchases only', async () => {
     const id = await buy();
     const unmatchedProxy = await unmatchedProxyOf(id);
-    const [proxy] = await proxiesOf();
-    const { data } = await user.prolong(proxy?.id ?? '');
+    const { data } = await user.prolong((await proxiesOf())[0]?.id ?? '');
     expect((await assign(unmatchedProxy, data?.order_id ?? 0)).body.detail).toBe(
       'Unmatched proxies can be assigned only to closed purchases',
     );
@@ -482,15 +467,13 @@ describe('An order that a restore of the database has forgotten', () => {
     times: number,
   ): Promise<{ proxyId: string; discrepancy: Discrepancy }> {
     await buy();
-    const [proxy] = await proxiesOf();
-    const proxyId = proxy?.id ?? '';
+    const proxyId = (await proxiesOf())[0]?.id ?? '';
     const id = await service.providerIdOf(proxyId);
     for (let time = 0; time < times; time += 1) await wire().call(`prolong/?period=30&ids=${id}`);
     await service.owner.query('INSERT INTO maintenance DEFAULT VALUES');
     await service.runJob('sweep');
     await service.owner.query('UPDATE maintenance SET ended_at = now() WHERE ended_at IS NULL');
-    const [discrepancy] = await openDiscrepancies(proxyId);
-    return { proxyId, discrepancy: discrepancy as Discrepancy };
+    return { proxyId, discrepancy: (await openDiscrepancies(proxyId))[0] as Discrepancy };
   }
 
   const charge = (discrepancy: Discrepancy | undefined, terms: object = {}) =>
@@ -552,7 +535,7 @@ describe('An order that a restore of the database has forgotten', () => {
     await user.prolong(delivered[0]?.id ?? '', { key: 'later' });
     expect((await user.buy({ count: 2 }, 'lost')).data?.proxies).toEqual(delivered);
 
-    // Earlier versions stored no response: the proxies are shown as they are.
+    // Earlier versions stored no response, so the present proxies are shown.
     await service.owner.query(`UPDATE orders SET delivered_proxies = NULL WHERE idempotency_key = 'lost'`);
     expect((await user.buy({ count: 2 }, 'lost')).data?.proxies).toEqual(await proxiesOf());
   });
@@ -607,7 +590,7 @@ describe('An order that a restore of the database has forgotten', () => {
     expect(rehearsed).toMatchObject({ order_id: null, refusals: [{ status: 409, ...WRITTEN_OFF }] });
     expect((await user.buy({ count: 2, period: 60 }, 'lost')).response.status).toBe(422);
     expect([await sold(), await service.balanceOf(user)]).toEqual(before);
-    // It stands for one key.
+    // A retry is expected for one key only.
     expect((await user.buy({ count: 2 }, 'next')).response.status).toBe(200);
 
     await mark(unmatchedProxy, 'open');
@@ -628,8 +611,7 @@ describe('An order that a restore of the database has forgotten', () => {
     for (let time = 0; time < 2; time += 1) {
       const { error, response } = await user.prolong(proxyId, { key: 'single' });
       expect([response.status, response.headers.get('Retry-After'), error]).toEqual([409, null, WRITTEN_OFF]);
-      const { data } = await bulk();
-      expect(data?.proxies).toEqual([
+      expect((await bulk()).data?.proxies).toEqual([
         expect.objectContaining({ order_id: null, status: 'refused', ...WRITTEN_OFF }),
       ]);
     }
@@ -661,9 +643,8 @@ describe('An order that a restore of the database has forgotten', () => {
       expect([response.status, response.headers.get('Idempotency-Replayed')]).toEqual([200, null]);
     }
     expect(await sold()).toBe(before + 2);
-    // Nothing brings them back, not even another order that is put back.
-    const cleared = await service.runJob('retention');
-    expect(cleared?.['expected_retries']).toBeGreaterThanOrEqual(2);
+    // Restoring another order must not bring them back.
+    expect((await service.runJob('retention'))?.['expected_retries']).toBeGreaterThanOrEqual(2);
     await deliver(await forgottenPurchase(4), 4);
     expect((await user.buy({}, 'newest')).response.status).toBe(200);
     expect((await user.buy({}, 'taken')).error).toEqual(WRITTEN_OFF);
@@ -677,7 +658,7 @@ describe('An order that a restore of the database has forgotten', () => {
     await staff.post(`/staff/unmatched-proxies/${unmatched[1].id}/assign`, { order_id: other, ...REASON });
     expect((await user.buy({}, 'new')).response.status).toBe(200);
 
-    // An order reference has several proxies: it counts while one of them does.
+    // A reference with several proxies counts while one of them does.
     const unmatchedProxy = await forgottenPurchase(2);
     const [, second] = await findUnmatchedProxies(`order_reference=${unmatchedProxy.order_reference}`);
     for (const one of [unmatchedProxy, second as UnmatchedProxy]) await mark(one, 'written-off');

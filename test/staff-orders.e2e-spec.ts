@@ -15,7 +15,7 @@ const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const ID = expect.any(Number);
 const NAME = expect.any(String);
 
-// The lists are of all orders, and those that the tests insert stay open.
+// The lists cover all orders, and inserted ones stay open.
 const service = forAllTests(() => startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '100' } }));
 const staff = forAllTests(() => createStaff(service, ['staff:orders']));
 
@@ -43,10 +43,8 @@ async function buy(user: TestUser, count = 1, key?: string) {
   return { orderId: data?.order_id ?? 0, proxies: data?.proxies ?? [] };
 }
 
-async function prolong(user: TestUser, proxyId: string): Promise<number> {
-  const { data } = await user.prolong(proxyId);
-  return data?.order_id ?? 0;
-}
+const prolong = async (user: TestUser, proxyId: string): Promise<number> =>
+  (await user.prolong(proxyId)).data?.order_id ?? 0;
 
 async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
   await knowCatalog((await service.createUser()).api);
@@ -245,8 +243,7 @@ describe('An order', () => {
 
   it('never shows the key, a login or a password', async () => {
     const user = await service.createUser();
-    const { proxies } = await buy(user, 6);
-    await prolong(user, proxies[0]?.id ?? '');
+    await prolong(user, (await buy(user, 6)).proxies[0]?.id ?? '');
     const secrets = await service.dataSource.query<{ login: string; password: string }[]>(
       'SELECT DISTINCT login, password FROM proxies WHERE order_id IN (SELECT order_id FROM provider_calls)',
     );
@@ -300,8 +297,7 @@ describe('An order', () => {
         [orderId, JSON.stringify(response)],
       );
     }
-    const { provider_calls: calls } = await read(orderId);
-    expect(calls.slice(-3).map(({ response }) => response)).toEqual([
+    expect((await read(orderId)).provider_calls.slice(-3).map(({ response }) => response)).toEqual([
       { note: 'a\0b' },
       'omitted',
       { n: 1, list: 'omitted' },
@@ -332,13 +328,10 @@ describe('Orders', () => {
   let users: readonly TestUser[];
   let lookAgain: () => void;
 
-  // Nothing is sent until the end: open orders stay open, and their money was never held.
+  // Sends nothing until the end, because the inserted open orders hold no money.
   beforeAll(async () => {
     users = await Promise.all([service.createUser(), service.createUser(), service.createUser()]);
-    for (const user of users) {
-      const { proxies } = await buy(user, 2);
-      await prolong(user, proxies[0]?.id ?? '');
-    }
+    for (const user of users) await prolong(user, (await buy(user, 2)).proxies[0]?.id ?? '');
     lookAgain = lookAway(service);
     await service.dataSource.query(
       `INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
@@ -490,8 +483,7 @@ describe('Orders', () => {
     ]);
     const of = (kind: string): number[] => rows.filter((row) => row.kind === kind).map(({ id }) => id);
     for (const limit of [1, 3, 200]) {
-      const found = await searchAll({ host }, limit);
-      expect(found.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
+      expect((await searchAll({ host }, limit)).map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
     }
     for (const kind of ['purchase', 'prolongation']) {
       const found = await searchAll({ host, kind, user_id: String(user.id) }, 3);

@@ -17,7 +17,7 @@ type TokensPage = Json<tokens.TokensPage>;
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
 
-// Open orders are inserted, and users have fixed names and numbers.
+// The tests insert open orders, and users with fixed names and numbers.
 const service = forAllTests(startTestService);
 const staff = forAllTests(() => createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]));
 withinOneDay();
@@ -238,15 +238,14 @@ describe('Colleagues', () => {
       createStaff(service, ['staff:users']),
       createStaff(service, ['staff:tokens']),
     ]);
-    const colleague = await createStaff(service);
-    const { id, tokenId } = colleague;
+    const { id, tokenId } = await createStaff(service);
     const refused = { status: 403, body: { code: 'staff-scopes-for-another' } };
     const end = { reason: 'test', descendants: true };
     for (const path of ['block', 'unblock']) {
       expect(await usersOnly.post(`/staff/users/${id}/${path}`, { reason: 'test' })).toMatchObject(refused);
     }
     expect(await tokensOnly.post(`/staff/tokens/${tokenId}/revoke`, end)).toMatchObject(refused);
-    // A token of a customer from which that of the colleague came.
+    // The colleague's token was issued with this customer's token.
     const { body: customers } = await staff.post<Token>(`/staff/users/${id}/tokens`, {
       scopes: ['profile:read'],
     });
@@ -254,7 +253,7 @@ describe('Colleagues', () => {
     const path = `/staff/tokens/${customers.id}/revoke`;
     expect(await tokensOnly.post(path, end)).toMatchObject(refused);
     expect((await tokensOnly.post(path, { reason: 'lost' })).status).toBe(200);
-    // By themselves; then they are no staff.
+    // A user who revokes their own last staff token is no longer staff.
     const own = await createStaff(service, ['staff:tokens'], id);
     for (const token of [tokenId, own.tokenId]) {
       expect((await own.post(`/staff/tokens/${token}/revoke`, { reason: 'left' })).status).toBe(200);
@@ -308,10 +307,8 @@ describe('Tokens', () => {
     for (let n = 0; n < 4; n += 1) await issue(user.id, { scopes: ['profile:read'], name: `paged ${n}` });
     const list = `/staff/users/${user.id}/tokens?limit=2`;
     const tokens = await readPages(async (cursor) => (await staff.get<TokensPage>(list + cursor)).body);
-    const names = tokens.map(({ name }) => name);
-    expect(names).toEqual([null, 'paged 0', 'paged 1', 'paged 2', 'paged 3']);
-    const refused = await staff.get(`/staff/users/${user.id}/tokens?limit=201`);
-    expect(refused.status).toBe(422);
+    expect(tokens.map(({ name }) => name)).toEqual([null, 'paged 0', 'paged 1', 'paged 2', 'paged 3']);
+    expect((await staff.get(`/staff/users/${user.id}/tokens?limit=201`)).status).toBe(422);
   });
 
   it.each([
@@ -343,8 +340,7 @@ describe('Tokens', () => {
         );
       expect(await statuses()).toEqual([200, 200]);
       const { body } = await staff.post<Token>(`/staff/tokens/${id}/revoke`, { reason: 'lost' });
-      expect(await statuses()).toEqual([401, 401]);
-      expect(body.revoked_at).toEqual(MOMENT);
+      expect([await statuses(), body.revoked_at]).toEqual([[401, 401], MOMENT]);
       const { body: again } = await staff.post<Token>(`/staff/tokens/${id}/revoke`, { reason: 'lost' });
       expect(again.revoked_at).toBe(body.revoked_at);
       expect(await logOf('token', id)).toMatchObject([

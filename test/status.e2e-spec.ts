@@ -17,20 +17,18 @@ const ISO = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 describe('the status of the service', () => {
   const log = forAllTests(captureLog);
-  // The status is of all replicas and orders there are.
+  // The status covers all replicas and orders.
   const service = forAllTests(() =>
     startTestService({
       environment: { PROVIDER_LOW_BALANCE: '5000.00', LOG_LEVEL: 'info' },
       jobIntervalsMs: { 'replica-report': 100 },
     }),
   );
-  // The command line reads the status in a process of its own.
+  // The command line reads the status in another process.
   const office = forAllTests(() =>
     NestFactory.createApplicationContext(
       AdministrationModule.with(service.app.get<unknown, AppConfig>(AppConfig)),
-      {
-        logger: false,
-      },
+      { logger: false },
     ),
   );
   afterEach(async () => {
@@ -39,12 +37,7 @@ describe('the status of the service', () => {
   });
 
   const read = (): Promise<StatusOut> => office.get(StatusService).read();
-  const NONE_OPEN = {
-    orders_waiting: 0,
-    orders_submitting: 0,
-    orders_confirming: 0,
-    orders_in_review: 0,
-  };
+  const NONE_OPEN = { orders_waiting: 0, orders_submitting: 0, orders_confirming: 0, orders_in_review: 0 };
 
   it('lists each replica with what it reports of itself', async () => {
     const replica = await startReplica(service);
@@ -93,13 +86,12 @@ describe('the status of the service', () => {
     await service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null });
     const api = createApiClient(replica.baseUrl, (await service.createUser()).token);
     try {
-      // No copy of these countries has been kept for the service.
+      // The service keeps no copy of these countries yet.
       const params = { query: { version: '4s' } } as const;
       for (let times = 0; times < 3; times++) await api.GET('/countries', { params });
       const breakers = await eventually(async () => {
         const { replicas } = await read();
-        const open = replicas.find((one) => one.breakers.some(({ state }) => state === 'open'));
-        return open?.breakers;
+        return replicas.find((one) => one.breakers.some(({ state }) => state === 'open'))?.breakers;
       });
       expect(breakers).toContainEqual({ name: 'reads', state: 'open', since: ISO });
     } finally {
@@ -164,7 +156,7 @@ describe('the status of the service', () => {
   it('counts the open orders by state', async () => {
     expect(await read()).toMatchObject(NONE_OPEN);
     const user = await service.createUser();
-    // Otherwise the service buys what seems to be queued.
+    // Otherwise the service would buy the queued orders.
     const lookAgain = lookAway(service);
     for (const [state, times] of [
       ['reserved', 4],

@@ -33,7 +33,7 @@ describe('Traces', () => {
   );
   const receiver = forAllTests(startOtlpReceiver);
   const relay = forAllTests(startTcpRelay);
-  // One of its own, like those below: traces, metrics and logs are settings.
+  // Traces, metrics and logs are settings of a service.
   const service = forAllTests(() =>
     startTestService({
       environment: {
@@ -59,7 +59,7 @@ describe('Traces', () => {
       await sendNow();
       const spans = traceOf(String(traceId));
       const ids = new Set([undefined, ...spans.map(({ spanId }) => spanId)]);
-      // A span comes before the one above it.
+      // A span arrives before its parent.
       const isWhole = spans.every(({ parentSpanId }) => ids.has(parentSpanId));
       return isWhole && spans.find(({ parentSpanId }) => parentSpanId === undefined);
     });

@@ -7,18 +7,15 @@ import { startTestService, type TestUser } from './support/test-service';
 
 type ProxyType = 'http' | 'socks';
 
-// The sweep finds what is withdrawn.
+// The sweep reads withdrawn proxies.
 const service = forAllTests(startTestService);
 beforeClosing(() => service.audit({ withProvider: true }));
 const user = forEachTest(() => service.createUser());
-beforeEach(async () => {
-  await service.control.clearCalls();
-});
+beforeEach(() => service.control.clearCalls());
 afterEach(() => service.control.resetFaults());
 
 async function buy(count = 1, proxyType: ProxyType = 'http') {
-  const { data } = await user.buy({ count, proxy_type: proxyType, version: '6' });
-  const [proxy] = data?.proxies ?? [];
+  const [proxy] = (await user.buy({ count, proxy_type: proxyType, version: '6' })).data?.proxies ?? [];
   if (!proxy) throw new Error('nothing was bought');
   return proxy;
 }
@@ -50,14 +47,13 @@ describe('PUT /proxies/{id}/type', () => {
     const proxy = await buy();
     const { status, data } = await change(proxy.id, 'socks');
     expect(status).toBe(200);
-    // The sandbox serves each type on a port of its own, and a list that is stale would show the other.
+    // The sandbox serves each type on its own port, so a stale list would show the other port.
     expect(data).toEqual({
       ...proxy,
       proxy_type: 'socks',
       port: expect.not.stringMatching(`^${proxy.port}$`),
     });
-    expect(await list()).toEqual([data]);
-    expect(await typeAtProvider(proxy.id)).toBe('socks');
+    expect([await list(), await typeAtProvider(proxy.id)]).toEqual([[data], 'socks']);
     expect((await change(proxy.id, 'http')).data).toEqual(proxy);
   });
 
@@ -84,8 +80,7 @@ describe('PUT /proxies/{id}/type', () => {
   });
 
   it('changes one proxy of a purchase and leaves the others', async () => {
-    const first = await buy(3);
-    await change(first.id, 'socks');
+    await change((await buy(3)).id, 'socks');
     expect((await list()).map(({ proxy_type: type }) => type)).toEqual(['socks', 'http', 'http']);
   });
 
@@ -184,7 +179,7 @@ describe('A change of type whose response says nothing', () => {
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
   });
 
-  /** Changes a type at the provider, whose listing says nothing either. */
+  /** The provider changes the type, but its listing still shows the old one. */
   async function changeUnseen() {
     const proxy = await buy();
     await fault({ kind: 'response-lost' });
@@ -195,14 +190,14 @@ describe('A change of type whose response says nothing', () => {
 
   it('returns 503 while the listing is silent too, and a retry finds out', async () => {
     const proxy = await changeUnseen();
-    // The repetition is refused with error 30, as nothing changes any more.
+    // The retry is refused with error 30, because nothing changes.
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
   });
 
   it('does not take the stored type for that of the provider afterwards', async () => {
     const proxy = await changeUnseen();
     expect(await list()).toMatchObject([{ proxy_type: 'http' }]);
-    // The row says `http` already, and the provider does not.
+    // Our row already says `http`, unlike the provider.
     expect(await change(proxy.id, 'http')).toMatchObject({ status: 200, data: proxy });
     expect(await typeAtProvider(proxy.id)).toBe('http');
     await service.control.clearCalls();
@@ -289,8 +284,7 @@ describe('Changes of one proxy at the same time', () => {
     expect(await change(proxy.id, 'http')).toMatchObject({ status: 200, data: proxy });
     await service.control.openGate(gate);
     expect(await frozen).toMatchObject({ status: 503 });
-    expect(await list()).toEqual([proxy]);
-    expect(await typeAtProvider(proxy.id)).toBe('http');
+    expect([await list(), await typeAtProvider(proxy.id)]).toEqual([[proxy], 'http']);
   });
 });
 

@@ -1,4 +1,4 @@
-// A service of its own: an order stays open for as long as the tests need it.
+// A service of its own: an order stays open during the tests.
 import { request } from 'node:http';
 import { TokensService } from '../src/auth';
 import { connectionPool } from '../src/database';
@@ -23,7 +23,7 @@ const MOST_WAITING = 100;
 const MOST_EXPORTS = 16;
 const TOO_MANY = { detail: 'Too many requests of this kind are in progress' };
 
-// Hundreds of requests are under way at once, on a machine that may be busy.
+// Hundreds of concurrent requests, possibly on a busy machine.
 jest.setTimeout(60_000);
 
 describe('The concurrent requests of one user', () => {
@@ -60,14 +60,13 @@ describe('The concurrent requests of one user', () => {
   async function openOrder(): Promise<{ user: TestUser; path: string }> {
     const user = await service.createUser();
     await leaveOrderOpen(service, user);
-    // Its last event would end those waits for events that began before its publishing.
+    // Publishing the order's last event would end waits for earlier events.
     await eventually(async () => {
       const published = `SELECT FROM events
         WHERE user_id = $1 AND type = 'order.being_confirmed' AND position IS NOT NULL`;
       return (await service.dataSource.query<object[]>(published, [user.id])).length > 0;
     });
-    const { data } = await user.api.GET('/orders');
-    return { user, path: `/orders/${data?.items[0]?.id}?wait=30` };
+    return { user, path: `/orders/${(await user.api.GET('/orders')).data?.items[0]?.id}?wait=30` };
   }
 
   it('is a hundred waits, for orders and for events together, and leaves others alone', async () => {
@@ -94,7 +93,7 @@ describe('The concurrent requests of one user', () => {
   it('is nothing once clients have left that waited for an order or for events', async () => {
     const { user, path } = await openOrder();
     const awaited = [path, '/events?after=now&wait=30'];
-    // They leave in different parts of their requests, because so many are begun at once.
+    // With so many at once, clients leave at different stages of their requests.
     await sendAndLeave(
       user,
       Array.from({ length: 60 }, (_, n) => awaited[n % 2] ?? ''),
@@ -109,8 +108,7 @@ describe('The concurrent requests of one user', () => {
     const waiting = [revoked, blocked].map(({ user, path }) => get(user, path));
     await eventually(() => service.app.get(OrderQueries).awaited.count() === 2);
     const tokens = service.app.get(TokensService);
-    const token = await tokens.findCaller(revoked.user.token);
-    await tokens.revoke(token?.tokenId ?? 0);
+    await tokens.revoke((await tokens.findCaller(revoked.user.token))?.tokenId ?? 0);
     await service.owner.query('UPDATE users SET blocked_at = now(), blocked_reason = $2 WHERE id = $1', [
       blocked.user.id,
       'test',
@@ -136,8 +134,7 @@ describe('The concurrent requests of one user', () => {
     const leaving = new AbortController();
     const pings = [1, 2, 3].map(() => pingAll(user, leaving.signal));
     expect(await Promise.race(pings)).toMatchObject({ response: { status: 429 }, error: TOO_MANY });
-    const { data } = await pingAll(other);
-    expect(data?.proxies.map(({ latency_ms: latency }) => latency)).toEqual([
+    expect((await pingAll(other)).data?.proxies.map(({ latency_ms: latency }) => latency)).toEqual([
       expect.any(Number),
       expect.any(Number),
     ]);
@@ -148,7 +145,7 @@ describe('The concurrent requests of one user', () => {
   async function createOwner(proxies: number): Promise<TestUser> {
     const user = await service.createUser();
     await insertProxies(service.dataSource, user.id, proxies);
-    // Now it is known how many there are.
+    // Makes the service know their number.
     await get(user, '/proxies?country=ru');
     return user;
   }
@@ -171,8 +168,7 @@ describe('The concurrent requests of one user', () => {
     await untilWaiting(service.owner, 'FROM users');
     expect((await get(other, '/webhooks')).status).toBe(200);
     await lock.release();
-    const statuses = (await Promise.all(changes)).map(({ status }) => status);
-    expect(new Set(statuses)).toEqual(new Set([200, 201]));
+    expect(new Set((await Promise.all(changes)).map(({ status }) => status))).toEqual(new Set([200, 201]));
   });
 
   it('is sixteen exports, while what the specification has waits and is never refused', async () => {
@@ -217,14 +213,14 @@ describe('The concurrent requests of one user', () => {
     await eventually(() => exportsOf(user) === MOST_EXPORTS);
     leaving.abort();
     await Promise.allSettled(left);
-    // Two at most were being read, and still are.
+    // At most two were being read, and still are.
     await eventually(() => exportsOf(user) <= 2);
     const all = Array.from({ length: MOST_EXPORTS - 2 }, (_, n) => get(user, exportPath(n)));
     await eventually(() => exportsOf(user) >= all.length);
     await lock.release();
     const read = await Promise.all(all);
     expect(new Set(read.map(({ status }) => status))).toEqual(new Set([200]));
-    // Responses left unread would keep the service busy for seconds when it is closed.
+    // Unread responses would delay the service's shutdown by seconds.
     await Promise.all(read.map(async ({ body }) => body?.cancel()));
     await eventually(() => exportsOf(user) === 0);
     expect(log.lines.filter((line) => line.includes('unforeseen error'))).toEqual([]);
@@ -237,7 +233,7 @@ describe('The concurrent requests of one user', () => {
     if (typeof write !== 'function') throw new Error('the database writes it');
     const writing = { now: 0, most: 0 };
     const spy = jest.spyOn(playwright as { write: typeof write }, 'write').mockImplementation((proxy) => {
-      // No other user has a turn before this.
+      // Runs before any other user's turn.
       if (writing.now === 0) queueMicrotask(() => (writing.now = 0));
       writing.most = Math.max(writing.most, (writing.now += 1));
       return write(proxy);
@@ -246,7 +242,6 @@ describe('The concurrent requests of one user', () => {
       Array.from({ length: 4 }, async (_, n) => (await get(user, exportPath(n))).text()),
     );
     spy.mockRestore();
-    expect(texts.map((text) => text.split('\n').length)).toEqual(Array(4).fill(1503));
-    expect(writing.most).toBe(250);
+    expect([texts.map((text) => text.split('\n').length), writing.most]).toEqual([Array(4).fill(1503), 250]);
   });
 });

@@ -34,7 +34,7 @@ const RECORDINGS: readonly [what: string, cases: readonly RecordedCase[]][] = [
   ['with a value of a later feature', read('later-features-cases.jsonl')],
 ];
 
-/** Each parser has its own words for where and why JSON is malformed. */
+/** Parsers word the place and cause of malformed JSON differently. */
 function loosen(item: Item): object {
   if (item.type !== 'json_invalid') return item;
   return { ...item, loc: [item.loc[0], typeof item.loc[1]], ctx: { error: typeof item.ctx?.['error'] } };

@@ -27,7 +27,7 @@ interface WebhookRow {
 describe('Delivery of webhooks', () => {
   let paths = 0;
 
-  // Pauses are short, and all that is sent is counted.
+  // Pauses are short, and the tests count all deliveries.
   const log = forAllTests(captureLog);
   const traces = forAllTests(startOtlpReceiver);
   const receiver = forAllTests(startWebhookReceiver, async (opened) => {
@@ -36,11 +36,7 @@ describe('Delivery of webhooks', () => {
   });
   const service = forAllTests(() =>
     startTestService({
-      environment: {
-        LOG_LEVEL: 'debug',
-        METRICS_PORT: '0',
-        TRACES_URL: traces.url,
-      },
+      environment: { LOG_LEVEL: 'debug', METRICS_PORT: '0', TRACES_URL: traces.url },
       tuning: { webhookRetrySeconds: RETRY_SECONDS },
       jobIntervalsMs: { 'send-webhooks': 100 },
     }),
@@ -142,7 +138,7 @@ describe('Delivery of webhooks', () => {
     const webhook = await createWebhook();
     const statuses = [500, 302, 404, 200];
     receiver.responder = ({ path }, response) => {
-      // Deliveries of other tests may still be retried.
+      // Other tests' deliveries may still be retried.
       if (path !== webhook.path) return 204;
       response.writeHead(statuses.shift() ?? 200).end('x'.repeat(3000));
       return undefined;
@@ -222,7 +218,6 @@ describe('Delivery of webhooks', () => {
     const line = `webhook ${webhook.id} of user ${webhook.userId} is disabled: ${why}: 127.0.0.1:`;
     await eventually(() => warnings().some((warning) => warning.includes(line)));
 
-    // Waiting deliveries stay, and are sent once the webhook is enabled again.
     const waiting = await deliver(webhook);
     receiver.responder = () => 204;
     const other = await createWebhook();
@@ -309,7 +304,6 @@ describe('Delivery of webhooks', () => {
 
   it('sends no more than the limit to a webhook at a time, and only one event once it fails', async () => {
     const webhook = await createWebhook();
-    // No delivery waits for long here.
     const timeoutMs = 500;
     const replaced = jest.replaceProperty(
       Reflect.get(service.app.get(DeliveryService), 'sender'),
@@ -321,7 +315,7 @@ describe('Delivery of webhooks', () => {
     await owner('UPDATE webhook_deliveries SET next_attempt_at = now() WHERE webhook_id = $1', [webhook.id]);
     await eventually(async () => ((await webhookOf(webhook.id))?.failures ?? 0) >= 8);
     expect(receiver.mostAtOnce(webhook.path)).toBe(8);
-    // Deliveries that were claimed before the third failure have timed out this long after the last arrival.
+    // By then, deliveries claimed before the third failure have timed out.
     const arrivals = () => receiver.of(webhook.path);
     const failing = () =>
       arrivals().filter(({ atMs }) => atMs > (arrivals()[11]?.atMs ?? Infinity) + timeoutMs);

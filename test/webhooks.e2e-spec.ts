@@ -12,11 +12,10 @@ import { startWebhookReceiver } from './support/webhook-receiver';
 jest.setTimeout(60_000);
 
 const MOST_WEBHOOKS = 3;
-/** There is no listener. */
 const URL = 'https://127.0.0.2/hooks?key=sesame';
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-// A user may have few webhooks.
+// Users may have few webhooks.
 const service = forAllTests(() =>
   startTestService({ environment: { MAX_WEBHOOKS_PER_USER: String(MOST_WEBHOOKS) } }),
 );
@@ -170,8 +169,7 @@ describe('A webhook', () => {
       ['POST', `${path}/test`],
     ];
     for (const [method, target, body] of requests) {
-      const response = await send(method, target, body, stranger);
-      expect([method, target, response]).toMatchObject([
+      expect([method, target, await send(method, target, body, stranger)]).toMatchObject([
         method,
         target,
         { status: 404, body: { detail: 'Webhook not found' } },
@@ -309,10 +307,8 @@ describe('A webhook', () => {
     expect(await rows()).toEqual([{ url: '', secret: null, previous: null }]);
     await happen('order.completed');
     expect((await deliveries()).filter(({ type }) => type === 'order.completed')).toHaveLength(1);
-    const report = await service.runJob('retention');
-    expect(report?.['deleted_webhooks']).toBeGreaterThan(0);
-    expect(await rows()).toEqual([]);
-    expect(await deliveries()).toEqual([]);
+    expect((await service.runJob('retention'))?.['deleted_webhooks']).toBeGreaterThan(0);
+    expect([await rows(), await deliveries()]).toEqual([[], []]);
   });
 });
 
@@ -416,10 +412,7 @@ describe('Replaying', () => {
   it('is refused when it names nothing or too much, and while the webhook is disabled', async () => {
     const { id } = await create();
     const event = await happen('order.completed');
-    const what = {
-      status: 400,
-      body: { detail: 'Send either event_id or since; after requires since' },
-    };
+    const what = { status: 400, body: { detail: 'Send either event_id or since; after requires since' } };
     expect(await replay(id, {})).toMatchObject(what);
     expect(await replay(id, { event_id: event, since })).toMatchObject(what);
     expect(await replay(id, { event_id: event, after: event })).toMatchObject(what);
@@ -451,7 +444,7 @@ describe('A test event', () => {
     const stranger = await service.createUser();
     const theirs = await create({}, stranger);
     const statuses: number[] = [];
-    // A minute may end meanwhile.
+    // A minute may end in between.
     for (let at = 0; at < 15; at += 1) {
       for (const webhook of [id, other.id]) {
         statuses.push((await send('POST', `/webhooks/${webhook}/test`)).status);
@@ -483,10 +476,6 @@ describe('What is sent', () => {
     expect(receiver.of(path)).toHaveLength(1);
   });
 
-  interface Attempts {
-    readonly items: readonly { readonly event_id: string; readonly status: number | null }[];
-  }
-
   it('is verified by each secret that is valid, while they change and afterwards', async () => {
     const { id, secret } = await create({ types: ['order.completed'] });
     const path = `/hooks/${id}`;
@@ -503,17 +492,14 @@ describe('What is sent', () => {
 
     receiver.trust(path, secret);
     expect(await signatures(await happen('order.completed'))).toBe(1);
-    const second = await renew({});
-    receiver.trust(path, secret, second);
+    receiver.trust(path, secret, await renew({}));
     expect(await signatures(await happen('order.completed'))).toBe(2);
-    const third = await renew({ overlap_hours: 0 });
-    receiver.trust(path, third);
+    receiver.trust(path, await renew({ overlap_hours: 0 }));
     const last = await happen('order.completed');
-    expect(await signatures(last)).toBe(1);
-    expect(receiver.forged).toEqual([]);
+    expect([await signatures(last), receiver.forged]).toEqual([1, []]);
 
     const attempts = await eventually(async () => {
-      const { items } = (await send('GET', `/webhooks/${id}/attempts`)).body as Attempts;
+      const { items } = (await send('GET', `/webhooks/${id}/attempts`)).body as { items: object[] };
       return items.length === 3 && items;
     });
     expect(attempts[0]).toEqual({
@@ -547,11 +533,8 @@ describe('What is sent', () => {
 describe('Staff', () => {
   const staff = forAllTests(() => createStaff(service, ['staff:users', 'staff:audit']));
 
-  interface StaffWebhook {
-    readonly id: number;
-  }
   const list = async (query: string) => {
-    const { status, body } = await staff.get<{ items: StaffWebhook[] }>(
+    const { status, body } = await staff.get<{ items: { id: number }[] }>(
       `/staff/webhooks?user_id=${user.id}${query}`,
     );
     expect(status).toBe(200);
@@ -608,7 +591,6 @@ describe('Staff', () => {
     const on = { enabled: true, disabled_reason: null };
     const state = async (id: number) => (await send('GET', `/webhooks/${id}`)).body;
     const disable = (id: number) => staff.post(`/staff/webhooks/${id}/disable`, { reason: 'floods' });
-
     const first = await create();
     const mate = await create({ url: 'https://127.0.0.2:443/mate' });
     const elsewhere = await create({ url: 'https://127.0.0.2:8443/hooks' });
@@ -626,8 +608,7 @@ describe('Staff', () => {
     await auditWebhooks();
 
     await staff.post(`/staff/webhooks/${again.id}/enable`, { reason: 'settled' });
-    const { items } = (await send('GET', '/webhooks')).body as { items: object[] };
-    expect(items).toMatchObject([on, on, on]);
+    expect(((await send('GET', '/webhooks')).body as { items: object[] }).items).toMatchObject([on, on, on]);
     await send('DELETE', `/webhooks/${again.id}`);
     expect(await create()).toMatchObject(on);
   });

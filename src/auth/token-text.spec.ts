@@ -13,8 +13,7 @@ describe('A token', () => {
 
   it('is unique and well-formed', () => {
     const tokens = Array.from({ length: 1000 }, generateToken);
-    expect(new Set(tokens).size).toBe(1000);
-    expect(tokens.every(isWellFormedToken)).toBe(true);
+    expect([new Set(tokens).size, tokens.every(isWellFormedToken)]).toEqual([1000, true]);
   });
 
   it('is no longer well-formed with one character changed', () => {
@@ -36,8 +35,7 @@ describe('The secret of a link', () => {
   it('has the strength and the form of a token, and is none', () => {
     const secret = generateSecret('link');
     expect(secret).toMatch(/^prl_[0-9A-Za-z]{49}$/);
-    expect(isWellFormedSecret('link', secret)).toBe(true);
-    expect(isWellFormedToken(secret)).toBe(false);
+    expect([isWellFormedSecret('link', secret), isWellFormedToken(secret)]).toEqual([true, false]);
     expect(isWellFormedToken(secret.replace('prl_', 'prx_'))).toBe(false);
     expect(isWellFormedSecret('link', generateToken())).toBe(false);
   });

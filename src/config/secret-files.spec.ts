@@ -6,7 +6,6 @@ import { EnvironmentError, readEnvironment } from './environment';
 const KEY = 'c0ffee-c0ffee';
 const DATABASE = 'postgres://user:hunter2@db.internal:5432/proxies';
 const OWNER = 'postgres://owner:hunter2@db.internal:5432/proxies';
-
 let directory: string;
 
 beforeAll(() => {

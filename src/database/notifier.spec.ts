@@ -11,7 +11,6 @@ describe('A notifier', () => {
   let heard: number[];
   let polls: number;
   let notifier: Notifier;
-
   const database = forAllTests(createTestDatabase);
   const dataSource = forAllTests(() => connectTo(database.url, 1));
   beforeAll(() => Logger.overrideLogger(new AppLogger({ level: 'error', format: 'json' })));
@@ -33,7 +32,7 @@ describe('A notifier', () => {
     return rows.length;
   };
 
-  /** Sends until something is heard: the connection may not be there yet. */
+  /** Sends repeatedly, because the connection may not exist yet. */
   const untilHeard = (): Promise<boolean> =>
     eventually(() => {
       notifier.send('things', [1]);
@@ -111,7 +110,7 @@ describe('A notifier', () => {
     const wait = things.open(5, ({ value }) => seen.push(value));
     await things.changed([5, 6], [{ id: 5, value: 3 }], [6]);
     expect([seen, read]).toEqual([[3], []]);
-    // A row that was seen between two waits ends the next one at once.
+    // A row seen between two waits ends the next wait at once.
     expect(await wait.until(({ value }) => value === 3, 60_000, forever)).toBe(true);
     await things.changed([5]);
     expect(read).toEqual([[5]]);

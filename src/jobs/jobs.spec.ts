@@ -12,7 +12,6 @@ describe('Due work', () => {
   let ends: Map<string, (error?: Error) => void>;
   let claims: number;
   let cutOff: AbortSignal | undefined;
-
   const jobs = forEachTest(() => new Jobs({} as DataSource, Metrics.disabled));
   beforeEach(() => {
     [due, ends, claims] = [[], new Map(), 0];
@@ -48,8 +47,7 @@ describe('Due work', () => {
 
   it('is not claimed before the process begins to work', async () => {
     due = ['a'];
-    const rows = add({ listen: (wake) => wake() });
-    rows.wake();
+    add({ listen: (wake) => wake() }).wake();
     await turn();
     expect(claims).toBe(0);
     await jobs.start();

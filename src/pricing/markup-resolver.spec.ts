@@ -4,7 +4,6 @@ import { type MarkupRule, ruleApplies, periodsOf, type PricedOffer, MarkupResolv
 
 const DEFAULT = '20';
 const NOW_MS = Date.parse('2027-01-01T00:00:00Z');
-
 const USERS = [null, 1, 2];
 const COUNTRIES = [null, 'ru', 'us'];
 const VERSIONS: readonly (IpVersion | null)[] = [null, '6', '4s'];
@@ -42,7 +41,6 @@ const offer = (changes: Partial<PricedOffer> = {}): PricedOffer => ({
 const choose = (rules: readonly MarkupRule[], of: PricedOffer = offer(), atMs = NOW_MS) =>
   new MarkupResolver(rules, DEFAULT).choose(of, atMs);
 
-/** The order of specificity, as the decision record states it. */
 const rank = ({ userId, country, version, ...scope }: MarkupRule): number[] => [
   Number(userId !== null),
   Number(country !== null),
@@ -79,7 +77,7 @@ describe('The choice among all combinations of rules', () => {
   it.each([1, 2, 3, 4, 5])(
     'finds a rule that fits, and none that fits is more specific (seed %i)',
     (seed) => {
-      // With fewer and fewer rules, each becomes the most specific one at some point.
+      // While rules are removed, each becomes the most specific one at some point.
       let rules = new SeededRandom(seed).shuffle(everyScope());
       for (; rules.length > 0; rules = rules.slice(rules.length / 3 + 1)) {
         const resolver = new MarkupResolver(rules, DEFAULT);
@@ -174,8 +172,7 @@ describe('The markup', () => {
   });
 
   it('never holds when its rule ends as it begins', () => {
-    const givenUp = rule({ validFrom: new Date(NOW_MS), validTo: new Date(NOW_MS) });
-    expect(choose([givenUp]).ruleId).toBeNull();
+    expect(choose([rule({ validFrom: new Date(NOW_MS), validTo: new Date(NOW_MS) })]).ruleId).toBeNull();
   });
 
   it('of a rule for a country counts only if it is below that of the quote', () => {

@@ -10,7 +10,6 @@ import { ProviderAccount } from './provider-account';
 
 describe('ProviderAccount', () => {
   const accounts: ProviderAccount[] = [];
-
   const log = forAllTests(captureLog);
   beforeAll(() => Logger.overrideLogger(new AppLogger({ level: 'debug', format: 'json' })));
   const database = forAllTests(createTestDatabase);
@@ -65,8 +64,7 @@ describe('ProviderAccount', () => {
   it('stores the balance once it can be stored', async () => {
     const owner = await connectAsOwner(database);
     await owner.query('ALTER TABLE provider_accounts RENAME TO gone');
-    const account = createAccount('retried');
-    account.update('12.00');
+    createAccount('retried').update('12.00');
     await eventually(() => log.lines.some((line) => line.includes('was not stored')));
     await owner.query('ALTER TABLE gone RENAME TO provider_accounts');
     await owner.destroy();

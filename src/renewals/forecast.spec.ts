@@ -124,7 +124,7 @@ describe('The forecast', () => {
   });
 
   it('decides very many in slices, as all at once, and lets others have their turn in between', async () => {
-    // Others have their turn every few milliseconds: so many take that long on any machine.
+    // Enough rentals to yield to other work on any machine.
     const rentals = Array.from({ length: 20_000 }, (_, n) => rental(20_000 - n, '2026-11-25T10:20:30Z'));
     const renewed: number[] = [];
     let turns = 0;
@@ -139,7 +139,7 @@ describe('The forecast', () => {
     });
     isDone = true;
     expect(renewed).toEqual(Array.from({ length: 1500 }, (_, n) => n + 1));
-    // One is before it begins.
+    // One turn precedes the forecast.
     expect(turns).toBeGreaterThan(1);
   });
 

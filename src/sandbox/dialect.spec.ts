@@ -2,7 +2,6 @@ import { DEFAULT_DIALECT, type Dialect } from '.';
 import { sandboxForAllTests } from '../../test/support/sandbox';
 
 const SHORT_PAGES = { ...DEFAULT_DIALECT, pageLimit: 4 } as const;
-
 const { client, control } = sandboxForAllTests();
 beforeAll(async () => {
   await control.setDialect(SHORT_PAGES);
@@ -19,7 +18,6 @@ async function listed(query: string): Promise<Array<Record<string, string>>> {
 }
 
 const ids = async (query: string): Promise<number[]> => (await listed(query)).map(({ id }) => Number(id));
-
 const ascending = (numbers: readonly number[]): number[] => [...numbers].sort((a, b) => a - b);
 
 test.each<[descrFilter: Dialect['descrFilter'], found: string[]]>([

@@ -8,7 +8,6 @@ import { DirectoryInUseError, DirectoryLock } from './directory-lock';
 
 const ROUNDS = 20;
 const RIVALS = 8;
-
 const alive = new Set<string>();
 const server = createServer(({ url = '' }, response) => {
   const instance = url.slice(1);

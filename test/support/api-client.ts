@@ -22,9 +22,8 @@ type paths = Omit<described, keyof Orders> & Orders;
 export type ApiClient = Client<paths>;
 
 /** The client generated from the API description. Its types describe real orders, not dry runs. */
-export function createApiClient(baseUrl: string, token: string): ApiClient {
-  return createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
-}
+export const createApiClient = (baseUrl: string, token: string): ApiClient =>
+  createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
 
 export const outcomeOf = (result: {
   readonly response: Response;

@@ -5,7 +5,6 @@ import { eventually } from './built-service';
 
 /** Not localhost, which Swagger UI treats differently. */
 const HOST = 'proxies.example';
-
 const VIEWPORT = { width: 1400, height: 1000 };
 
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (violation) => {
@@ -96,8 +95,7 @@ export class DocsBrowser {
   }
 
   async download(method: string, path: string, form: Form = {}): Promise<{ name: string; text: string }> {
-    const operation = await this.press(method, path, form);
-    const link = operation.getByRole('link', { name: 'Download file' });
+    const link = (await this.press(method, path, form)).getByRole('link', { name: 'Download file' });
     const [file] = await Promise.all([this.page.waitForEvent('download'), link.click()]);
     return { name: file.suggestedFilename(), text: await text(await file.createReadStream()) };
   }

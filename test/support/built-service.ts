@@ -7,8 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const PROJECT = join(__dirname, '..', '..');
-const SERVICE = join(PROJECT, 'dist', 'src', 'main.js');
-const NODE_START = [process.execPath, SERVICE];
+const NODE_START = [process.execPath, join(PROJECT, 'dist', 'src', 'main.js')];
 export const CLI_START = [process.execPath, join(PROJECT, 'dist', 'src', 'cli', 'main.js')];
 export const NPM_START = ['npm', 'start'];
 
@@ -52,9 +51,8 @@ export function runCli(
   return endOf(start([...cli, ...parameters], environment));
 }
 
-export function runService(environment: Environment, wrapper: readonly string[] = []): Promise<Outcome> {
-  return endOf(start([...wrapper, ...NODE_START], environment));
-}
+export const runService = (environment: Environment, wrapper: readonly string[] = []): Promise<Outcome> =>
+  endOf(start([...wrapper, ...NODE_START], environment));
 
 export async function startBuiltService(
   environment: Environment,

@@ -50,8 +50,7 @@ async function runAlone(
     }),
   );
   try {
-    const code = await runCommand(words);
-    return { code: code || exitCode(), ...written };
+    return { code: (await runCommand(words)) || exitCode(), ...written };
   } finally {
     process.exitCode = ownExitCode;
     for (const stream of streams) stream.mockRestore();

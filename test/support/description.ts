@@ -49,9 +49,8 @@ export interface Description {
 export const isObject = (value: Json | undefined): value is { [name: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export async function readDescription(address: string): Promise<Description> {
-  return (await (await fetch(address)).json()) as Description;
-}
+export const readDescription = async (address: string): Promise<Description> =>
+  (await (await fetch(address)).json()) as Description;
 
 export const operationsOf = ({ paths, components }: Description) =>
   Object.entries(paths).flatMap(([path, methods]) =>

@@ -30,8 +30,7 @@ export async function startDnsServer(
     counts.set(key, count + 1);
     const responses = zone[name.toLowerCase()];
     if (responses === 'silent') return;
-    const now = responses?.[Math.min(count, responses.length - 1)] ?? [];
-    const records = now
+    const records = (responses?.[Math.min(count, responses.length - 1)] ?? [])
       .filter((address) => isIPv4(address) === (type === 'A'))
       .map((data): Answer => ({ type: type === 'A' ? 'A' : 'AAAA', name, ttl: 0, data }));
     const reply = encode({

@@ -91,21 +91,18 @@ export async function compareDryRuns(
       }),
     };
     const key = dice.pick([undefined, undefined, 'a', `k${state}`]);
-
     const before = await findTraces(service);
     const dry = await postOrder(service.baseUrl, token, path, { ...body, dry_run: true }, key);
     const context = JSON.stringify({ seed, state, path, body, key, dry });
     expect([await findTraces(service), context]).toEqual([before, context]);
     const real = await postOrder(service.baseUrl, token, path, body, key);
-
     const said = dry.status === 200 ? readDryRun(dry) : null;
     const [refusal] = said?.refusals ?? [];
     const { available } = await service.balanceOf(user);
     if (!said) {
       expect([real.status, real.body, context]).toEqual([dry.status, dry.body, context]);
     } else if (refusal) {
-      const detail = real.body['detail'];
-      expect([real.status, detail, context]).toEqual([refusal.status, refusal.detail, context]);
+      expect([real.status, real.body['detail'], context]).toEqual([refusal.status, refusal.detail, context]);
     } else {
       expect([real.status, real.replayed, context]).toEqual([200, said.order_id !== null, context]);
       if (said.order_id !== null) expect(real.body['order_id']).toBe(said.order_id);

@@ -1,6 +1,5 @@
 /** Some fixtures wait for a build. */
 const HOOK_TIMEOUT_MS = 200_000;
-
 const ENDS = ['close', 'destroy', 'drop', 'end', 'stop'] as const;
 
 /** The latest fixture comes last. */

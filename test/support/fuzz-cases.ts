@@ -344,8 +344,7 @@ const inHeader = (name: string, text: string) => (parts: Parts) => {
   parts.headers[name] = text;
 };
 const inQuery = (name: string, text: string) => (parts: Parts) => {
-  const others = parts.query.filter(([key]) => key !== name);
-  parts.query.splice(0, parts.query.length, ...others, [name, text]);
+  parts.query.splice(0, parts.query.length, ...parts.query.filter(([key]) => key !== name), [name, text]);
 };
 const inQueryAgain = (name: string, text: string) => (parts: Parts) =>
   void parts.query.push([name, text], [name, text]);

@@ -89,10 +89,7 @@ async function fuzzService(service: TestService, options: FuzzOptions): Promise<
 /** Creates what the requests' ids refer to. Staff act on a customer of their own. */
 async function prepareWorld(service: TestService, customer: TestUser): Promise<World> {
   const victim = await service.createUser();
-  for (const user of [customer, victim]) {
-    const { data } = await user.buy({ count: 2 });
-    expect(data?.proxies).toHaveLength(2);
-  }
+  for (const user of [customer, victim]) expect((await user.buy({ count: 2 })).data?.proxies).toHaveLength(2);
   const [ownOrder, order] = await service.dataSource.query<{ id: number }[]>(
     'SELECT id FROM orders ORDER BY user_id',
   );

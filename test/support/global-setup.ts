@@ -26,9 +26,7 @@ let removeTestServer: (() => Promise<void>) | null = null;
 
 /** Starts one PostgreSQL for the run, unless TEST_POSTGRES_URL names a superuser's maintenance database. */
 export default async function globalSetup(): Promise<void> {
-  if (process.env['TEST_POSTGRES_URL'] !== undefined) {
-    return;
-  }
+  if (process.env['TEST_POSTGRES_URL'] !== undefined) return;
   await removeLeftovers();
   const directory = await createTestDirectory();
   const cluster = await getCluster(directory, () => undefined);
@@ -59,9 +57,7 @@ async function startTestServer(cluster: Cluster): Promise<ServerProcess> {
   for (;;) {
     await startServer(cluster, { settings: SETTINGS });
     const server = await findServer(cluster);
-    if (server !== null) {
-      return server;
-    }
+    if (server !== null) return server;
   }
 }
 

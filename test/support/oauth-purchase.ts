@@ -40,7 +40,6 @@ export async function placeOrderByOAuth(
     '/.well-known/oauth-authorization-server',
   );
   const { client_id } = await read(pathOf(registration_endpoint), { body: CLIENT_METADATA });
-
   const client = { client_id: String(client_id), redirect_uri: REDIRECT };
   const verifier = randomBytes(32).toString('base64url');
   const request = {
@@ -53,8 +52,7 @@ export async function placeOrderByOAuth(
   const page = `${pathOf(authorization_endpoint)}?${formOf(request).body}`;
   expect((await send(page)).body).toContain('Connect “Assistant”');
   const choices = { token: customerToken, access: 'buy', daily_limit: '100', days: '1', decision: 'allow' };
-  const consent = await send(page, formOf(choices));
-  const response = new URL(String(consent.headers['location'])).searchParams;
+  const response = new URL(String((await send(page, formOf(choices))).headers['location'])).searchParams;
   expect(response.get('iss')).toBe(publicUrl);
 
   const tokens = pathOf(token_endpoint);

@@ -17,10 +17,6 @@ export interface DashboardQuery {
   readonly expr: string;
 }
 
-interface RuleFile {
-  readonly groups: readonly { readonly rules: readonly AlertRule[] }[];
-}
-
 interface RuleTests {
   readonly tests: readonly {
     readonly alert_rule_test: readonly { readonly alertname: string; readonly exp_alerts?: object[] }[];
@@ -37,7 +33,9 @@ interface Dashboard {
 const readText = (name: string): string => readFileSync(join(OPERATIONS, name), 'utf8');
 
 export const readAlertRules = (): AlertRule[] =>
-  (parse(readText('alerts.yml')) as RuleFile).groups.flatMap(({ rules }) => rules);
+  (parse(readText('alerts.yml')) as { groups: { rules: AlertRule[] }[] }).groups.flatMap(
+    ({ rules }) => rules,
+  );
 
 /** The alerts that the tests of the rules expect to fire, and not to fire. */
 export function readRuleTests(): { firing: Set<string>; silent: Set<string> } {

@@ -56,8 +56,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     request.setEncoding('utf8').on('data', (text: string) => (body += text));
     request.on('end', () => {
       bodies.push(body);
-      const { resourceSpans } = JSON.parse(body) as Export;
-      for (const { scopeSpans } of resourceSpans) {
+      for (const { scopeSpans } of (JSON.parse(body) as Export).resourceSpans) {
         for (const scope of scopeSpans) spans.push(...scope.spans.map(toSpan));
       }
       response.setHeader('Content-Type', 'application/json').end('{}');

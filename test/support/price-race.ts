@@ -12,7 +12,6 @@ export interface PriceRace {
 
 /** At a rest, the price stays until an order was quoted and placed, even on a slow machine. */
 const RISES_BETWEEN_RESTS = 10;
-
 const ABOVE = /^"The price is (\d+\.\d\d), above the max_price of (\d+\.\d\d)"$/;
 
 /** Raises the price again and again while buyers order with the quoted price as their guard. */

@@ -62,10 +62,7 @@ function loadCopy(): Application & JobsModule {
   const modules = Object.entries(load.cache).filter(([path]) => path.startsWith(APPLICATION));
   for (const [path] of modules) delete load.cache[path];
   try {
-    return {
-      ...(load('../../src/application') as Application),
-      ...(load('../../src/jobs') as JobsModule),
-    };
+    return { ...(load('../../src/application') as Application), ...(load('../../src/jobs') as JobsModule) };
   } finally {
     Object.assign(load.cache, Object.fromEntries(modules));
   }

@@ -60,11 +60,7 @@ export class Replicas {
   ) {}
 
   static async open(
-    options: {
-      environment?: Record<string, string>;
-      tuning?: Tuning;
-      database?: DatabaseUrls;
-    } = {},
+    options: { environment?: Record<string, string>; tuning?: Tuning; database?: DatabaseUrls } = {},
   ): Promise<Replicas> {
     await ensureBuild();
     const database = options.database

@@ -23,8 +23,7 @@ export class SoakDeposits {
     if (random.chance(0.2)) payments.fail('create', random.pick(FAULTS));
     if (random.chance(0.1)) payments.fail('read', random.pick(FAULTS));
     const body = { amount: `${random.integer(100, 999)}.0${random.integer(0, 9)}` };
-    const response = await retry({ customer, key, path: '/deposits', body }, random);
-    const url = response.body['payment_url'];
+    const url = (await retry({ customer, key, path: '/deposits', body }, random)).body['payment_url'];
     if (typeof url !== 'string') return;
     const id = url.split('/').at(-1) ?? '';
     this.made += 1;
@@ -49,8 +48,7 @@ export class SoakDeposits {
 export const untilDepositsEnded = (replicas: Replicas): Promise<boolean> =>
   eventually(async () => {
     await replicas.query(`UPDATE deposits SET next_read_at = now() WHERE state = 'pending'`);
-    const left = await replicas.query(`SELECT FROM deposits WHERE state = 'pending'`);
-    return left.length === 0;
+    return (await replicas.query(`SELECT FROM deposits WHERE state = 'pending'`)).length === 0;
   });
 
 /** Each received payment must have one ledger entry of its amount, and no other entry may exist. */

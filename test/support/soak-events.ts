@@ -64,10 +64,9 @@ export class EventReader {
 }
 
 export async function untilPublished(replicas: Replicas): Promise<void> {
-  await eventually(async () => {
-    const unpublished = await replicas.query('SELECT FROM events WHERE position IS NULL LIMIT 1');
-    return unpublished.length === 0;
-  });
+  await eventually(
+    async () => (await replicas.query('SELECT FROM events WHERE position IS NULL LIMIT 1')).length === 0,
+  );
 }
 
 /** Each reader must have received its customer's events once, in order and unchanged. */
@@ -87,14 +86,9 @@ export async function compareReaders(replicas: Replicas, readers: readonly Event
   return differences;
 }
 
-interface SoakWebhook {
-  readonly id: number;
-  readonly path: string;
-}
-
 /** Some customers' webhooks. Their common endpoint sometimes fails. */
 export class SoakWebhooks {
-  private readonly made: SoakWebhook[] = [];
+  private readonly made: { readonly id: number; readonly path: string }[] = [];
 
   private constructor(private readonly receiver: WebhookReceiver) {}
 

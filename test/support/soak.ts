@@ -128,7 +128,6 @@ export async function soak(
   const deposits = new SoakDeposits(payments, (own) => own.pick(services));
   const readersDone = new AbortController();
   const reading = readers.map((reader) => reader.follow(readersDone.signal));
-
   let left = orders;
   const client = async (number: number): Promise<void> => {
     const own = new SeededRandom(seed + 1 + number);

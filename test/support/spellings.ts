@@ -10,8 +10,7 @@ const LETTERS = Array.from('abcxyzABCXYZ0189-_');
 /** Keeps letters and digits in their order. */
 export function decorate(text: string, random: SeededRandom): string {
   const decoration = random.pick(DECORATIONS as [string, ...string[]]);
-  const places = [0, text.length, random.integer(0, text.length)] as const;
-  const at = random.pick(places);
+  const at = random.pick([0, text.length, random.integer(0, text.length)] as const);
   const decorated = text.slice(0, at) + decoration + text.slice(at);
   return random.chance(0.3) ? decorate(decorated, random) : decorated;
 }

@@ -19,10 +19,9 @@ export async function connectStreamingStandby(ownerUrl: string): Promise<{ leave
   const { rows } = await standby.query<{ xlogpos: string }>('IDENTIFY_SYSTEM');
   // The statement ends with the session.
   standby.query(`START_REPLICATION SLOT ${SLOT} PHYSICAL ${rows[0]?.xlogpos}`).catch(() => undefined);
-  await eventually(async () => {
-    const { rowCount } = await owner.query(`SELECT FROM pg_stat_replication WHERE state = 'streaming'`);
-    return Boolean(rowCount);
-  });
+  await eventually(async () =>
+    Boolean((await owner.query(`SELECT FROM pg_stat_replication WHERE state = 'streaming'`)).rowCount),
+  );
   return {
     async leave() {
       await owner.query('SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots');

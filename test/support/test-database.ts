@@ -8,7 +8,6 @@ import { shared } from '../jest/shared';
 
 /** The advisory lock of the one test file that makes the template. */
 const TEMPLATE_LOCK = 41;
-
 const SERVICE_ROLE = { username: 'proxy_rental_test', password: 'password-of-tests' };
 
 export interface DatabaseUrls {
@@ -58,8 +57,7 @@ async function ensureTemplate(admin: Client): Promise<string> {
   const name = templateName();
   await admin.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK]);
   try {
-    const { rowCount } = await admin.query('SELECT FROM pg_database WHERE datname = $1', [name]);
-    if (rowCount) return name;
+    if ((await admin.query('SELECT FROM pg_database WHERE datname = $1', [name])).rowCount) return name;
     await admin.query(`CREATE DATABASE ${name}_raw`);
     await migrate(addressOf(`${name}_raw`));
     await admin.query(`ALTER DATABASE ${name}_raw RENAME TO ${name}`);

@@ -7,7 +7,6 @@ import { findServer, stopServer } from '../../src/local/postgres/embedded-server
 import { isAlive } from '../../src/local/system';
 
 const PREFIX = 'proxy-rental-tests-';
-
 const MEMORY = '/dev/shm';
 /** More than the databases of all concurrent tests take. */
 const ENOUGH_BYTES = 8 * 2 ** 30;
@@ -32,10 +31,7 @@ export async function createTestDirectory(name = '', parent: string = SCRATCH): 
 export async function removeTestDirectory(directory: string): Promise<void> {
   if (existsSync(join(directory, 'postgres'))) {
     const cluster = await getCluster(directory, () => undefined);
-    const server = await findServer(cluster);
-    if (server !== null) {
-      await stopServer(cluster);
-    }
+    if ((await findServer(cluster)) !== null) await stopServer(cluster);
     // The cluster may be elsewhere, linked from the directory.
     await rm(cluster.directory, { recursive: true, force: true });
   }

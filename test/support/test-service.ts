@@ -209,8 +209,7 @@ function serve(started: Started, close: () => Promise<void>): TestService {
       const { id } = await app.get(UsersService).create({ username: 'test' });
       const amount = Money.parse(balance);
       if (amount.isPositive()) await app.get(LedgerService).credit(id, amount, 'test');
-      const { text } = await app.get(TokensService).issue({ userId: id, scopes });
-      return testUser(baseUrl, id, text);
+      return testUser(baseUrl, id, (await app.get(TokensService).issue({ userId: id, scopes })).text);
     },
     async balanceOf({ id }) {
       const [account] = await dataSource.query<{ available: string; held: string }[]>(

@@ -9,10 +9,7 @@ export class WireClient {
 
   /** @param call the URL after the key, such as `buy/?count=1&period=7&country=nl` */
   send(call: string): Promise<RawResponse> {
-    return sendRaw(this.baseUrl, {
-      path: `/api/${this.apiKey}/${call}`,
-      headers: { connection: 'close' },
-    });
+    return sendRaw(this.baseUrl, { path: `/api/${this.apiKey}/${call}`, headers: { connection: 'close' } });
   }
 
   async call<T = Record<string, unknown>>(call: string): Promise<T> {

@@ -6,8 +6,7 @@ const license = { name: 'MIT', identifier: 'MIT' };
 
 function converted(schema: object): unknown {
   const document = { openapi: '3.1.0', info: { title: 'T', version: '1', license }, paths: {} };
-  const { components } = toOpenApi30({ ...document, components: { schemas: { A: schema } } });
-  return components?.schemas?.['A'];
+  return toOpenApi30({ ...document, components: { schemas: { A: schema } } }).components?.schemas?.['A'];
 }
 
 it.each([

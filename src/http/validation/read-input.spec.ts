@@ -44,13 +44,7 @@ describe('readInput', () => {
   it('gives an instance with coerced values and defaults, without undeclared fields', () => {
     const order = read('body', parseJson('{"country": "ru", "period": " 30 ", "colour": "red"}'));
     expect(order).toBeInstanceOf(Order);
-    expect(order).toEqual({
-      country: 'ru',
-      period: 30,
-      count: 1,
-      proxy_type: null,
-      gift: false,
-    });
+    expect(order).toEqual({ country: 'ru', period: 30, count: 1, proxy_type: null, gift: false });
   });
 
   it('lists every mistake in the order of declaration', () => {

@@ -10,7 +10,7 @@ it('An argument that a decorator of our own injects is never taken for a part of
     }
   }
   const taken = Reflect.getMetadata(ROUTE_ARGS_METADATA, TestController, 'read') as object;
-  // Nest names the kind of each such decorator at random.
+  // Nest gives such decorators random names.
   const custom = { [`${RouteParamtypes.BODY}f__customRouteArgs__:1`]: { index: 1, data: undefined } };
   Reflect.defineMetadata(ROUTE_ARGS_METADATA, { ...taken, ...custom }, TestController, 'read');
   expect(handlerArguments(TestController, 'read')).toEqual([

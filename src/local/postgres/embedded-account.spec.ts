@@ -14,9 +14,7 @@ describe('the account of the embedded server', () => {
     directory = await createTestDirectory();
   });
 
-  afterEach(async () => {
-    await rm(directory, { recursive: true });
-  });
+  afterEach(() => rm(directory, { recursive: true }));
 
   it('enters a directory that everybody may enter, below others like it', async () => {
     const inner = join(directory, 'inner');
@@ -43,7 +41,6 @@ describe('the account of the embedded server', () => {
   it('is the owner of existing data, as whom only root may act', async () => {
     const owner = Object.assign(await stat(directory), { uid: 54_321, gid: 54_321 });
     const outcome = await getServerAccount({ path: directory, owner }, () => undefined).catch(messageOf);
-
     const refusal = `${directory} belongs to another user (uid 54321): start as that user, or set DATA_DIR.`;
     expect(outcome).toEqual(process.geteuid?.() === 0 ? stranger : refusal);
   });

@@ -35,10 +35,7 @@ describe('The adapter of YooKassa', () => {
     },
   );
 
-  const config = {
-    payments: { provider: 'sandbox', baseUrl: '' },
-    tuning: { paymentTimeoutMs: 1500 },
-  };
+  const config = { payments: { provider: 'sandbox', baseUrl: '' }, tuning: { paymentTimeoutMs: 1500 } };
 
   beforeAll(async () => {
     config.payments.baseUrl = `http://127.0.0.1:${await listen(server)}/v3`;

@@ -13,8 +13,7 @@ it('A new key that the provider refuses is tried once a minute, and reported onc
   await writeFile(apiKeyFile, 'a-key-that-is-refused');
   const error = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const config = { provider: { apiKey: 'the-key-in-use', apiKeyFile } } as unknown as AppConfig;
-  const key = new ApiKey(config);
+  const key = new ApiKey({ provider: { apiKey: 'the-key-in-use', apiKeyFile } } as unknown as AppConfig);
   const accountOf = jest.fn().mockRejectedValue(new ProviderRefused('misconfigured'));
   const nowMs = performance.now();
   const now = jest.spyOn(performance, 'now').mockReturnValue(nowMs);

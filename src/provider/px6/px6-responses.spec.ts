@@ -13,7 +13,7 @@ const ROW = {
 };
 const BOUGHT = { order_id: 7, count: 1, price: '28.00', list: [ROW] };
 
-/** Neither a text that can be stored, nor a number that is exactly one. */
+/** Neither a storable text nor an exact number. */
 const NOT_TEXT = [undefined, null, 1.5, 2 ** 53, true, {}, ['text'], 'a\0', '\ud800', 'x'.repeat(256)];
 const NOT_WHOLE = [undefined, null, true, 1.5, 2 ** 53, '', '1.5', ' 1', '1\n', '0x1', '1e3', [], [1], {}];
 const NOT_A_TIME = [...NOT_WHOLE, 0, -1, '0', '-1466379159', 100_000_000_000, '100000000000'];
@@ -105,15 +105,12 @@ describe('a response of PROXY6', () => {
     expect(toUnreadRow({ row, fields: ['host'] })).toEqual({ ...certain, fields: ['host'] });
   });
 
-  it.each(
-    casesOf({
-      count: NOT_WHOLE,
-      price: NOT_A_PRICE,
-      list: [undefined, null, 'text', 7, true],
-    }),
-  )('of a purchase cannot be used when its %s is %p', (name, value) => {
-    expect(responses.buy.safeParse({ ...BOUGHT, [name]: value }).success).toBe(false);
-  });
+  it.each(casesOf({ count: NOT_WHOLE, price: NOT_A_PRICE, list: [undefined, null, 'text', 7, true] }))(
+    'of a purchase cannot be used when its %s is %p',
+    (name, value) => {
+      expect(responses.buy.safeParse({ ...BOUGHT, [name]: value }).success).toBe(false);
+    },
+  );
 
   it.each([-1, ...NOT_WHOLE])('about the stock cannot be used when it is %p', (count) => {
     expect(responses.getcount.safeParse({ count }).success).toBe(false);

@@ -74,7 +74,6 @@ describe('the PROXY6 adapter', () => {
   let respond: Respond;
   let urls: string[];
   const calls: ProviderCallRecord[] = [];
-
   const database = forAllTests(createTestDatabase);
   const server = forAllTests(() =>
     http.createServer((request, response) => {
@@ -182,8 +181,7 @@ describe('the PROXY6 adapter', () => {
       expect(listed).toMatchObject([{ id: '11', country: 'ru' }]);
       expect(await buy()).toMatchObject({ charge: '6.3', proxies: [{ id: '15', password: 'iagn2d' }] });
       expect(provider.spendable()).toBe('42.5');
-      const prolonged = await provider.prolong({ proxyIds: ['15'], period: 7 }, await permitted());
-      expect(prolonged).toMatchObject({
+      expect(await provider.prolong({ proxyIds: ['15'], period: 7 }, await permitted())).toMatchObject({
         charge: '6.3',
         dateEnds: new Map([['15', new Date(1466379159_000)]]),
       });
@@ -199,11 +197,7 @@ describe('the PROXY6 adapter', () => {
     expect(urls).toEqual([`/api/${API_KEY}/getprice/`]);
     expect(
       Object.fromEntries([...table].map(([version, prices]) => [version, Object.fromEntries(prices)])),
-    ).toEqual({
-      '6': { 3: '2.95', 7: '5.51' },
-      '4': {},
-      '4s': { 30: '12' },
-    });
+    ).toEqual({ '6': { 3: '2.95', 7: '5.51' }, '4': {}, '4s': { 30: '12' } });
   });
 
   it.each([
@@ -228,8 +222,7 @@ describe('the PROXY6 adapter', () => {
     respond = json({ ...ENVELOPE, balance: '7.00', count: 1 });
     await provider.stock('ru', '6');
     respond = json({ ...ENVELOPE, balance: given, count: 1 });
-    expect(await provider.stock('ru', '6')).toBe(1);
-    expect(provider.spendable()).toBe('7.00');
+    expect([await provider.stock('ru', '6'), provider.spendable()]).toEqual([1, '7.00']);
   });
 
   it('repeats a catalog read once after too many calls, but no read of reconciliation', async () => {
@@ -249,8 +242,7 @@ describe('the PROXY6 adapter', () => {
 
   function pagesBy(of: (page: number) => readonly unknown[]): void {
     respond = (request, response) => {
-      const page = Number(new URL(request.url ?? '', 'http://provider.invalid').searchParams.get('page'));
-      const list = of(page);
+      const list = of(Number(new URL(request.url ?? '', 'http://provider.invalid').searchParams.get('page')));
       json({ ...ENVELOPE, list_count: list.length, list })(request, response);
     };
   }
@@ -259,7 +251,6 @@ describe('the PROXY6 adapter', () => {
     const REFERENCE = 'prs.t.u1.o1x';
     const row = (id: string, descr = REFERENCE) => ({ ...PROXY, id, descr });
     const idsOf = (proxies: readonly { id: string }[]) => proxies.map(({ id }) => id);
-
     const pages = (...lists: readonly (readonly object[])[]) => pagesBy((page) => lists[page - 1] ?? []);
 
     it('in one call when the first page is empty', async () => {
@@ -313,9 +304,7 @@ describe('the PROXY6 adapter', () => {
         const isEnough = (_found: unknown, unread: number) => unreads.push(unread) > 1;
         await provider.proxiesByReference(REFERENCE, { isEnough }).catch(() => undefined);
         expect(unreads).toEqual([ofReference]);
-        await expect(provider.proxiesByReference(REFERENCE)).rejects.toMatchObject({
-          found: [{ id: '11' }],
-        });
+        await expect(provider.proxiesByReference(REFERENCE)).rejects.toMatchObject({ found: [{ id: '11' }] });
       },
     );
 
@@ -457,8 +446,7 @@ describe('the PROXY6 adapter', () => {
     ['a body over 5 MB', (_, response) => void response.end('x'.repeat(6 * 1024 * 1024))],
   ])('reports an unknown outcome after %s, and does not retry the call', async (what, given) => {
     respond = given;
-    const deadline = Deadline.after(what === NO_RESPONSE ? 500 : 10_000);
-    const error = await failureOf(buy(deadline));
+    const error = await failureOf(buy(Deadline.after(what === NO_RESPONSE ? 500 : 10_000)));
     expect(error).toBeInstanceOf(ProviderOutcomeUnknown);
     expect(urls).toHaveLength(1);
     expect(calls).toMatchObject([{ method: 'buy', outcome: 'unknown' }]);
@@ -491,8 +479,7 @@ describe('the PROXY6 adapter', () => {
   it('sends nothing after the deadline', async () => {
     respond = json(BOUGHT);
     await buy();
-    const error = await failureOf(buy(Deadline.after(0)));
-    expect(error).toBeInstanceOf(ProviderUnavailable);
+    expect(await failureOf(buy(Deadline.after(0)))).toBeInstanceOf(ProviderUnavailable);
     expect(urls).toHaveLength(1);
   });
 
@@ -500,7 +487,7 @@ describe('the PROXY6 adapter', () => {
     respond = json(BOUGHT);
     await buy();
     const late = buy(Deadline.after(20));
-    // This has the effect of SIGSTOP: no code runs until after the deadline.
+    // Like SIGSTOP: no code runs until after the deadline.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60);
     expect(await failureOf(late)).toBeInstanceOf(ProviderUnavailable);
     expect(urls).toHaveLength(1);

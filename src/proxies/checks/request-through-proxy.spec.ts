@@ -8,7 +8,6 @@ import { startSandbox } from '../../sandbox';
 import { type ProxyToCheck, requestThroughProxy } from './request-through-proxy';
 
 const TIMEOUT_MS = 3000;
-
 const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
 
 async function buy(proxyType: 'http' | 'socks'): Promise<ProxyToCheck> {
@@ -71,7 +70,7 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
     ] as const) {
       expect(await requestThroughOther(scheme, respond)).toMatchObject({
         connections: 1,
-        // The proxy may have sent a plain request on.
+        // The proxy may have forwarded a plain request.
         passage: { result: { failure }, isAccepted: isPlain },
       });
     }

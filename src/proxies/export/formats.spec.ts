@@ -81,7 +81,7 @@ function readUrl(text: string): Pick<ProxyOut, 'host' | 'port' | 'login' | 'pass
   expect([pathname, search, hash]).toEqual([protocol === 'http:' ? '/' : '', '', '']);
   return {
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
-    // The URL leaves the usual port out.
+    // URL omits the default port.
     port: port || '80',
     login: decodeURIComponent(username),
     password: decodeURIComponent(password),
@@ -108,8 +108,7 @@ const namedAsOurs = ({ server, username, password, type }: Record<string, unknow
 describe('Exports are read back unchanged, with any login and password', () => {
   it('url: one a line, percent-encoded, IPv6 in brackets', () => {
     const lines = write('url', proxies).split('\n');
-    expect(lines.pop()).toBe('');
-    expect(lines.map(readUrl)).toEqual(proxies.map(addressed));
+    expect([lines.pop(), lines.map(readUrl)]).toEqual(['', proxies.map(addressed)]);
     expect(lines.every((line) => /^[\w.~%:/@[\]-]+$/.test(line))).toBe(true);
     expect(write('url', [{ ...PROXY, host: '2001:db8::7', proxy_type: 'socks', login: "o'b:@" }])).toBe(
       'socks5h://o%27b%3A%40:iagn2d@[2001:db8::7]:7330\n',
@@ -191,12 +190,12 @@ describe('Exports are read back unchanged, with any login and password', () => {
     expect([validate(file), validate.errors]).toEqual([true, null]);
     expect(file.proxies.map(({ port, ...one }) => namedAsOurs(one, port))).toEqual(proxies.map(addressed));
     expect(new Set(file.proxies.map(({ name }) => name)).size).toBe(proxies.length);
-    // Each line is a proxy or the group, and none has a character that YAML does not know as printable.
+    // Each line is a proxy or the group, in characters that YAML calls printable.
     expect(text.match(/^ {2}- \{.*\}$/gm)).toHaveLength(proxies.length + 1);
     expect(text).not.toMatch(
       /[^\n\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]|[\u2028\u2029\ufeff]/u,
     );
-    // The schema does not name every field that a tool may know: a misspelt one would pass.
+    // The schema allows unknown fields, so a misspelt one would pass.
     const fields = ['name', 'type', 'server', 'port', 'username', 'password'];
     expect(Object.keys(file.proxies[0] ?? {})).toEqual(fields);
   });
@@ -204,8 +203,7 @@ describe('Exports are read back unchanged, with any login and password', () => {
   it('sing-box: JSON that its schema allows', () => {
     const validate = new Ajv2020({ strict: false }).compile(readSchema('sing-box'));
     const file = JSON.parse(write('sing-box', proxies)) as { outbounds: Record<string, unknown>[] };
-    const selector = file.outbounds.pop();
-    expect(selector).toEqual({
+    expect(file.outbounds.pop()).toEqual({
       type: 'selector',
       tag: 'rented',
       outbounds: file.outbounds.map(({ tag }) => tag),
@@ -246,9 +244,8 @@ describe('Exports are read back unchanged, with any login and password', () => {
 
 describe('An export without proxies', () => {
   it('is something that each tool can read', () => {
-    expect(write('url', [])).toBe('');
-    expect(parseCsv(write('csv', []))).toEqual([Object.keys(PROXY)]);
-    // These tools would connect directly.
+    expect([write('url', []), parseCsv(write('csv', []))]).toEqual(['', [Object.keys(PROXY)]]);
+    // With an empty file, these tools would connect directly.
     const dead = 'http://none:none@no-active-proxy.invalid:1';
     expect(write('curl', [])).toMatch(new RegExp(`^proxy = "${dead}"\n$`, 'm'));
     const ended = { ...PROXY, id: '1', active: false };

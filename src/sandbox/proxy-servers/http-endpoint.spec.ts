@@ -11,7 +11,6 @@ const endpoint = createHttpEndpoint(
   300,
 );
 const AUTHORIZATION = `Proxy-Authorization: Basic ${btoa('a:b')}`;
-
 let port: number;
 let target: Server;
 let targetPort: number;

@@ -20,7 +20,6 @@ interface BoughtProxy {
 
 const GREETING = 'hello from loopback';
 let targetPort: number;
-
 const { client, control } = sandboxForAllTests();
 const target = forAllTests(() => createServer((_request, response) => response.end(GREETING)), stopListening);
 beforeAll(async () => {
@@ -149,9 +148,7 @@ describe('an HTTP proxy', () => {
     ]) {
       await expect(
         getThrough({ ...proxy, ...wrong }, `http://127.0.0.1:${targetPort}/`),
-      ).resolves.toMatchObject({
-        status: 407,
-      });
+      ).resolves.toMatchObject({ status: 407 });
     }
   });
 });

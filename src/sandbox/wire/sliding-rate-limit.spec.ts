@@ -19,7 +19,6 @@ describe('over HTTP', () => {
     const client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
     const calls = ['', 'getcountry', 'getcount?country=ru', 'buy?count=1&period=7&country=ru&descr=surplus'];
     const responses = await Promise.all(calls.map((call) => client.send(call)));
-
     const refused = responses.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(1);
     expect(refused[0]?.headers['content-type']).toContain('text/plain');

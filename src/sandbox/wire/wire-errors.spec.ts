@@ -4,7 +4,6 @@ import { WIRE_REFUSALS } from '../../../test/support/wire-refusals';
 import { WIRE_ERRORS } from './wire-error';
 
 const { sandbox, client, control } = sandboxForAllTests();
-
 const BUY = 'buy?count=1&period=7&country=nl&version=4';
 
 test.each([
@@ -31,8 +30,7 @@ test('a wrong or missing key is error 100 for every method', async () => {
     error_id: 100,
     error: 'Error key',
   });
-  const response = await fetch(`${sandbox.baseUrl}/api/`);
-  await expect(response.json()).resolves.toMatchObject({ error_id: 100 });
+  await expect((await fetch(`${sandbox.baseUrl}/api/`)).json()).resolves.toMatchObject({ error_id: 100 });
 });
 
 test('an insufficient balance is error 400, and nothing is sold', async () => {
@@ -73,7 +71,6 @@ test('a missing price is error 210, a price of zero is error 410', async () => {
 
 test('only GET is accepted, and only below /api', async () => {
   const url = `${sandbox.baseUrl}/api/${sandbox.apiKey}/${BUY}&descr=posted`;
-
   const posted = await fetch(url, { method: 'POST', body: 'x' });
   expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET']);
   expect((await fetch(`${sandbox.baseUrl}/`)).status).toBe(404);
@@ -83,9 +80,7 @@ test('only GET is accepted, and only below /api', async () => {
 test('the last value of a repeated parameter counts', async () => {
   await expect(
     client.call('getprice?count=1&count=3&period=3&period=7&version=6&version=4'),
-  ).resolves.toMatchObject({
-    price: 84,
-  });
+  ).resolves.toMatchObject({ price: 84 });
 });
 
 test.each([

@@ -1,10 +1,5 @@
 import { sandboxForAllTests } from '../../../test/support/sandbox';
 
-interface Listing {
-  list_count: number;
-  list: Array<Record<string, unknown>>;
-}
-
 const { client, control } = sandboxForAllTests();
 
 async function buyOne(descr: string): Promise<string> {
@@ -14,9 +9,8 @@ async function buyOne(descr: string): Promise<string> {
   return list[0]?.id ?? '';
 }
 
-async function listed(query: string): Promise<Array<Record<string, unknown>>> {
-  return (await client.call<Listing>(`getproxy/?nokey&${query}`)).list;
-}
+const listed = async (query: string): Promise<Array<Record<string, unknown>>> =>
+  (await client.call<{ list: Array<Record<string, unknown>> }>(`getproxy/?nokey&${query}`)).list;
 
 describe('the catalog', () => {
   test.each(['getprice?count=100&period=30', 'getprice/?count=100&period=30&version=6'])(
@@ -162,9 +156,7 @@ describe('getproxy', () => {
 describe('prolong', () => {
   test('extends the end, and gives ids as numbers', async () => {
     const id = await buyOne('longer');
-    const [before] = await listed('descr=longer');
-    const end = Number(before?.['unixtime_end']) + 30 * 86_400;
-
+    const end = Number((await listed('descr=longer'))[0]?.['unixtime_end']) + 30 * 86_400;
     const response = await client.call(`prolong/?period=30&ids=${id},999`);
 
     expect(response).toMatchObject({ order_id: expect.any(Number), price: 120, period: 30, count: 1 });

@@ -56,7 +56,6 @@ describe('The pauses of a webhook', () => {
   it('begin after some failures, and grow to five minutes', () => {
     const pauses = pausesOfWebhook(USUAL_RETRY_SECONDS);
     expect(pauses.slice(0, 4)).toEqual([0, 0, 1, 2]);
-    expect(pauses.at(-1)).toBe(300);
-    expect(pauses).toEqual(pauses.toSorted((a, b) => a - b));
+    expect([pauses.at(-1), pauses]).toEqual([300, pauses.toSorted((a, b) => a - b)]);
   });
 });

@@ -15,9 +15,8 @@ async function soldUnder(descr: string): Promise<number> {
   return sales.filter((sale) => sale.descr === descr).reduce((sum, sale) => sum + sale.proxyIds.length, 0);
 }
 
-async function listedUnder(descr: string): Promise<number> {
-  return (await client.call<{ list_count: number }>(`getproxy?descr=${descr}`)).list_count;
-}
+const listedUnder = async (descr: string): Promise<number> =>
+  (await client.call<{ list_count: number }>(`getproxy?descr=${descr}`)).list_count;
 
 describe('a connection that closes without a response', () => {
   test.each<[Omit<FaultSpec, 'method'>, number]>([
@@ -67,7 +66,6 @@ describe('a slow response', () => {
     await control.addFault({ method: 'buy', kind: 'hang', effect });
     const query = `count=1&period=7&country=nl&version=4&descr=${descr}`;
     const url = `${sandbox.baseUrl}/api/${sandbox.apiKey}/buy?${query}`;
-
     const caller = new AbortController();
     const response = fetch(url, { signal: caller.signal });
     await eventually(async () => (await control.getCalls('buy')).at(-1)?.parameters['descr'] === descr);

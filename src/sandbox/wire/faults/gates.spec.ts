@@ -11,10 +11,7 @@ const control = forEachTest(() => new SandboxControl(sandbox));
 afterEach(() => sandbox.close());
 
 const BUY = 'buy?count=1&period=7&country=nl&version=4&descr=gated';
-
-async function sales(): Promise<number> {
-  return (await control.getState()).sales.length;
-}
+const sales = async (): Promise<number> => (await control.getState()).sales.length;
 
 test('received: the call has had no effect, and continues when the gate opens', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'received', match: { descr: 'gated' } });
