@@ -121,7 +121,7 @@ describe('An order in review', () => {
     const { status, body } = await decide(order?.id ?? 0, 'deliver');
     expect([status, body.detail]).toEqual([
       409,
-      'The provider shows nothing that could be delivered for this order',
+      'The provider lists nothing that can be delivered for this order',
     ]);
     expect((await orderOf(order?.id ?? 0)).state).toBe('review');
     expect(await linesOf('orders.decide', order?.id ?? 0)).toEqual([]);

@@ -240,7 +240,7 @@ export class PlacedOrderOut {
   @ApiListOf(() => BoughtProxy, 'The purchased proxies. Empty if there are too many to return: see `next`')
   proxies!: readonly BoughtProxy[];
 
-  @ApiListOf(() => BulkProxyOut, 'The outcome for each proxy to prolong')
+  @ApiListOf(() => BulkProxyOut, 'The outcome of each prolongation')
   prolongations!: readonly BulkProxyOut[];
 
   @ApiText('The next step', 'The order has been executed; nothing more is needed.')

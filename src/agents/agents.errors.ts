@@ -40,7 +40,8 @@ const NEXT: Readonly<Record<string, string>> = {
   'idempotency-key-in-progress':
     'Call place_order again with the same order_ref. Do not prepare the order again: it may still be ' +
     'executed.',
-  'insufficient-balance': 'Tell the user that the balance is too low. Prepare again after a deposit.',
+  'insufficient-balance':
+    'Tell the user that the balance is too low. Prepare the order again after a deposit.',
   'invalid-arguments': 'Correct the arguments and call again.',
   'order-being-confirmed':
     'Call place_order again with the same order_ref, after a pause if necessary. Do not prepare the ' +
@@ -50,7 +51,8 @@ const NEXT: Readonly<Record<string, string>> = {
   'preparation-unknown':
     'Call place_order with the exact order_ref text. If that also fails, the order may still exist: ' +
     'check equal_orders and list_orders, then ask the user.',
-  'passwords-not-revealed': 'Ask the user whether you may see them, then call with reveal: true.',
+  'passwords-not-revealed':
+    'Ask the user whether you may see the passwords, then call again with reveal: true.',
   'price-above-max': `The price has changed. ${PREPARED_AGAIN}`,
   'request-written-off': PREPARED_AGAIN,
 };

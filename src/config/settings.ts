@@ -322,7 +322,7 @@ export const SETTINGS = {
     }),
     lowBalance: setting('PROVIDER_LOW_BALANCE', roubles, {
       default: '1000.00',
-      description: 'Staff are warned when the balance at the provider is below this amount.',
+      description: 'Staff are warned when the balance at the provider falls below this amount.',
     }),
   },
   purchases: {

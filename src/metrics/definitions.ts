@@ -195,7 +195,7 @@ export const METRICS = {
       'absent if none.',
     { copy: '`countries`, `stock`, `prices`, `exact_prices`' },
   ),
-  database_pool_connections: gauge('Connections of this replica to the database.', {
+  database_pool_connections: gauge('Database connections of this replica.', {
     state: '`idle`, `busy`; `waiting`: requests for a connection',
   }),
   database_up: gauge('1 if the database responded to this scrape in time.'),

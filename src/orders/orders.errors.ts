@@ -70,7 +70,7 @@ export class OrderNotInReview extends domainError('conflict', 'The order is not 
 
 export class NothingToDeliver extends domainError(
   'conflict',
-  'The provider shows nothing that could be delivered for this order',
+  'The provider lists nothing that can be delivered for this order',
 ) {}
 
 export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy belongs to another order') {}

@@ -125,7 +125,7 @@ export class ProxiesController {
     scope: 'proxies:read',
     operationId: 'ping_proxies__proxy_id__ping_get',
     summary: 'Ping',
-    description: 'Tests a TCP connection from the service to the host and port of the proxy.',
+    description: "Tests whether the service can open a TCP connection to the proxy's host and port.",
     response: PingResponse,
     errors: { 404: NO_SUCH_PROXY },
     invalid: {

@@ -46,7 +46,7 @@ export class ForecastItem {
   @ApiMoment('When the renewal is decided. It is ordered within minutes of this time')
   at!: Date;
 
-  @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
+  @ApiMoment('When the rental would end without this renewal', '2026-11-22T12:00:00.000Z')
   date_end!: Date;
 
   @ApiBoolean('Whether the rental will be renewed', true)
@@ -61,7 +61,7 @@ export class ForecastItem {
   @ApiNullable('string', 'The price in roubles. `null` if it is not known', '25.08')
   price!: string | null;
 
-  @ApiNullableMoment('The end of the rental after this renewal', '2026-12-22T12:00:00.000Z')
+  @ApiNullableMoment('When the rental would end after this renewal', '2026-12-22T12:00:00.000Z')
   new_date_end!: Date | null;
 }
 
@@ -69,7 +69,7 @@ class ForecastSums {
   @ApiInteger('The number of renewals', 12)
   renewals!: number;
 
-  @ApiRoubles('The cost of the renewals in roubles', '300.96')
+  @ApiRoubles('The cost of the renewals, in roubles', '300.96')
   cost!: string;
 
   @ApiInteger('The number of rentals that will not be renewed', 0)
@@ -105,7 +105,7 @@ export class ForecastOut extends PageOf(ForecastItem) {
   @ApiMoment('The end of the forecast', '2027-02-19T12:00:00.000Z')
   until!: Date;
 
-  @ApiRoubles('Available balance now, in roubles', '974.92')
+  @ApiRoubles('Current available balance, in roubles', '974.92')
   available!: string;
 
   @ApiInteger('The number of rented proxies with a rule', 12)
@@ -117,7 +117,7 @@ export class ForecastOut extends PageOf(ForecastItem) {
   )
   not_covered!: number;
 
-  @ApiProperty({ type: () => ForecastSums, description: 'The totals of the whole forecast' })
+  @ApiProperty({ type: () => ForecastSums, description: 'The totals for the whole forecast' })
   totals!: ForecastSums;
 
   @ApiListOf(() => ForecastReason, 'The number of rentals that will not be renewed, by reason')

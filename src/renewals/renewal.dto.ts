@@ -13,7 +13,7 @@ export class RenewalOut {
   @ApiInteger('The rule that applied when the renewal was last examined', 3)
   rule_id!: number;
 
-  @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
+  @ApiMoment('When the rental would end without this renewal', '2026-11-22T12:00:00.000Z')
   date_end!: Date;
 
   @ApiChoice(

@@ -103,7 +103,7 @@ export class RenewalRuleOut {
   @ApiChoice(RULE_TARGETS, 'The target of the rule', 'filter')
   target!: RuleTarget;
 
-  @ApiNullable('string', 'The proxy, if the rule is for one proxy', null)
+  @ApiNullable('string', 'The proxy, if the rule applies to a single proxy', null)
   proxy_id!: string | null;
 
   @ApiNullable(RenewalFilterBody, 'The filter, if the rule has one', { tag: 'team-a' })

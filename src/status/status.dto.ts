@@ -140,7 +140,7 @@ export class WaitingCallsOut {
   @ApiCount('Purchases and prolongations')
   order!: number;
 
-  @ApiCount('Searches for the outcome of an order')
+  @ApiCount("Searches for an order's outcome")
   confirmation!: number;
 
   @ApiCount('Requests for the price table')
@@ -216,7 +216,7 @@ export class StatusOut {
   @ApiNullableMoment('When the oldest of these orders was placed')
   oldest_waiting_at!: Date | null;
 
-  @ApiCount('Orders that were sent and have no response yet', 1)
+  @ApiCount('Orders that were sent but have not received a response yet', 1)
   orders_submitting!: number;
 
   @ApiCount('Orders that were sent and whose outcome is being checked')
@@ -245,7 +245,7 @@ export class StatusOut {
   @ApiNullableMoment('When all renewals were paused. `null` if they are not', null)
   renewals_paused_at!: Date | null;
 
-  @ApiCount('Users whose renewals are paused by staff')
+  @ApiCount('Users whose renewals staff have paused')
   users_with_paused_renewals!: number;
 
   @ApiProperty({ type: () => MaintenanceOut, description: 'Whether the service is closed for maintenance' })

@@ -104,10 +104,10 @@ export class UsageOut {
   @ApiMoment('The time of these figures')
   as_of!: Date;
 
-  @ApiRoubles('Available balance now, in roubles', '974.92')
+  @ApiRoubles('Current available balance, in roubles', '974.92')
   available!: string;
 
-  @ApiRoubles('Amount held now for open orders, in roubles', '25.08')
+  @ApiRoubles('Amount currently held for open orders, in roubles', '25.08')
   held!: string;
 
   @ApiProperty({ type: () => SpentOut })

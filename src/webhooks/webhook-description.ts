@@ -26,7 +26,7 @@ export const EVENT_WEBHOOKS = {
         header('webhook-timestamp', 'When this attempt started, in Unix seconds', '1795348801'),
         header(
           'webhook-signature',
-          'A signature for each valid secret, separated by spaces. One of them must match',
+          'A signature for each valid secret, separated by spaces. At least one of them must match',
           'v1,K5oZf…',
         ),
       ],

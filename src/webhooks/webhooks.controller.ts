@@ -36,7 +36,7 @@ const WebhookId = () => IdParam('webhook_id', "The `id` of one of the user's web
 const NO_SUCH_WEBHOOK: ErrorsOfStatus = ['The user has no such webhook', WebhookNotFound];
 const IS_OFF: ErrorsOfStatus = ['The webhook is disabled, so nothing is sent to it', WebhookDisabled];
 const URL_REFUSED: ErrorsOfStatus = [
-  'The URL is plain HTTP, or leads to an address or port to which no events are sent',
+  'The URL uses plain HTTP, or points to an address or port to which no events are sent',
   WebhookNeedsHttps,
   new WebhookUrlRefused('the address is not public'),
   new WebhookUrlRefused('the port must be 80, 443, or 1024 and above'),
@@ -220,7 +220,7 @@ export class WebhooksController {
         '`event_id` and `since` are both given or both omitted, or `after` is given without `since`',
         InvalidReplay,
       ],
-      404: ['The user has no such webhook, or no such stored event', WebhookNotFound, EventNotFound],
+      404: ['The user has no such webhook, or the event is not stored', WebhookNotFound, EventNotFound],
       409: IS_OFF,
       410: [
         'Some of the events have since been removed, because their retention period ended',

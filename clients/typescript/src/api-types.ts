@@ -200,7 +200,7 @@ export interface paths {
     };
     /**
      * Ping
-     * @description Tests a TCP connection from the service to the host and port of the proxy.
+     * @description Tests whether the service can open a TCP connection to the proxy's host and port.
      */
     get: operations['ping_proxies__proxy_id__ping_get'];
     put?: never;
@@ -1251,7 +1251,7 @@ export interface components {
     UserInfo: {
       /**
        * Tg Id
-       * @description User number on the messaging platform
+       * @description User id on the messaging platform
        * @example 123456789
        */
       tg_id?: number | null;
@@ -1462,7 +1462,7 @@ export interface components {
     ProxyOut: {
       /**
        * Id
-       * @description Used in the paths of prolong and ping
+       * @description Proxy identifier. Used in the paths of prolong and ping
        * @example 17
        */
       id: string;
@@ -1570,7 +1570,7 @@ export interface components {
       tag?: string | null;
       /**
        * Ends Before
-       * @description Only proxies whose rental ends before this time (with an offset)
+       * @description Only proxies whose rental ends before this time, which must include an offset
        * @example 2026-12-01T00:00:00Z
        */
       ends_before?: string | null;
@@ -1705,7 +1705,7 @@ export interface components {
     ProxyDetails: {
       /**
        * Id
-       * @description Used in the paths of prolong and ping
+       * @description Proxy identifier. Used in the paths of prolong and ping
        * @example 17
        */
       id: string;
@@ -1805,7 +1805,7 @@ export interface components {
     ProxyEvent: {
       /**
        * Format: date-time
-       * @description When the event happened or was noticed
+       * @description When the event occurred or was detected
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
@@ -2162,7 +2162,7 @@ export interface components {
       /** @example RUB */
       currency: string;
       /**
-       * @description Available balance now, in roubles
+       * @description Current available balance, in roubles
        * @example 1000.00
        */
       balance_available: string;
@@ -2723,12 +2723,12 @@ export interface components {
        */
       as_of: string;
       /**
-       * @description Available balance now, in roubles
+       * @description Current available balance, in roubles
        * @example 974.92
        */
       available: string;
       /**
-       * @description Amount held now for open orders, in roubles
+       * @description Amount currently held for open orders, in roubles
        * @example 25.08
        */
       held: string;
@@ -3136,7 +3136,7 @@ export interface components {
       rule_id: number;
       /**
        * Format: date-time
-       * @description The end of the rental without this renewal
+       * @description When the rental would end without this renewal
        * @example 2026-11-22T12:00:00.000Z
        */
       date_end: string;
@@ -3216,7 +3216,7 @@ export interface components {
        */
       renewals: number;
       /**
-       * @description The cost of the renewals in roubles
+       * @description The cost of the renewals, in roubles
        * @example 300.96
        */
       cost: string;
@@ -3245,7 +3245,7 @@ export interface components {
        */
       renewals: number;
       /**
-       * @description The cost of the renewals in roubles
+       * @description The cost of the renewals, in roubles
        * @example 300.96
        */
       cost: string;
@@ -3303,7 +3303,7 @@ export interface components {
       at: string;
       /**
        * Format: date-time
-       * @description The end of the rental without this renewal
+       * @description When the rental would end without this renewal
        * @example 2026-11-22T12:00:00.000Z
        */
       date_end: string;
@@ -3344,7 +3344,7 @@ export interface components {
        */
       price: string | null;
       /**
-       * @description The end of the rental after this renewal
+       * @description When the rental would end after this renewal
        * @example 2026-12-22T12:00:00.000Z
        */
       new_date_end: string | null;
@@ -3357,7 +3357,7 @@ export interface components {
        */
       renewals: number;
       /**
-       * @description The cost of the renewals in roubles
+       * @description The cost of the renewals, in roubles
        * @example 300.96
        */
       cost: string;
@@ -3388,7 +3388,7 @@ export interface components {
        */
       until: string;
       /**
-       * @description Available balance now, in roubles
+       * @description Current available balance, in roubles
        * @example 974.92
        */
       available: string;
@@ -3402,7 +3402,7 @@ export interface components {
        * @example 0
        */
       not_covered: number;
-      /** @description The totals of the whole forecast */
+      /** @description The totals for the whole forecast */
       totals: components['schemas']['ForecastSums'];
       /** @description The number of rentals that will not be renewed, by reason */
       reasons: components['schemas']['ForecastReason'][];
@@ -3490,7 +3490,7 @@ export interface components {
        */
       target: 'proxy' | 'filter' | 'all';
       /**
-       * @description The proxy, if the rule is for one proxy
+       * @description The proxy, if the rule applies to a single proxy
        * @example null
        */
       proxy_id: string | null;
@@ -4845,7 +4845,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -4868,7 +4868,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The URL of the next page (RFC 8288). Sent only if the response is a page */
           Link?: string;
@@ -5065,7 +5065,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -5088,7 +5088,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -5677,7 +5677,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -5698,7 +5698,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -5795,7 +5795,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -5816,7 +5816,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -5917,7 +5917,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -5940,7 +5940,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6041,7 +6041,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -6064,7 +6064,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6165,7 +6165,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -6186,7 +6186,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6290,7 +6290,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -6311,7 +6311,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6420,7 +6420,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -6441,7 +6441,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6556,7 +6556,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -6577,7 +6577,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6685,7 +6685,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -6706,7 +6706,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6839,7 +6839,7 @@ export interface operations {
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time (with an offset) */
+        /** @description Only proxies whose rental ends before this time, which must include an offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
@@ -6867,7 +6867,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -7547,7 +7547,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -8545,7 +8545,7 @@ export interface operations {
           'application/json': components['schemas']['CreatedWebhook'];
         };
       };
-      /** @description The URL is plain HTTP, or leads to an address or port to which no events are sent */
+      /** @description The URL uses plain HTTP, or points to an address or port to which no events are sent */
       400: {
         headers: {
           [name: string]: unknown;
@@ -8848,7 +8848,7 @@ export interface operations {
           'application/json': components['schemas']['WebhookOut'];
         };
       };
-      /** @description The URL is plain HTTP, or leads to an address or port to which no events are sent */
+      /** @description The URL uses plain HTTP, or points to an address or port to which no events are sent */
       400: {
         headers: {
           [name: string]: unknown;
@@ -9200,7 +9200,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no such webhook, or no such stored event */
+      /** @description The user has no such webhook, or the event is not stored */
       404: {
         headers: {
           [name: string]: unknown;
@@ -11435,7 +11435,7 @@ export interface operations {
          */
         'webhook-timestamp': string;
         /**
-         * @description A signature for each valid secret, separated by spaces. One of them must match
+         * @description A signature for each valid secret, separated by spaces. At least one of them must match
          * @example v1,K5oZf…
          */
         'webhook-signature': string;

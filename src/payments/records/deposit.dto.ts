@@ -109,7 +109,7 @@ export class StaffDepositOut {
   )
   charged_back!: string;
 
-  @ApiNullable('string', 'The id of the payment at the payment provider', '2d6d1b4f-000f-5000-8000-15a6f2a7')
+  @ApiNullable('string', "The payment provider's id for the payment", '2d6d1b4f-000f-5000-8000-15a6f2a7')
   provider_payment_id!: string | null;
 
   @ApiProviderReason('insufficient_funds')

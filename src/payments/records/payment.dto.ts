@@ -24,7 +24,7 @@ export class StaffPaymentOut {
   provider!: string;
 
   @ApiText(
-    "The payment's id at the payment provider, or its reference at the source",
+    "The payment provider's id for the payment, or the source's reference for it",
     '2d6d1b4f-000f-5000-8000-15a6f2a7',
   )
   payment_id!: string;

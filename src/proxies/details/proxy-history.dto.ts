@@ -37,7 +37,7 @@ export class HistoryQuery {
 }
 
 export class ProxyEvent {
-  @ApiMoment('When the event happened or was noticed')
+  @ApiMoment('When the event occurred or was detected')
   at!: Date;
 
   @ApiChoice(

@@ -7,7 +7,11 @@ const NULLABLE_DATE = {
 };
 
 export class ProxyOut {
-  @ApiTitled({ type: 'string', example: '17', description: 'Used in the paths of prolong and ping' })
+  @ApiTitled({
+    type: 'string',
+    example: '17',
+    description: 'Proxy identifier. Used in the paths of prolong and ping',
+  })
   id!: string;
 
   @ApiTitled({ type: 'string', example: '185.22.134.250' })

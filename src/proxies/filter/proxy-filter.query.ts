@@ -63,7 +63,7 @@ export class ProxyFilterFields {
   readonly tag!: string | null;
 
   @DateTimeField({
-    description: 'Only proxies whose rental ends before this time (with an offset)',
+    description: 'Only proxies whose rental ends before this time, which must include an offset',
     example: '2026-12-01T00:00:00Z',
     absent: 'null',
   })

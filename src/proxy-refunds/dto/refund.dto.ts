@@ -112,7 +112,7 @@ export class StaffRefundOut {
   @ApiProperty({ type: 'integer', example: 1001 })
   proxy_id!: number;
 
-  @ApiText('The id of the proxy at the provider', '2000123')
+  @ApiText("The provider's id for the proxy", '2000123')
   provider_proxy_id!: string;
 
   @ApiProperty({ type: 'string', example: '203.0.113.7' })

@@ -85,8 +85,8 @@ export class StaffBalancesController {
     summary: 'Credit a balance',
     description:
       'For accounting, when a payment has arrived or a customer is compensated. `amount` is in ' +
-      'roubles, e.g. `"100.00"`. `reference` names the document that justifies the credit: an invoice ' +
-      'or a ticket.',
+      'roubles, e.g. `"100.00"`. `reference` names the document that justifies the credit, such as an ' +
+      'invoice or a ticket.',
     ...POSTING,
     errors: { ...POSTING.errors, 409: ['Nothing was changed', BalanceTooLarge] },
   })

@@ -22,7 +22,10 @@ export class PostingRequest extends ReasonRequest {
   @AmountField({ description: 'Roubles' })
   amount!: Money;
 
-  @TextField({ description: 'The document that justifies the entry: an invoice or a ticket', absent: 'null' })
+  @TextField({
+    description: 'The document that justifies the entry, such as an invoice or a ticket',
+    absent: 'null',
+  })
   reference!: string | null;
 }
 

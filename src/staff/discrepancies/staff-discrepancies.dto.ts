@@ -29,7 +29,7 @@ export class AssignmentRequest extends ReasonRequest {
 }
 
 export class DeliveryRequest extends ReasonRequest {
-  @IdField({ description: 'The user to whom the proxies are delivered' })
+  @IdField({ description: 'The user who receives the proxies' })
   user_id!: number;
 
   @IdField({

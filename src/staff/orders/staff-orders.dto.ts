@@ -49,10 +49,10 @@ export class StaffOrdersQuery extends PageQuery {
   @SearchField({ description: 'The complete order reference of the order or its batch' })
   order_reference!: string | null;
 
-  @SearchField({ description: 'The id of the order at the provider' })
+  @SearchField({ description: "The provider's id for the order" })
   provider_order_id!: string | null;
 
-  @SearchField({ description: "The provider's id of a proxy that the order delivered or prolonged" })
+  @SearchField({ description: "The provider's id for a proxy that the order delivered or prolonged" })
   provider_proxy_id!: string | null;
 
   @SearchField({ description: 'The host of a proxy that the order delivered or prolonged' })
@@ -77,7 +77,7 @@ export class OrderRefundRequest extends ReasonRequest {
   amount!: Money | null;
 
   @TextField({
-    description: 'The document that justifies the refund: an invoice or a ticket',
+    description: 'The document that justifies the refund, such as an invoice or a ticket',
     absent: 'null',
   })
   reference!: string | null;
@@ -134,7 +134,7 @@ export class StaffOrderOut extends IntersectionType(
   @ApiRoubles('Roubles paid', '25.08')
   captured!: string;
 
-  @ApiRoubles('Amount paid that can still be refunded, in roubles', '25.08')
+  @ApiRoubles('Amount of the price paid that can still be refunded, in roubles', '25.08')
   refundable!: string;
 
   @ApiNullable('string', { example: '100500' })
@@ -233,7 +233,7 @@ export class OrderedProxyOut {
   @ApiProperty({ type: 'integer', example: 1001 })
   id!: number;
 
-  @ApiText('The id of the proxy at the provider', '2000123')
+  @ApiText("The provider's id for the proxy", '2000123')
   provider_proxy_id!: string;
 
   @ApiProperty({ type: 'string', example: '203.0.113.7' })
@@ -297,19 +297,16 @@ export class StaffOrderDetails extends StaffOrderOut {
   )
   sent_before!: Date | null;
 
-  @ApiMoment(
-    'When the next search at the provider is due, while the order is open',
-    '2026-11-21T12:00:30.000Z',
-  )
+  @ApiMoment('When the next search at the provider is due, if the order is open', '2026-11-21T12:00:30.000Z')
   next_search_at!: Date;
 
-  @ApiInteger('The number of searches for the order at the provider', 0)
+  @ApiInteger('How many times the provider was searched for the order', 0)
   searches!: number;
 
   @ApiNullableMoment('When searches began to show no evidence of the order', null)
   nothing_seen_since!: Date | null;
 
-  @ApiNullable('integer', 'The token with which the order was placed', 17)
+  @ApiNullable('integer', 'The token used to place the order', 17)
   token_id!: number | null;
 
   @ApiNullable('string', "The customer's Idempotency-Key", null)

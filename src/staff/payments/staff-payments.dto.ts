@@ -36,7 +36,7 @@ export class DepositsQuery extends PageQuery {
   @ChoiceField(DEPOSIT_STATES, { description: 'The state', absent: 'null' })
   state!: DepositState | null;
 
-  @SearchField({ description: 'The id of the payment at the provider' })
+  @SearchField({ description: "The payment provider's id for the payment" })
   payment_id!: string | null;
 
   @ChoiceField(RECEIPT_STATES, { description: "The state of the deposit's receipt", absent: 'null' })
@@ -101,7 +101,7 @@ export class StaffPaymentsPage extends PageOf(StaffPaymentOut) {}
 
 export class TakePaymentRequest extends ReasonRequest {
   @StringField({
-    description: 'The id of the payment at the provider',
+    description: "The payment provider's id for the payment",
     pattern: '^[\\w-]{1,64}$',
     example: '2d6d1b4f-000f-5000-8000-15a6f2a7',
   })

@@ -67,7 +67,7 @@ export class AllRenewalsOut {
   )
   paused_at!: Date | null;
 
-  @ApiNullable('string', { example: 'The provider renews at wrong prices' })
+  @ApiNullable('string', { example: 'The provider renews at the wrong prices' })
   paused_reason!: string | null;
 }
 
@@ -77,7 +77,7 @@ export class RenewalRuleOfUserOut extends OmitType(RenewalRuleOut, [
   'filter',
   'renews',
 ]) {
-  @ApiNullable('integer', 'The proxy, if the rule is for one proxy', null)
+  @ApiNullable('integer', 'The proxy, if the rule applies to a single proxy', null)
   proxy_id!: number | null;
 
   @ApiNullable('string', 'Only proxies of this country', 'ru')

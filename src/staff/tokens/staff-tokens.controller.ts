@@ -137,7 +137,10 @@ export class StaffTokensController {
       'returns 401 on every replica. Revoking a revoked token keeps the original revocation time. With ' +
       '`descendants`, all tokens that were issued from it, directly or indirectly, are revoked as ' +
       'well; list them first.',
-    response: { description: 'The token, and the others that were revoked with it', type: RevokedToken },
+    response: {
+      description: 'The token, and the other tokens that were revoked with it',
+      type: RevokedToken,
+    },
     errors: { 403: STAFF_USER_ERRORS, 404: notFound(TokenNotFound) },
   })
   revoke(

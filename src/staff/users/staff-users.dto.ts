@@ -28,7 +28,7 @@ export class NewUserRequest {
   @TextField({ description: 'The name that staff use for the user', example: 'boris' })
   username!: string;
 
-  @IdField({ description: 'The user number on the messaging platform', absent: 'null' })
+  @IdField({ description: "The user's id on the messaging platform", absent: 'null' })
   tg_id!: number | null;
 
   @TextField({ description: 'The login on the website', absent: 'null' })
@@ -59,7 +59,7 @@ export class UserOut {
   )
   telegram_username!: string | null;
 
-  @ApiNullable('integer', 'The user number on the messaging platform', 123456789)
+  @ApiNullable('integer', "The user's id on the messaging platform", 123456789)
   tg_id!: number | null;
 
   @ApiNullable('string', 'The login on the website', 'boris@example.org')

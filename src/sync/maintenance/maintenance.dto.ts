@@ -62,10 +62,10 @@ export class FoundProlongationOut {
   @ApiInteger('The user who rents the proxy', 42)
   user_id!: number;
 
-  @ApiMoment('The end of the rental in the restored database')
+  @ApiMoment('When the rental ends according to the restored database')
   date_end_before!: Date;
 
-  @ApiMoment('The end of the rental reported by the provider')
+  @ApiMoment('When the rental ends according to the provider')
   date_end!: Date;
 
   @ApiInteger('The number of days between the two ends', 30)

@@ -14,7 +14,7 @@ export class UnmatchedProxyOut {
   @ApiProperty({ type: 'string', example: 'px6' })
   provider!: string;
 
-  @ApiText('The id of the proxy at the provider', '28451')
+  @ApiText("The provider's id for the proxy", '28451')
   provider_proxy_id!: string;
 
   @ApiText('The order reference under which the proxy was bought', 'prs.a1b2c3.u42.o815x')

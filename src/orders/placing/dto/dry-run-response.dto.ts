@@ -35,7 +35,7 @@ export class DryRunResponse {
   @ApiProperty({ type: 'string', example: 'RUB' })
   currency!: string;
 
-  @ApiRoubles('Available balance now, in roubles', '1000.00')
+  @ApiRoubles('Current available balance, in roubles', '1000.00')
   balance_available!: string;
 
   @ApiRoubles(
