@@ -18,7 +18,10 @@ export class SystemClock extends Clock {
   }
 }
 
-/** Combines two clocks, because the wall clock can be set, and the monotonic clock stops during a suspend. */
+/**
+ * Measures elapsed time with two clocks and returns the greater result: the wall clock can be set back, and
+ * the monotonic clock stops while the system is suspended.
+ */
 export class Moment {
   private readonly monotonicMs: number;
   private readonly wallMs: number;

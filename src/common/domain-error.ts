@@ -62,7 +62,7 @@ export function domainError<Given extends readonly unknown[] = []>(
   };
 }
 
-/** Thrown only if nothing was changed. */
+/** Thrown only if the request changed nothing. */
 export class ServiceUnavailable extends DomainError {
   readonly kind = 'unavailable';
 

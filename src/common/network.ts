@@ -24,7 +24,7 @@ function parseNetwork(text: string): Network | null {
 /** Accepts an address, or a network in CIDR notation, such as `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** The prefix length in IPv6, where the IPv4 addresses form a /96 network. */
+/** Returns the prefix length in IPv6 terms, where all IPv4 addresses together form a /96 network. */
 const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);
 
 export function liesWithin(outer: readonly string[], inner: string): boolean {

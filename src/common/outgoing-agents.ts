@@ -8,7 +8,7 @@ import { TimeLimit } from './time-limit';
 
 type Created = (error: Error | null, socket: Duplex) => void;
 
-/** Long enough for one retransmission, after a second. Node's default of 250 ms would skip slow addresses. */
+/** Allows one TCP retransmission, sent after a second. Node's default of 250 ms would skip slow addresses. */
 const ADDRESS_TIMEOUT_MS = 1500;
 // Applies to the whole process, including connections to the database and to customers' proxies.
 net.setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_TIMEOUT_MS);
@@ -42,7 +42,7 @@ export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: Outgoi
       limit.release();
       created(error, socket);
     };
-    // TLS over a tunnel may emit a second error, which `once` would leave unhandled. The agent ignores it.
+    // Not `once`: TLS over a tunnel may emit a second error. The agent ignores it, but it must be handled.
     socket.on('error', onError);
     socket.once(readyEvent, () => {
       limit.release();

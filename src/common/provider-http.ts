@@ -17,7 +17,7 @@ export const providerHttp = (options: OutgoingOptions) =>
     validateStatus: () => true,
   }) as const;
 
-/** Records whether any byte of a request may have been sent. Agents must use only connected sockets. */
+/** Records whether a request may have been sent, even in part. Agents must use only connected sockets. */
 export class RecordingTransport {
   mayHaveSent = false;
 

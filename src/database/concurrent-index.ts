@@ -11,7 +11,7 @@ export async function createIndexConcurrently(
   definition: string,
   { unique = false } = {},
 ): Promise<void> {
-  // No lock timeout, because the build waits for every open transaction. It blocks no other statement.
+  // Disable the lock timeout: the build waits for every open transaction, but blocks no other statement.
   await runner.query('SET lock_timeout = 0');
   const [existing] = await queryRows<{ valid: boolean }>(
     runner,

@@ -21,7 +21,7 @@ export class Conditions {
     { cursor, limit }: { readonly cursor: number | null; readonly limit: number },
     id = 'id',
   ): string {
-    // The condition is added even without a cursor, so that the plan is always the same.
+    // Add the condition even without a cursor, so that the query plan is always the same.
     this.add(`${id} < ${this.given(cursor ?? Number.MAX_SAFE_INTEGER)}`);
     return `${this.toSql()} ORDER BY ${id} DESC LIMIT ${this.given(limit)}`;
   }

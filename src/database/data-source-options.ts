@@ -14,9 +14,9 @@ const RESPONSE_GRACE_SECONDS = 5;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Each value must be a prefix of what SHOW displays, because prepareSession() compares them. The server
- * enforces the time limits, because pg's `query_timeout` would return a connection with an open transaction
- * to the pool.
+ * prepareSession() checks that each value is a prefix of what SHOW displays.
+ * The server enforces the time limits, because pg's `query_timeout` would return a connection to the pool
+ * while its transaction is still open.
  */
 const SETTINGS = {
   idle_in_transaction_session_timeout: '30s',

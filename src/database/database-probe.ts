@@ -50,7 +50,7 @@ export class DatabaseProbe {
 
   private async query(): Promise<DatabaseState> {
     this.isQuerying = true;
-    // Drop a connection that does not respond, because after a failover, a new one may reach another server.
+    // Drop an unresponsive connection. After a failover, a new connection may reach a different server.
     const timer = setTimeout(() => this.drop(), TIMEOUT_MS);
     try {
       const client = await this.connect();
@@ -77,7 +77,7 @@ export class DatabaseProbe {
     });
     const connection = { client, socket };
     this.connection = connection;
-    // An error between queries means that the connection was lost, so the last state may be wrong.
+    // An error between queries means that the connection was lost, so the last state may be outdated.
     client.on('error', () => {
       if (!this.isQuerying) this.latest = undefined;
       this.drop(connection);

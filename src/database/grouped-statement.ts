@@ -1,8 +1,8 @@
 import DataLoader from 'dataloader';
 
 /**
- * Returns a function that runs one statement for all items that arrive in one turn of the event loop, or
- * while the previous statement runs.
+ * Returns a function that collects items: one statement runs for all items that arrive in one turn of the
+ * event loop, or while the previous statement is running.
  * @param run returns the results in the order of the items; a result may be a promise, which delays only its
  * own item
  * @param limits.maxWaitMs maximum wait for the previous statement, which may hang

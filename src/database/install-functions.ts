@@ -16,7 +16,7 @@ export async function installFunctions(
   const changed = changedNames(checksums, installed.checksums);
   if (changed.length === 0 && release.number === installed.release) return;
   const before = new Set((await findObjects(runner, changed)).map(({ version }) => version));
-  // Functions may call functions that are installed later.
+  // Do not check function bodies, because they may call functions that are installed later.
   await runner.query('SET LOCAL check_function_bodies = off');
   const hasTrigger = (name: string): boolean => /EXECUTE FUNCTION/.test(release.functions[name] ?? '');
   for (const name of [...changed].sort((a, b) => Number(hasTrigger(a)) - Number(hasTrigger(b)))) {

@@ -136,7 +136,7 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
   }
 }
 
-/** Polls, because waiting in a statement would deadlock with the holder's CREATE INDEX CONCURRENTLY. */
+/** Polls, because waiting for the lock would deadlock with the holder's CREATE INDEX CONCURRENTLY. */
 async function takeLock(holder: Queryable): Promise<void> {
   const take = () =>
     queryRows<{ taken: boolean }>(holder, 'SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK]);
@@ -159,7 +159,7 @@ async function runPatiently(holder: Queryable, work: () => Promise<void>): Promi
     } catch (error) {
       if (!hasSqlState(error, LOCK_NOT_AVAILABLE) || performance.now() > patientUntilMs) throw error;
       await pause(LOCK_RETRY_MS);
-      // An interrupted index build may have changed lock_timeout.
+      // An interrupted index build may have left lock_timeout changed.
       await holder.query('RESET lock_timeout');
     }
   }

@@ -5,13 +5,13 @@ import { messageOf } from '../common';
 import { clientOutsideThePool } from './connection-pool';
 import { queryRows } from './sql';
 
-/** Keeps a payload below PostgreSQL's limit of 8 kB, because an id takes up to 17 bytes. */
+/** Keeps a payload below PostgreSQL's limit of 8 kB: an id takes up to 17 bytes. */
 const IDS_PER_PAYLOAD = 400;
 const CHANNEL = 'changed_rows';
 const POLL_INTERVAL_MS = 1000;
 const LONGEST_WAIT_DRAINING_MS = 1000;
 
-/** Receives the ids of changed rows, and each second `undefined`, because notifications may be lost. */
+/** Receives the ids of changed rows, and `undefined` each second, in case notifications were lost. */
 export type NotificationListener = (ids: ReadonlySet<number> | undefined) => void;
 
 /**

@@ -13,7 +13,7 @@ function nameOf(statement: string): string {
   return name;
 }
 
-/** Without a listener, an error event would end the process. The query rejects with the same error. */
+/** The query rejects with the same error. Without a listener, the error event would end the process. */
 const ignore = (): void => undefined;
 
 /**

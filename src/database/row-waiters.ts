@@ -22,7 +22,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     return [...this.waits.values()].reduce((count, { size }) => count + size, 0);
   }
 
-  /** Waits for changes to a row until the caller closes the wait. */
+  /** Begins to wait for changes to a row. The caller must close the wait. */
   open(id: number, see?: (row: Row) => void): RowWait<Row> {
     if (!this.isListening) this.listen();
     const wait = new RowWait<Row>(this.notifier, see, () => {
@@ -47,7 +47,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
 
   /**
    * Shows changed rows to waiting requests and notifies the other replicas. Never rejects.
-   * @param known changed rows, in their new state; other awaited rows are read from the database
+   * @param known changed rows, in their new state; the other awaited rows in `ids` are read from the database
    * @param elsewhere ids of rows that requests on other replicas may be waiting for
    */
   async changed(ids: readonly number[], known: readonly Row[] = [], elsewhere = ids): Promise<void> {
@@ -57,7 +57,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     await this.look(ids.filter((id) => !shown.has(id)));
   }
 
-  /** Reads the given rows that requests are waiting for. Never rejects. */
+  /** Reads those of the given rows that requests are waiting for. Never rejects. */
   async look(ids: Iterable<number>): Promise<void> {
     const awaited = new Map<number, ReadonlySet<RowWait<Row>>>();
     for (const id of ids) {
@@ -90,8 +90,8 @@ export class RowWaiters<Row extends { readonly id: number }> {
 }
 
 /**
- * Lets a request wait repeatedly for the same row. If the expected change comes between two waits, the second
- * one returns at once.
+ * Lets a request wait repeatedly for the same row. If the expected change comes between two calls of
+ * `until()`, the second call returns at once.
  */
 export class RowWait<Row> {
   row: Row | undefined;

@@ -18,7 +18,7 @@ export const EMPTY_STATE: SchemaState = { applied: [], release: 0, checksums: {}
 
 const KNOWN = migrations.map(({ name }) => name);
 
-/** SQL for an array of applied migrations of a later version. */
+/** SQL for an array of applied migrations that this version does not know, because they are newer. */
 export const UNKNOWN_MIGRATIONS = `
   ARRAY(SELECT name::text FROM migrations WHERE name NOT IN ${sqlList(KNOWN)} ORDER BY id)`;
 

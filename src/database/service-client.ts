@@ -1,6 +1,9 @@
 import { Client, type ClientConfig } from 'pg';
 
-/** PostgreSQL routine in the warning of a canceled wait for the standby, whose text may be translated. */
+/**
+ * The `routine` field of the warning that PostgreSQL sends when a commit's wait for the standby is canceled.
+ * Checked instead of the message, which may be localized.
+ */
 const WAIT_OF_A_COMMIT = 'SyncRepWaitForLSN';
 /** SQLSTATE of the notice that report_events() raises. */
 const EVENTS_WRITTEN = 'PRX01';
@@ -33,7 +36,7 @@ class DatabaseReadOnly extends Error {
 
 export type SessionSettings = Readonly<Record<string, string>>;
 
-/** Thrown because, without the settings, commits may be lost, or statements may never end. */
+/** Thrown if a session lacks our settings. Without them, commits may be lost, or statements may never end. */
 class SessionSettingsLost extends Error {
   readonly code = CANNOT_CONNECT;
 
@@ -59,7 +62,7 @@ export class ServiceClient extends Client {
       if (code === EVENTS_WRITTEN) this.hasWrittenEvents = true;
     });
     const query = this.query.bind(this) as (...parameters: unknown[]) => unknown;
-    // A property, because overriding the method would require copying all of pg's signatures.
+    // Assign a property, because overriding the method would require copying all of pg's signatures.
     this.query = ((...parameters: unknown[]) => {
       const response = query(...parameters);
       return response instanceof Promise ? this.watch(response) : response;
@@ -86,16 +89,16 @@ export class ServiceClient extends Client {
   }
 }
 
-/** Includes the start, because a later session may have the same process id. */
+/** Includes the start time, because a later session may have the same process id. */
 export interface Session {
   readonly pid: number;
   readonly startedAt: string;
 }
 
 /**
- * Reads a new connection's session. Queries the process id, because a pooler reports a different one to the
+ * Checks a new connection's session. Queries the process id, because a pooler reports a different one to the
  * client.
- * @throws DatabaseReadOnly if the server is a standby, whose rows may be old
+ * @throws DatabaseReadOnly if the server is a standby, whose data may be stale
  * @throws SessionSettingsLost if a pooler or the URL has changed the settings
  */
 export async function prepareSession(

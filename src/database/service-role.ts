@@ -62,8 +62,8 @@ function scramVerifier(password: string): string {
 }
 
 /**
- * Must run in the transaction that installs the functions, because replicas of the previous version call new
- * functions immediately, and would fail without privileges on new tables.
+ * Must run in the transaction that installs the functions. Replicas of the previous version use the new
+ * functions immediately, and would fail if they had no privileges on new tables.
  */
 export async function grantServiceRole(owner: Queryable, roleName: string): Promise<void> {
   const role = escapeIdentifier(roleName);

@@ -77,7 +77,7 @@ export async function refusedBy<Result>(
   }
 }
 
-/** SQLSTATEs of a lost session: lost connection, server shutdown or crash, idle or long transaction. */
+/** SQLSTATEs of a lost session: lost connection, server shutdown or crash, timeout of a transaction. */
 const SESSION_LOST = /^(08|57P|25P0[34])/;
 
 /** Whether a failed statement may have committed or may still commit; `resolveCommitOutcome` finds out. */

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { groupedStatement } from './grouped-statement';
 import { queryRows } from './sql';
 
-/** Commits a WAL message. The commit waits until the standby has everything before it. */
+/** Commits a WAL message. The commit waits until the standby has everything before the message. */
 const STATEMENT = `
   SELECT pg_logical_emit_message(true, 'proxy-rental', '')
    WHERE current_setting('synchronous_standby_names') <> ''`;
@@ -13,7 +13,8 @@ const waits = new WeakMap<DataSource, () => Promise<void>>();
 
 /**
  * Waits until the synchronous standby, if any, has every row that is visible now. Call it before acting on
- * rows that were only read: a failover would lose them if the session that wrote them has not waited.
+ * rows that another session wrote: if that session has not waited for the standby, a failover would lose the
+ * rows.
  * @throws QueryFailedError
  */
 export async function waitForStandby(dataSource: DataSource): Promise<void> {

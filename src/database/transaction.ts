@@ -20,7 +20,7 @@ interface Runner {
 
 /**
  * Runs statements in one transaction (read committed). Resolves only after the database has confirmed the
- * commit. Rejects if the database rolled back instead, because the work ignored an error.
+ * commit. If the work ignored an error, the database rolls back instead, and the promise rejects.
  * @param work runs again if the transaction deadlocks
  * @throws TransactionOutcomeUnknown, after terminating the session, so that later reads show the outcome
  */
@@ -51,7 +51,7 @@ async function runTransaction<Result>(
   }
 }
 
-/** Keeps the connection if possible, because a new one takes 30 ms. */
+/** Keeps the connection if possible, because opening a new one takes 30 ms. */
 async function rollBack(runner: Runner, client: Client, cause: unknown): Promise<void> {
   let isRolledBack = false;
   if (client.readyForQuery) {

@@ -1,4 +1,6 @@
-/** Delay before the next claim, so that rows that finish together share it. */
+/**
+ * Pause before claiming again after a row has finished, so that rows that finish together share one claim.
+ */
 const LOOK_AFTER_MS = 25;
 
 /** Selects the backlog's `count` and the time of its `oldest` row. Runs on each metrics scrape. */
@@ -15,7 +17,7 @@ export interface Claimed<Row> {
 export interface DueWork<Row> {
   readonly name: string;
   readonly lookEveryMs: number;
-  /** If omitted, every poll claims rows. */
+  /** If omitted, every poll tries to claim rows. */
   readonly isDue?: DueConditionSql;
   /** Maximum number of rows in progress per replica. If infinite, `claim` must have its own limit. */
   readonly atOnce: number;
@@ -26,7 +28,7 @@ export interface DueWork<Row> {
    * @param underWay rows that this replica is processing
    */
   claim(capacity: number, underWay: Iterable<Row>): Promise<Claimed<Row>>;
-  /** The last statement must do nothing if the claim was lost. `cutOff` aborts when the process stops. */
+  /** The last statement must change nothing if the claim was lost. `cutOff` aborts when the process stops. */
   execute(row: Row, cutOff: AbortSignal): Promise<void>;
   listen?(wake: () => void): void;
 }

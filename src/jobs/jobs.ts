@@ -19,7 +19,7 @@ export interface Job {
   readonly isRun: boolean;
   readonly waiting?: BacklogSql | undefined;
   intervalMs: number;
-  /** Time of the last success in this process, in milliseconds since 1970. */
+  /** Time of the last success in this process, in Unix milliseconds. */
   lastSuccessMs: number | undefined;
 }
 
@@ -109,12 +109,18 @@ export class Jobs {
     return rows;
   }
 
-  /** Executes a leased job now, even without work. Returns null if another replica executes it. */
+  /**
+   * Runs a leased job now, even if it has nothing to do. Returns null if another replica is already running
+   * it.
+   */
   runNow(name: string, cutOff = this.cutOff.signal): Promise<object | null> {
     return this.execute({ ...this.runOf(name), hasWork: undefined }, 0, cutOff);
   }
 
-  /** Returns the job's report; null if the job is not due or has no work, or another replica executes it. */
+  /**
+   * Runs a leased job if it is due. Returns its report; null if the job is not due, has nothing to do, or is
+   * already running on another replica.
+   */
   async runWhenDue(name: string): Promise<object | null> {
     const run = this.runOf(name);
     return this.execute(run, (await run.dueForSeconds?.()) ?? run.everySeconds, this.cutOff.signal);
@@ -191,7 +197,7 @@ export class Jobs {
     const conditions = asked.map(({ isDue }) => `(${isDue?.()})`);
     const statement = `SELECT ARRAY[${conditions.join(', ')}] AS due`;
     const { due } = await queryRow<{ due: readonly boolean[] | null }>(this.dataSource, statement)
-      // On failure, start all jobs, because each will then fail and report the error.
+      // If the query fails, start all jobs, because each will then fail and report the error.
       .catch(() => ({ due: null }));
     for (const [n, job] of asked.entries()) {
       job.lookedAtMs = nowMs;
@@ -229,7 +235,7 @@ export class Jobs {
     }
   }
 
-  /** Returns false if the failure is only an abort caused by shutdown. */
+  /** Counts a failure, except during shutdown, which aborts runs. Returns whether it was counted. */
   private countFailure(name: string, error: unknown): boolean {
     if (this.isStopping) this.logger.debug(`${name}: interrupted: ${messageOf(error)}`);
     else this.metrics.count('job_failures_total', { name });

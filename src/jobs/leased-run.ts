@@ -32,13 +32,13 @@ export interface LeasedJob {
   /** Maximum duration of a step, after which the lease is no longer renewed. Defaults to 120. */
   readonly longestStepSeconds?: number;
   /**
-   * Works in small, idempotent steps, because a run may be interrupted. Must call `renew()` before each step.
+   * Must work in idempotent steps, because a run may be interrupted. Must call `renew()` before each step.
    * @returns counts by name, which are stored
    */
   execute(run: LeasedRun, cutOff: AbortSignal): Promise<object>;
 }
 
-/** The run's id fences its lease in `job_runs`, so a run without the lease cannot affect a later run. */
+/** The run's id fences its lease in `job_runs`: a run that lost the lease cannot affect a later run. */
 export class LeasedRun {
   private readonly logger = new Logger('Jobs');
   private readonly renewing: NodeJS.Timeout;
@@ -88,7 +88,7 @@ export class LeasedRun {
         WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
                    ELSE run.started_at + make_interval(secs => $3) END <= now()
            -- A start in the future means that the database's clock was set back. The minute allows for
-           -- statements that had to wait.
+           -- statements that had to wait for locks.
            OR run.started_at > now() + interval '1 minute'
        RETURNING run_id AS id, finished_at IS NOT NULL AS "isOver"`,
       [run.name, REPLICA_ID, dueForSeconds, run.leaseSeconds ?? LEASE_SECONDS, run.everySeconds],

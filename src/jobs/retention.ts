@@ -19,7 +19,7 @@ export interface RetentionRule {
   readonly key?: string;
   readonly time: string;
   readonly days: number;
-  /** SQL condition for old rows that must stay for now. */
+  /** SQL condition for old rows that must be kept for now. */
   readonly stays?: string;
   /** A DELETE or UPDATE of the rows whose keys are in the CTE `old (id)`. */
   readonly removal: string;
@@ -59,8 +59,8 @@ export class Retention {
     this.addWalk(
       name,
       days,
-      // A step ends at the first row that is too young, because times and keys may be in slightly different
-      // orders.
+      // A step ends at the first row that is too young, because the rows' times may not be in exactly the
+      // same order as their keys.
       `next AS MATERIALIZED (
          SELECT ${key} AS id, ${time} < now() - make_interval(days => $2) AS is_old
            FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT $3
@@ -84,9 +84,9 @@ export class Retention {
 
   /**
    * Adds a rule for rows that expire in id order.
-   * @param walk a CTE `walked (removed, last, left_ids)` that reads the next `$3` rows with ids above `$1`.
-   * `last` is the last id older than `$2` days; `left_ids` are the ids of old rows that stay. The walk must
-   * check these rows again next time; `left_ids` of the row `$4` in retention_marks lists them
+   * @param walk a CTE `walked (removed, last, left_ids)` that processes the next `$3` rows with ids above
+   * `$1`, and again the rows in `left_ids` of the row `$4` in retention_marks. It returns in `last` the last
+   * id older than `$2` days, and in `left_ids` the ids of the old rows that stay
    */
   addWalk(name: string, days: number, walk: string): void {
     if (days === 0) return;

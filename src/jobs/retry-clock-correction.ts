@@ -16,7 +16,7 @@ export interface RetryTimes {
 }
 
 const EVERY_SECONDS = 60;
-/** Smaller jumps are ignored, because the statement may have waited. */
+/** Smaller clock jumps are ignored, because they may come from a slow query. */
 const JUMP_MS = 60_000;
 
 /** Brings forward retries that were scheduled while the database's clock was ahead. */

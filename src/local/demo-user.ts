@@ -39,7 +39,7 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   return { token: text, proxy: await proxies.findActive(user.id), takesPayments };
 }
 
-/** The commands have fixed idempotency keys, so that a repeated command charges nothing. */
+/** The commands have fixed idempotency keys, so that repeating a command charges nothing. */
 export function demoInstructions(baseUrl: string, { token, proxy, takesPayments }: DemoUser): string {
   const curl = `curl -H 'Authorization: Bearer ${token}'`;
   const json = `-H 'Content-Type: application/json'`;

@@ -32,7 +32,7 @@ export interface LocalSandbox extends SandboxAddress {
 export interface LocalSandboxOptions {
   directory: string;
   onNote: (line: string) => void;
-  /** Ports on which the service will listen, so that the sandbox must not use them. */
+  /** Ports that the sandbox must not use, because the service will listen on them. */
   exceptPorts?: readonly number[];
   program?: string;
 }
@@ -51,7 +51,7 @@ export async function findLocalSandbox(directory: string): Promise<SandboxAddres
 /**
  * Starts a sandbox that ends when its input closes, which happens even if this process is killed. The sandbox
  * has its own session, so Ctrl-C does not reach it.
- * @throws Error with one line for the user, without the key
+ * @throws Error whose message is a single line for the user, without the key
  */
 export async function startLocalSandbox(options: LocalSandboxOptions): Promise<LocalSandbox> {
   const { directory, onNote } = options;
@@ -131,7 +131,7 @@ function logFileIn(directory: string): string {
   return join(directory, 'sandbox.log');
 }
 
-/** Ignores failures, because payments are also found when their deposits are read. */
+/** Ignores failures: without the subscription, payments are still found when their deposits are read. */
 export async function subscribeToSandbox({ payments }: AppConfig, serviceUrl: string): Promise<void> {
   const { provider, baseUrl, shopId = '', secretKey = '' } = payments;
   if (provider !== 'sandbox') return;

@@ -15,7 +15,7 @@ const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const MAX_CONNECTIONS = 50;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Serves `GET /metrics` on a port of its own, which can be closed to customers. */
+/** Serves `GET /metrics` on a separate port, which can be closed to customers. */
 @Injectable()
 export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(MetricsServer.name);

@@ -48,7 +48,7 @@ export class Metrics {
     this.recorder?.counters.get(name)?.inc(labels, times);
   }
 
-  /** A negative difference between two clocks counts as 0 seconds. */
+  /** Negative seconds, which result from differences between clocks, count as 0. */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
     this.recorder?.histograms.get(name)?.observe(labels, Math.max(0, seconds));
   }
@@ -66,7 +66,7 @@ export class Metrics {
   private async renderNow(): Promise<string> {
     if (!this.recorder) throw new Error('nothing is measured without METRICS_PORT');
     const { client, registry } = this.recorder;
-    // A new registry for each scrape, so that a gauge that could not be read is absent rather than outdated.
+    // Use a new registry for each scrape, so that an unreadable gauge is absent rather than outdated.
     const gauges = new client.Registry();
     const set: SetGauge = (name, labels, value) => {
       const known = gauges.getSingleMetric(METRIC_PREFIX + name) as
@@ -100,7 +100,7 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
   return { name: METRIC_PREFIX + name, help: definition.help, labelNames: Object.keys(definition.labels) };
 }
 
-/** Omits garbage collection, which would be slower if observed, and resources, whose labels come and go. */
+/** Omits garbage collection, which observing would slow down, and resources, whose labels come and go. */
 const PROCESS_METRICS = [
   'processCpuTotal',
   'processStartTime',

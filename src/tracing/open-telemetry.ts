@@ -4,11 +4,11 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { createOutgoingAgents, isOverWithin, REPLICA_ID, SERVICE_VERSION } from '../common';
 import type { Tracing } from './spans';
 
-/** Time limit for an export with all its attempts. */
+/** Time limit for an export, including retries. */
 const EXPORT_TIMEOUT_MS = 2000;
 const EXPORT_EVERY_MS = 1000;
 const IDLE_MS = 5000;
-/** Spans that are unsent after this time are lost. */
+/** At shutdown, spans that are still unsent after this time are lost. */
 const END_TIMEOUT_MS = 3000;
 /** Further spans are dropped. */
 const MAX_WAITING = 2048;

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type * as Api from '@opentelemetry/api';
 
-/** Fixed words, numbers and our own ids, never text from others. */
+/** Fixed words, numbers and our own ids, never text from outside the service. */
 export type SpanAttributes = Readonly<
   Partial<{
     'http.request.method': string;
@@ -86,7 +86,7 @@ export async function inSpan<Result>(
     span.end();
     return result;
   } catch (error) {
-    // The span omits the error's message, which may contain text from others.
+    // The span omits the error's message, which may contain text from outside the service.
     span.end({ 'error.type': error instanceof Error ? error.name : 'unknown' });
     throw error;
   }

@@ -68,7 +68,7 @@ const READ_BOOKS = `
             FROM own) AS token
     FROM accounts WHERE user_id = $1`;
 
-/** Start of the UTC day of `date_end`. Converting each row to UTC would take longer. */
+/** Start of the UTC day on which the rental ends. date_bin() is faster than converting each row to UTC. */
 const LAST_DAY = `date_bin('1 day', date_end, 'epoch')`;
 
 /** `$1` is the user, `$2` the current time. */

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { messageOf, stackOf } from '../error-text';
 
-/** Maximum number of names, and of messages per name. Needed because customers can choose names. */
+/** Maximum number of names, and of messages per name. Limited because customers can choose names. */
 const MOST_REMEMBERED = 100;
 
 /** Logs each distinct error of recurring work once and, after recovery, the number of failures. */

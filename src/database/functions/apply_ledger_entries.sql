@@ -1,5 +1,5 @@
--- Applies a statement's new ledger entries to their accounts. Refuses wrong balances, and gaps in an
--- account's sequence. No other code writes balances.
+-- Applies a statement's new ledger entries to their accounts. Refuses entries with a wrong balance, and gaps
+-- between an account's entries. No other code writes balances.
 -- SECURITY DEFINER, because the service's role may not write accounts. The fixed `search_path` prevents
 -- callers from shadowing tables with their own.
 CREATE OR REPLACE FUNCTION apply_ledger_entries() RETURNS trigger LANGUAGE plpgsql
@@ -14,7 +14,8 @@ BEGIN
       FROM arrived WINDOW earlier AS (PARTITION BY user_id ORDER BY seq)
   ),
   posted AS (
-    -- Entries without a gap all yield the account's state before the first entry, so they form one group.
+    -- Undoing an entry and all earlier ones of the statement gives the account's state before the statement.
+    -- Without gaps, all entries give the same state, so they form one group.
     SELECT user_id, seq_before, available_before, held_before, max(seq) AS last_seq,
            sum(available_delta) AS available_delta, sum(held_delta) AS held_delta,
            sum(CASE kind WHEN 'capture' THEN -held_delta

@@ -1,8 +1,8 @@
--- Begins a refund of a proxy, unless the proxy already has one that was not refused. Returns null, or why it
--- refuses: 'open' (an order or a type change is open) or 'refund-quota-used'.
--- Locks the account and then the user, so that concurrent requests cannot exceed the quota, and every later
+-- Begins a refund of a proxy, unless the proxy already has a refund that was not refused. Returns null, or
+-- the reason for refusing: 'open' (an order or a type change is open) or 'refund-quota-used'.
+-- Locks the account and then the user. Concurrent requests therefore cannot exceed the quota, and every later
 -- order has an id above `last_order_id`.
--- `minutes`: minimum time between the delivery and the first check.
+-- `minutes`: minimum time from the delivery to the first check.
 CREATE OR REPLACE FUNCTION begin_refund(of_user bigint, of_proxy bigint, minutes integer)
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

@@ -1,5 +1,5 @@
--- Resets the reminder stage of a new or prolonged proxy. Stages longer than the remaining time are skipped.
--- Purchases set the stage in the delivering statement itself, because a trigger per row would be slower.
+-- Resets a new or prolonged proxy's reminder stage. Stages longer than the remaining time are skipped. The
+-- statement that delivers a purchase sets the stage itself, because a trigger per row would be slower.
 CREATE OR REPLACE FUNCTION begin_stages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.reminded_hours := hours_left(NEW.date_end);

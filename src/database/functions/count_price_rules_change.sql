@@ -1,5 +1,5 @@
--- Counts the changes to price rules, so that replicas can check whether their copy is current. The counter's
--- row lock makes changes commit in the order of their numbers.
+-- Increments a counter whenever price rules change, so that replicas can check whether their copy is current.
+-- The lock on the counter's row makes the changes commit in counter order.
 CREATE OR REPLACE FUNCTION count_price_rules_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE price_rules_revision SET revision = revision + 1;

@@ -1,4 +1,4 @@
--- Returns what orders may still spend today (UTC) within these tokens' daily limits; null if none has one.
+-- Returns how much orders may still spend today (UTC) under these tokens' daily limits; null for no limit.
 CREATE OR REPLACE FUNCTION daily_limit_left(tokens bigint[]) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (

@@ -1,6 +1,6 @@
 -- Returns when the last complete sweep began, if it confirmed the rental's expiry and no order was sent
--- since; otherwise null. Also null if the call of an order that was canceled without proof may still move the
--- expiry.
+-- since; otherwise null. Also null if an order was canceled without proof that its call had failed, because
+-- that call may still move the expiry.
 CREATE OR REPLACE FUNCTION end_confirmed_at(of_proxy bigint) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 DECLARE
   swept_from CONSTANT timestamptz := (

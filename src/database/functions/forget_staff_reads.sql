@@ -1,6 +1,6 @@
--- Deletes lines about reads and refused requests from the audit log if they are older than `days`. Checks
+-- Deletes audit log lines about reads and refused requests that are older than `days` days. Checks the next
 -- `row_limit` lines after `after_id`. Returns the number of deleted lines, and the id of the last old line
--- checked. The service's role cannot delete lines in any other way.
+-- checked. The service's role has no other way to delete lines.
 CREATE OR REPLACE FUNCTION forget_staff_reads(after_id bigint, days integer, row_limit integer)
 RETURNS TABLE (removed bigint, last bigint)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$

@@ -1,6 +1,7 @@
--- Returns why an order cannot be placed now, in the sequence in which callers see the reasons. `place_orders`
--- calls it under locks; a dry run, without locks. `limited`: tokens whose daily limits apply; null for none.
--- `taken`: keys and proxies of orders that the same statement is about to place.
+-- Returns the reasons why an order cannot be placed now, in the sequence in which callers see them.
+-- `place_orders` calls this function under locks; a dry run calls it without locks.
+-- `limited`: tokens whose daily limits apply; null for none. `taken`: keys and proxies of orders that the
+-- same statement is about to place.
 CREATE OR REPLACE FUNCTION order_refusals(
   of_user bigint, price numeric, max_price numeric, available numeric, key text, prolonged bigint,
   limited bigint[], taken text[])

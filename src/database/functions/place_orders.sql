@@ -1,11 +1,11 @@
--- Places orders and holds their money. Each order is placed or refused on its own. Returns a row for each
--- order: its position in `asked`, from 1, and either its id or the first of its order_refusals().
+-- Places each order independently and holds its cost. Returns, for each order, its position in `asked`, from
+-- 1, and either its id or the first of its order_refusals().
 -- Locks the accounts first, so that no other statement can place orders for these users. Then locks the rows
--- of token_spending, like every statement that writes both tables. `take_forgotten_key` needs the account's
--- lock, so that a retry and a decision by staff cannot overlap.
--- `asked`: an array of objects with columns of `orders`, of which only those in the INSERT are used.
--- `wait_seconds` is how long an order may wait to be sent. `limited_by` lists the tokens whose daily limits
--- apply.
+-- of token_spending. Every statement that writes both tables uses this sequence. The account's lock also
+-- keeps a retry, which calls `take_forgotten_key`, from overlapping with a decision by staff.
+-- `asked`: array of objects whose fields are columns of `orders`; columns that are not in the INSERT below
+-- are ignored. Additional fields: `wait_seconds`, the time that an order may wait to be sent, and
+-- `limited_by`, the tokens whose daily limits apply.
 -- `of_users` and `limited`: all users and tokens in `asked`. `patience_ms`: maximum wait for each lock.
 CREATE OR REPLACE FUNCTION place_orders(
   asked jsonb, of_users bigint[], limited bigint[], patience_ms integer)
@@ -15,7 +15,7 @@ DECLARE
   prefix CONSTANT text := (SELECT reference_prefix FROM installation);
   may_be_forgotten boolean;
   wanted record;
-  -- The user's last ledger entry, and the new holds.
+  -- The current user's last ledger entry, and the holds of all users.
   entry ledger_entries;
   holds ledger_entries[] := '{}';
   ids bigint[] := '{}';

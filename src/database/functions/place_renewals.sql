@@ -1,19 +1,20 @@
--- Places renewals' orders through `place_orders`, and marks the renewals as placed. Checks each renewal again
--- under locks. Every change that forbids a renewal locks the user or the global pause, so no renewal is
--- placed after such a change. Keeps the `reason` of an earlier attempt until the renewal is done, so that a
--- repeated reason causes no second event.
--- `asked`: as in `place_orders`, with the additional fields `renewal_id`, and `rule_id` for the rule that
--- decided the renewal.
+-- Places orders for renewals through `place_orders`, and marks the renewals as placed. Checks each renewal
+-- again under locks. Every change that forbids a renewal locks the user or the global pause, so no renewal is
+-- placed after such a change.
+-- Keeps the `reason` of an earlier attempt until the renewal is done, so that the same reason does not cause
+-- a second event.
+-- `asked`: as in `place_orders`, with the additional fields `renewal_id` and `rule_id`, the rule that decided
+-- the renewal.
 CREATE OR REPLACE FUNCTION place_renewals(asked jsonb, of_users bigint[])
 RETURNS TABLE ("position" bigint, id bigint, obstacle text) LANGUAGE plpgsql AS $$
 DECLARE
   wanted record;
   placed record;
   last_user bigint;
-  -- The user's remaining balance and budget. The budget is null if there is none.
+  -- The current user's remaining balance and budget. The budget is null if the user has none.
   available_left numeric;
   budget_left numeric;
-  -- Positions of renewals that may be placed.
+  -- Positions in `asked` of the renewals that may be placed.
   chosen bigint[] := '{}';
 BEGIN
   PERFORM lock_accounts(of_users);

@@ -1,4 +1,4 @@
--- Returns the public reason for a canceled order, like `errorOfFailure()`.
+-- Returns the public reason for a canceled order. `errorOfFailure()` does the same in TypeScript.
 CREATE OR REPLACE FUNCTION public_failure(kind text, failure text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN failure IN ('count', 'out-of-stock') THEN 'not-enough-proxies'
               WHEN failure = 'period' THEN 'period-not-sold'

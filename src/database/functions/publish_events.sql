@@ -1,8 +1,8 @@
--- Assigns the next positions, in id order, to events that have none, and returns each event's user. Readers
--- continue from a position rather than an id, because ids become visible out of order.
--- The advisory lock is held until the positions are visible, so no position becomes visible after a greater
--- one. A call that finds the lock taken immediately returns null. The loop looks up one row at a time, so
--- that no plan reads a whole table.
+-- Publishes events: assigns the next positions to them, in id order, and creates their webhook deliveries.
+-- Returns each event's user. Readers resume from a position rather than an id, because ids become visible out
+-- of order.
+-- Holds the advisory lock until commit, so that positions become visible in order. If the lock is taken,
+-- returns null without waiting. The loop looks up one row at a time, so that no plan reads a whole table.
 CREATE OR REPLACE FUNCTION publish_events(how_many integer) RETURNS SETOF bigint LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

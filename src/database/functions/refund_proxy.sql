@@ -1,10 +1,11 @@
--- Refunds a proxy that does not work, and withdraws it permanently. Returns the refunded amount, or an
--- obstacle: 'refunded', or 'open' (an order or a type change is open). For a refund by the rule, it may also
--- be 'assigned' (by staff), 'refunded-by-staff' (at least in part), 'withdrawn', or 'prolonged' (since the
--- request).
--- Locks the orders, the proxy and then the account, like settling a prolongation. Placing an order needs the
--- account's lock, so open orders are checked only after taking it. An order placed between the locks counts
--- as open. FOR NO KEY UPDATE allows new orders to refer to the proxy.
+-- Refunds a proxy that does not work, and withdraws it permanently.
+-- Returns the refunded amount, or an obstacle: 'refunded', or 'open' (an order or a type change is open). If
+-- `by_rule` is true, the obstacle may also be 'assigned' (by staff), 'refunded-by-staff' (at least in part),
+-- 'withdrawn', or 'prolonged' (since the request).
+-- Locks the orders, the proxy and then the account, in the same sequence as settling a prolongation. Placing
+-- an order needs the account's lock, so open orders are checked only after taking it. An order placed between
+-- the locks counts as open.
+-- FOR NO KEY UPDATE allows new orders to refer to the proxy.
 CREATE OR REPLACE FUNCTION refund_proxy(refund proxy_refunds, by_rule boolean)
 RETURNS TABLE (obstacle text, amount numeric) LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- Returns each order's share of a proxy's refund: the price of the whole days that remain of the order's
--- period, rounded down to the kopeck, but at most the charge that was not refunded yet. A purchase to which
--- staff assigned the proxy has no share, because it did not pay for the proxy.
+-- Returns each order's share of a proxy's refund: the price of the full days left in the order's period,
+-- rounded down to the kopeck and capped at the part of the charge not yet refunded. A purchase has no share
+-- in a proxy that staff assigned to it, because the customer did not pay for that proxy.
 CREATE OR REPLACE FUNCTION refund_shares(of_proxy bigint, asked_at timestamptz)
 RETURNS TABLE (order_id bigint, amount numeric) LANGUAGE sql STABLE AS $$
   SELECT id, share

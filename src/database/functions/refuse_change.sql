@@ -7,7 +7,7 @@ END $$;
 CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the ledger is append-only');
 
--- Stops manual writes by the owner. Writes inside triggers are checked by check_account_follows_ledger().
+-- Stops manual writes by the tables' owner. check_account_follows_ledger() checks writes inside triggers.
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (
     pg_trigger_depth() = 0
@@ -39,7 +39,7 @@ CREATE OR REPLACE TRIGGER audit_log_stay BEFORE DELETE ON audit_log
     OLD.at >= now() - interval '365 days' OR OLD.after IS NOT NULL OR OLD.idempotency_key IS NOT NULL)
   EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 
--- Allows only setting a rule's end, once, and never in the past.
+-- The only allowed change is to set a rule's end, once, and not in the past.
 CREATE OR REPLACE TRIGGER price_rules_end_once BEFORE UPDATE ON price_rules
   FOR EACH ROW WHEN (
     OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.valid_to <= now()

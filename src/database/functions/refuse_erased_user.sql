@@ -1,5 +1,5 @@
 -- Refuses data that a request in progress would write for an erased user. An erasure locks the user, so this
--- waits for a running one. Orders need no trigger, because only accounts without money are erased.
+-- function waits until it has ended. Orders need no trigger, because only accounts without money are erased.
 CREATE OR REPLACE FUNCTION refuse_erased_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM FROM users WHERE id = NEW.user_id FOR KEY SHARE;
@@ -32,7 +32,7 @@ CREATE OR REPLACE TRIGGER accounts_not_of_erased BEFORE UPDATE OF low_balance ON
   FOR EACH ROW WHEN (NEW.low_balance IS NOT NULL) EXECUTE FUNCTION refuse_erased_user();
 CREATE OR REPLACE TRIGGER proxy_refunds_not_of_erased BEFORE INSERT ON proxy_refunds
   FOR EACH ROW WHEN (NEW.state = 'checking') EXECUTE FUNCTION refuse_erased_user();
--- Allows deposits without a key, because a payment that is found after the erasure still gets a deposit.
+-- Allows deposits without an idempotency key, because a payment found after the erasure still gets a deposit.
 CREATE OR REPLACE TRIGGER deposits_not_of_erased BEFORE INSERT ON deposits
   FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_erased_user();
 CREATE OR REPLACE TRIGGER oauth_codes_not_of_erased BEFORE INSERT ON oauth_codes

@@ -1,8 +1,7 @@
--- Returns a renewal's obstacles, in the sequence in which customers see them (`RENEWAL_OBSTACLES`). If
--- `price` is null, no obstacle about money is returned. A null `budget_left` means no budget.
--- Two obstacles cause the renewal to be removed. 'superfluous': the renewal was placed, or the expiry has
--- moved. 'rule-disabled': no rule applies to the proxy, or the rule that applies is not `decided_by` (null
--- accepts any).
+-- Returns a renewal's obstacles, in the sequence in which customers see them (`RENEWAL_OBSTACLES`).
+-- If `price` is null, obstacles about money are omitted. If `budget_left` is null, there is no budget.
+-- Two obstacles cause the renewal to be removed: 'superfluous' (it was placed, or the expiry has moved) and
+-- 'rule-disabled' (no rule applies to the proxy, or a rule other than `decided_by`; null accepts any rule).
 CREATE OR REPLACE FUNCTION renewal_obstacles(
   of_renewal bigint, decided_by bigint, price numeric, available numeric, budget_left numeric)
 RETURNS text[] LANGUAGE plpgsql STABLE AS $$

@@ -1,4 +1,4 @@
--- Returns a user's spending on renewals in a month: charges, and holds of orders in progress.
+-- Returns a user's spending on renewals since the start of a month: charges, and holds of orders in progress.
 CREATE OR REPLACE FUNCTION renewals_spent(of_user bigint, since timestamptz) RETURNS numeric
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

@@ -1,12 +1,11 @@
 -- Assigns the unknown key of `wanted` to a matching request that a database restore lost: to a recreated
--- order if possible, otherwise to a written-off request. Returns false if there is none. Must be called under
--- the account's lock. A renewal's key is never assigned, because it contains the expiry that the renewal
--- moves.
--- A recreated order may have another type than its request, because the provider may list another type. The
--- request's count may be higher than the order's, because staff may have assigned only some of the found
--- proxies.
--- Several prolongations of one rental are written off as one request with the sum of their days. Each key
--- then takes the days of its own period from this sum.
+-- order if possible, otherwise to a written-off request. Returns false if nothing matches. Must be called
+-- while the account is locked.
+-- Never assigns a renewal's key, because that key contains the expiry that the renewal moves.
+-- A recreated order may have a different type than its request, because the provider may list another type.
+-- The request's count may exceed the order's, because staff may have assigned only some of the found proxies.
+-- Several prolongations of one rental are written off as a single request with the sum of their days. Each
+-- key then takes the days of its own period from this sum.
 CREATE OR REPLACE FUNCTION take_forgotten_key(wanted orders) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   key CONSTANT text := wanted.idempotency_key;

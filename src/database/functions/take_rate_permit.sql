@@ -1,9 +1,9 @@
--- Grants one rate permit for a call to a provider: all replicas together get at most `calls` permits in any
+-- Grants one rate permit for a call to a provider: all replicas combined get at most `calls` permits in any
 -- window of `window_ms`. Returns the permit's priority, or null and the milliseconds until the next poll.
--- `wanted`: the priority of each waiting call of the replica (1 orders, 2 confirmations, 3 prices, 4 the
--- rest, 5 exact prices, 6 spare calls; see CALL_PRIORITIES).
--- `passed_over` counts, for each waiting priority, the permits that went to others. After two such permits, a
--- confirmation goes next; after eight, any other call does.
+-- `wanted`: the priorities of the replica's waiting calls (1 orders, 2 confirmations, 3 prices, 4 other
+-- calls, 5 exact prices, 6 spare calls; see CALL_PRIORITIES).
+-- `passed_over` counts how often each waiting priority was passed over for another. A confirmation goes next
+-- after being passed over twice; any other call, after eight times.
 CREATE OR REPLACE FUNCTION take_rate_permit(
   of_provider text, asker uuid, wanted smallint[], calls integer, window_ms double precision)
 RETURNS TABLE (priority smallint, wait_ms double precision, granted_at text) LANGUAGE plpgsql AS $$
@@ -14,7 +14,7 @@ DECLARE
   waiting smallint[];
   best smallint;
 BEGIN
-  -- A permit is valid for just 60 ms, so the commit does not wait for the disk.
+  -- A permit is valid for only 60 ms, so the commit need not wait for the disk.
   PERFORM set_config('synchronous_commit', 'off', true);
   SELECT * INTO permits FROM rate_permits WHERE provider = of_provider FOR UPDATE;
   IF NOT FOUND THEN
@@ -36,7 +36,7 @@ BEGIN
       permits.granted[cardinality(permits.granted) - calls + 1] + make_interval(secs => window_ms / 1000));
   END IF;
 
-  -- The demand of a replica that does not poll in time expires, because the replica is presumably dead.
+  -- If a replica does not poll in time, its demand expires, because the replica is presumably dead.
   INSERT INTO permit_demand VALUES (of_provider, asker, wanted, greatest(free_at, moment) + interval '500 ms')
   ON CONFLICT (provider, holder)
   DO UPDATE SET priorities = excluded.priorities, expires_at = excluded.expires_at;

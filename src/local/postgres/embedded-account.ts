@@ -21,9 +21,9 @@ export interface ServerAccount {
 }
 
 /**
- * Returns the user that runs PostgreSQL. PostgreSQL refuses to run as root, so root uses the data's owner or
- * the user `postgres`.
- * @throws Error if this user cannot use the data
+ * Returns the user to run PostgreSQL as. PostgreSQL refuses to run as root. Under root, this is the owner of
+ * the data directory or, if there is no data yet, an unprivileged user, usually `postgres`.
+ * @throws Error if there is no such user, or if that user does not own the data directory
  */
 export async function getServerAccount(
   data: { path: string; owner: Stats } | null,
@@ -89,7 +89,7 @@ async function getUnprivilegedUser(onNote: (line: string) => void): Promise<{ ui
     await runSystemTool('useradd', ['--system', '--gid', SERVER_USER, ...home, SERVER_USER]);
     onNote(`Created the system user ${SERVER_USER}, because PostgreSQL does not run as root.`);
   } catch {
-    // Either the tools are missing, or another start has just created the user.
+    // Ignore the failure: either the tools are missing, or another process has just created the user.
   }
   const user = (await findUser(SERVER_USER)) ?? (await findUser(UNPRIVILEGED_USER));
   if (user === null) {

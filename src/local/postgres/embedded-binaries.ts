@@ -6,7 +6,7 @@ import { createStagingDirectory, publish } from './embedded-staging';
 
 const NAME = 'postgresql';
 
-/** Hard-links PostgreSQL's files, because `npm ci` deletes node_modules even under a running server. */
+/** Hard-links PostgreSQL's files, because `npm ci` deletes node_modules even while PostgreSQL is running. */
 export async function getBinaries(directory: string, account: ServerAccount): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();
   const place = join(directory, `${NAME}-${version}-${platform}`);

@@ -29,7 +29,7 @@ export const SUPERUSER = 'postgres';
 /** Used if the server's user cannot enter the data directory. */
 const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
 
-/** Lacks variables that could point PostgreSQL elsewhere. */
+/** Omits this process's variables, which could point PostgreSQL to another server or directory. */
 export const CHILD_ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 export interface Cluster {
@@ -50,7 +50,7 @@ export const SERVICE_ROLE = 'proxy_rental_service';
 export const servicePassword = ({ password }: Cluster): string =>
   createHmac('sha256', password).update(SERVICE_ROLE).digest('base64url');
 
-/** Creates a missing cluster. Any number of processes may call this function at the same time. */
+/** Returns the cluster; creates it if it is missing. Several processes may call this at the same time. */
 export async function getCluster(dataDir: string, onNote: (line: string) => void): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true });
   const parent = await realpath(dataDir);
@@ -134,7 +134,7 @@ async function initialise(directory: string, account: ServerAccount): Promise<vo
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // The locale provider built into PostgreSQL needs no locale of the system.
+    // The locale provider built into PostgreSQL does not depend on the system's locales.
     '--locale=C',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',

@@ -21,7 +21,7 @@ const MAINTENANCE_DATABASE = 'postgres';
 
 const JOIN_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Maximum wait for closed sessions to disappear. */
+/** Maximum wait until closed sessions no longer appear in pg_stat_activity. */
 const SESSIONS_END_MS = 2000;
 const RETRY_MS = 50;
 const POLL_MS = 20;
@@ -36,14 +36,15 @@ export interface EmbeddedPostgres extends DatabaseAddress {
   readonly ownerUrl: string;
   /** Rejects if the server has ended and cannot be restarted on its port. Never resolves. */
   readonly lost: Promise<never>;
-  /** If no other process uses the server, also stops it and waits until it has ended. */
+  /** Stops using the server. If no other process uses it, also stops it and waits until it has ended. */
   release(): Promise<void>;
 }
 
 /**
  * Starts or joins the PostgreSQL server of a data directory, and keeps it running until it is released.
- * @param options.joinTimeoutMs how long to retry while a server refuses connections, not counting its start
- * @throws Error with one line for the user, without secrets
+ * @param options.joinTimeoutMs how long to retry while a server refuses connections, excluding its startup
+ * time
+ * @throws Error whose message is a single line for the user, without secrets
  */
 export async function acquireEmbeddedPostgres({
   dataDir,
@@ -114,7 +115,7 @@ async function join(
         });
       }
       reason = messageOf(error);
-      // Keep waiting for a starting server, which may have a long log to replay.
+      // Startup does not count towards the timeout, because the server may have a long log to replay.
       const isStarting = isErrorWithCode(error, CANNOT_CONNECT_NOW) && !reason.includes('shutting down');
       if (isStarting) sinceMs = performance.now();
     }

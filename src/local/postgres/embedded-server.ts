@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const STOP_TIMEOUT_SECONDS = 60;
 const POLL_MS = 20;
 const LOG_LINES_IN_ERROR = 5;
-/** A server whose postmaster.pid is unreadable ends within this time. */
+/** PostgreSQL stops within this time if its postmaster.pid is unreadable. */
 const UNREADABLE_MS = 60_000;
 const REPLAY_NOTE_MS = 10_000;
 
@@ -33,7 +33,7 @@ const SETTINGS: ServerSettings = {
   log_min_error_statement: 'panic',
 };
 
-/** Errors after which to retry, because another start came first, or a server is still stopping. */
+/** Errors after which to retry: another process has started the server, or a server is still stopping. */
 const TRANSIENT = [
   'lock file "postmaster.pid" already exists',
   'pre-existing shared memory block',
@@ -52,8 +52,8 @@ export async function findServer(cluster: Cluster): Promise<ServerProcess | null
 }
 
 /**
- * Reuses the port of a killed server if possible, because others may still use its address. Does not use
- * `pg_ctl start`, which passes paths to a shell unquoted.
+ * Reuses the port of a killed server if possible, because other processes may still use that server's
+ * address. Does not use `pg_ctl start`, which passes paths to a shell unquoted.
  * @returns null once the server accepts connections; otherwise why another attempt is needed
  */
 export async function startServer(
@@ -148,7 +148,7 @@ async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady
 
 /**
  * Removes a postmaster.pid that a power cut has made unreadable, because PostgreSQL would not start with it.
- * The lock keeps a second start from removing the file of the server that the first start began.
+ * The lock keeps other processes that start at the same time from removing the new server's file.
  * @returns why the file cannot be removed yet; null if it was removed or is readable
  */
 async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null> {
@@ -210,8 +210,8 @@ async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
 }
 
 /**
- * Makes PostgreSQL ignore another program's id in postmaster.pid, as pg_ctl does. Leaves it to PostgreSQL to
- * replace the file, so that only one of two concurrent starts succeeds.
+ * Returns variables that make PostgreSQL ignore another program's id in postmaster.pid, as pg_ctl does.
+ * Leaves it to PostgreSQL to replace the file, so that only one of two concurrent starts succeeds.
  */
 async function disownRecordedPid(cluster: Cluster): Promise<Record<string, string>> {
   const recorded = await readPidFile(cluster);

@@ -1,7 +1,7 @@
 -- Balances and the ledger. Balances change only through ledger entries.
 
--- A user's balance in roubles, which only apply_ledger_entries() writes. It is separate from `users`, and no
--- foreign key refers to it. Every purchase updates this row, and inserting a referencing row would lock it.
+-- A user's balance in roubles, which only apply_ledger_entries() writes. It is not in `users`, and no foreign
+-- key refers to it: every purchase updates this row, and inserting a referencing row would lock it.
 CREATE TABLE accounts (
   user_id bigint PRIMARY KEY REFERENCES users,
   available numeric(14,2) NOT NULL DEFAULT 0 CHECK (available >= 0),
@@ -77,7 +77,7 @@ CREATE UNIQUE INDEX ledger_entries_action_id_key ON ledger_entries (action_id) W
 CREATE INDEX ledger_entries_proxy_refund_id_idx ON ledger_entries (proxy_refund_id)
   WHERE proxy_refund_id IS NOT NULL;
 CREATE INDEX ledger_entries_created_at_idx ON ledger_entries (user_id, created_at, seq);
--- Finds a user's entries of one kind among many others. The kinds are named as customers see them.
+-- For listing a user's entries of one kind. Uses the kinds' customer-facing names.
 CREATE INDEX ledger_entries_shown_kind_idx ON ledger_entries (
   user_id,
   (CASE kind

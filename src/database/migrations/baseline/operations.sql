@@ -25,7 +25,7 @@ INSERT INTO installed_functions DEFAULT VALUES;
 -- Times and reports of each job, and the lease of the replica that runs it.
 CREATE TABLE job_runs (
   name text PRIMARY KEY,
-  -- Fences the lease, so that a run that has lost it can no longer write to this row.
+  -- Id of the current run, so that an earlier run, which has lost the lease, can no longer write to this row.
   run_id uuid NOT NULL DEFAULT gen_random_uuid(),
   holder uuid NOT NULL,
   lease_seconds double precision NOT NULL,
@@ -46,14 +46,14 @@ CREATE TABLE retention_marks (
   left_ids bigint[] NOT NULL DEFAULT '{}'
 );
 
--- Each replica's report about itself. Unlogged, because a lost report is soon replaced.
+-- Each replica's report about itself. UNLOGGED, because a lost report is soon replaced.
 CREATE UNLOGGED TABLE replica_reports (
   holder uuid PRIMARY KEY,
   reported_at timestamptz NOT NULL,
   report jsonb NOT NULL
 );
 
--- Request counts per minute, shared by all replicas. Unlogged, because they may get lost in a database crash.
+-- Request counts per minute, shared by all replicas. UNLOGGED, because a database crash may lose them.
 CREATE UNLOGGED TABLE request_counts (
   name text NOT NULL,
   key text NOT NULL,
@@ -95,13 +95,13 @@ CREATE TABLE provider_accounts (
   is_low boolean NOT NULL DEFAULT false
 );
 
--- The rate permits that take_rate_permit() grants. Logged, so that a database crash loses only the latest
--- ones.
+-- Rate permits granted by take_rate_permit(). Not UNLOGGED, because a database crash would empty the table.
+-- As it is, a crash loses only the latest permits.
 CREATE TABLE rate_permits (
   provider text PRIMARY KEY,
   granted timestamptz[] NOT NULL DEFAULT '{}',
   paused_until timestamptz NOT NULL DEFAULT '-infinity',
-  -- For each priority, the number of permits that went to others while a call of this priority waited.
+  -- For each priority, the number of permits that went to other priorities while a call of this one waited.
   passed_over integer[] NOT NULL DEFAULT '{}'
 );
 

@@ -22,7 +22,7 @@ CREATE TABLE deposits (
   receipt_email text,
   -- Null if no receipt was requested.
   receipt_registration text CHECK (receipt_registration IN ('pending', 'succeeded', 'canceled')),
-  -- Null until the provider has confirmed the creation.
+  -- Null until the provider has confirmed that it created the payment.
   provider_payment_id text,
   payment_url text,
   -- The provider's reason for refusing or canceling the payment.
@@ -83,7 +83,7 @@ CREATE TABLE payments (
 CREATE INDEX payments_unmatched_idx ON payments (id) WHERE state = 'unmatched';
 CREATE INDEX payments_user_id_idx ON payments (user_id, id);
 CREATE INDEX payments_created_at_idx ON payments (created_at);
--- Lets the foreign key find references quickly when audit log lines about reads are deleted.
+-- For checking the foreign key when audit log lines about reads are deleted.
 CREATE INDEX payments_action_id_idx ON payments (action_id) WHERE action_id IS NOT NULL;
 
 -- Refunds of deposits. The amount is held before the provider is called.
@@ -105,10 +105,10 @@ CREATE TABLE deposit_refunds (
   action_id bigint REFERENCES audit_log,
   created_at timestamptz NOT NULL DEFAULT now(),
   -- Times of the first and the last call, each stored before the call. Never cleared, because the request
-  -- must not be sent again once the provider may have forgotten the key.
+  -- must not be sent again once the provider may have forgotten the idempotency key.
   first_sent_at timestamptz,
   sent_at timestamptz,
-  -- Whether any call may have had an effect. If none may have, a refusal of the next call ends the refund.
+  -- Whether an earlier call may have made the refund. If not, a refusal of the next call ends the refund.
   may_be_made boolean NOT NULL DEFAULT false,
   -- The staff action after which the refund is never sent again. The refund's amount stays held.
   end_action_id bigint REFERENCES audit_log,

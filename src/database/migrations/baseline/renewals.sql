@@ -70,8 +70,8 @@ CREATE TABLE renewals (
   due_at timestamptz NOT NULL,
   -- When the next attempt is due; null if the renewal is over, or waits for its placed order.
   next_try_at timestamptz,
-  -- How many times in a row the renewal was skipped for the current reason. The more times, the longer the
-  -- pauses between attempts.
+  -- How many times in a row the renewal was skipped for the current reason. The pauses between attempts grow
+  -- with this number.
   tries bigint NOT NULL DEFAULT 0,
   -- The stage of the last reminder, in days before expiry: 7, 3 or 1.
   last_reminded_days integer,

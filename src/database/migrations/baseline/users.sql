@@ -48,8 +48,8 @@ CREATE TABLE api_tokens (
   allowed_ips cidr[],
   -- Maximum roubles that the token's orders may spend in a UTC day; null for no limit.
   daily_limit numeric(14,2) CHECK (daily_limit > 0),
-  -- All tokens with a daily limit above this one in the chain of issuers. Their limits include this token's
-  -- orders, because a token could otherwise exceed its limit by issuing further tokens.
+  -- All tokens with a daily limit above this one in the chain of issuers. Their limits also cover this
+  -- token's orders. Otherwise, a token could exceed its limit by issuing further tokens.
   limited_by bigint[] NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz,
