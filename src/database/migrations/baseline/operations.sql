@@ -53,7 +53,7 @@ CREATE UNLOGGED TABLE replica_reports (
   report jsonb NOT NULL
 );
 
--- Request counts per minute, shared by all replicas. UNLOGGED, because a database crash may lose them.
+-- Request counts per minute, shared by all replicas. UNLOGGED, because losing them in a crash is acceptable.
 CREATE UNLOGGED TABLE request_counts (
   name text NOT NULL,
   key text NOT NULL,
