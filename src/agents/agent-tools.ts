@@ -93,7 +93,7 @@ function describe(tools: readonly Tool[]): ListedTool[] {
     title: name.replace('_', ' ').replace(/^./, (letter) => letter.toUpperCase()),
     description:
       Object.keys(example).length > 0 ? `${description} E.g. ${JSON.stringify(example)}` : description,
-    // Every tool is idempotent: a repeated `place_order` or `create_deposit` returns the existing result.
+    // Every tool is idempotent: repeating `place_order` or `create_deposit` returns the existing result.
     annotations: {
       readOnlyHint: effect === undefined,
       destructiveHint: effect === 'final',

@@ -100,7 +100,7 @@ export function toAgentError(error: unknown): AgentError | null {
   };
 }
 
-/** Shortened, because the caller may have invented the name. */
+/** Shortened, because the name may be any text that the caller sent. */
 const nameOf = (loc: readonly (string | number)[]): string => loc.slice(1).join('.').slice(0, 100);
 
 const WANTED: Readonly<Record<string, string>> = {

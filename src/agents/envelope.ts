@@ -29,8 +29,7 @@ const ENVELOPE: Shape = {
 };
 
 /**
- * Keeps only the members that the MCP library needs, because it would reject a message for a mistake in any
- * other member.
+ * Keeps only the members that the MCP library needs. It would reject a message for a mistake in any other.
  */
 export const envelopeOf = (message: JsonValue): unknown => pick(message, ENVELOPE);
 

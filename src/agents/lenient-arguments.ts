@@ -7,8 +7,8 @@ const IDENTIFIER = /^version$|_ids?$/;
 const INTEGER = /^-?\d{1,20}$/;
 
 /**
- * Converts the values in `given` to their declared types, because models may send numbers, booleans and lists
- * as strings, and null for a default.
+ * Converts the values in `given` to their declared types. Models may send numbers, booleans and lists as
+ * strings, and null for a default.
  */
 export function readLeniently(input: Type<object>, given: JsonValue): void {
   if (!isJsonObject(given)) return;

@@ -53,7 +53,7 @@ interface Served {
   readonly method: unknown;
   /** Null if the message calls no tool. */
   readonly run: (() => Promise<CallToolResult>) | null;
-  /** Whether the tool was called, and may have charged an order. */
+  /** Whether the tool was called, and may have charged the customer. */
   hasRun: boolean;
 }
 
@@ -169,8 +169,8 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
   const request = new Request('http://localhost/mcp', { method: 'POST', headers: texts, signal });
   // Always name both types, because the library rejects clients that do not accept both.
   request.headers.set('accept', `application/json, ${STREAM}`);
-  // Drop the version header, which would exclude clients of later revisions. The body of `initialize`
-  // negotiates the version.
+  // Drop the version header, which would exclude clients of later revisions: `initialize` negotiates the
+  // version in its body.
   if (method === 'initialize') request.headers.delete('mcp-protocol-version');
   return request;
 }

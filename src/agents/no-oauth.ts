@@ -22,7 +22,7 @@ export function serveNoOAuth(app: NestExpressApplication): void {
   }
 }
 
-/** Extends `WWW-Authenticate` on this route only, because other routes' fixed contract does not allow it. */
+/** Extends `WWW-Authenticate` on this route only: other routes' API contract must not change. */
 @Catch(NotAuthenticated, InvalidToken)
 export class WrongTokenFilter implements ExceptionFilter<DomainError> {
   constructor(private readonly config: AppConfig) {}

@@ -148,7 +148,7 @@ export class OrderTools {
     };
   }
 
-  /** Places an order once per reference. A repeated call returns it, even if the reference has expired. */
+  /** Places one order per reference. Repeated calls return it, even if the reference has expired. */
   private async place(
     { order_ref: ref, reveal }: PlaceOrderInput,
     { caller, tokenHash }: ToolCall,

@@ -4,14 +4,14 @@ import { type DomainError, IP_VERSIONS, jsonOrUndefined } from '../common';
 import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './agents.errors';
 
 const VALID_SECONDS = 900;
-/** After a reference has expired, an earlier call may still place the order for at least this long. */
+/** For at least this long after a reference expires, an earlier call may still be placing its order. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
 
 /** The names of the fields are short, because agents have to copy the reference. */
 const PREPARED = z.strictObject({
-  /** Expiry of the reference, in seconds since 1970. */
+  /** Expiry of the reference, as a Unix timestamp in seconds. */
   u: COUNT,
   /** Random string, so that preparing the same order twice yields two references and thus two orders. */
   n: z.string(),
@@ -34,7 +34,7 @@ interface PossibleOrder {
   readonly refusal: DomainError | null;
 }
 
-/** Characters that copying may add around a reference. */
+/** Characters that an agent may add around a reference when copying it. */
 const ADDED = String.raw`\s"'\x60*,;.…<>\p{Ps}\p{Pe}\p{Pi}\p{Pf}`;
 const ADDITIONS = new RegExp(`^[${ADDED}]+|(?<![=${ADDED}])[=${ADDED}]+$`, 'gu');
 
@@ -52,11 +52,11 @@ export function writeReference(
 }
 
 /**
- * Reads a reference, whose order may already exist even if the reference has expired or is damaged. For this
- * reason, refusals are returned with the keys and not thrown. The keys include the hash of `given`, which
- * earlier versions used as the idempotency key.
+ * Reads a reference. Its order may already exist, even if the reference has expired or is damaged, so the
+ * caller must try every returned key. A key's refusal applies only if no order exists under that key. The
+ * keys include the hash of `given`, which earlier versions used as the idempotency key.
  * @param longestOrderSeconds maximum time that a request may wait for its order
- * @returns the keys to try, in sequence; only the canonical spelling places an order
+ * @returns the keys to try, in sequence; only the key of the canonical spelling can place a new order
  * @throws PreparationUnknown if the reference contains no order
  */
 export function readReference(

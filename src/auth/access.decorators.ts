@@ -21,7 +21,7 @@ export type Access =
 
 /**
  * Marks a route that needs no token.
- * @param maxBodyBytes required for a route with a body. Its failures count against the client's address
+ * @param maxBodyBytes required for a route with a body. Failed requests count against the client's address
  */
 export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}) =>
   applyDecorators(

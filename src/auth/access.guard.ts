@@ -55,7 +55,7 @@ export class AccessGuard implements CanActivate {
     });
   }
 
-  /** After too many failures from an address, looks up only tokens known to be valid. */
+  /** After too many failures from an address, looks up only tokens that were valid at their last lookup. */
   private async identify(request: Request, acceptsOAuth: boolean): Promise<Caller> {
     if (this.limits.barsAddresses) {
       const refusal = this.limits.refusalOf(plainAddress(request.ip));

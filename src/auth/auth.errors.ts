@@ -38,7 +38,7 @@ export class ScopeNotGrantable extends domainError(
   (scopes: readonly string[]) => `A token cannot grant scopes that it lacks: ${scopes.join(', ')}`,
 ) {}
 
-/** Without this rule, the audit log could attribute the issuer's actions to a colleague. */
+/** With a staff token issued for a colleague, staff could act under the colleague's name in the audit log. */
 export class StaffScopesForAnother extends domainError(
   'forbidden',
   'Issuing staff scopes to another user requires the scope staff:grant',

@@ -19,7 +19,7 @@ import type { Scope } from './scopes';
 export interface RouteOptions extends RouteDescription {
   /** Omitted for a route with `@Public()`. */
   readonly scope?: Scope;
-  /** A text for 403 or 429 continues a sentence: `The token lacks the scope, or …`. */
+  /** For 403 and 429, the text continues the sentence `The token lacks the scope, or …`. */
   readonly errors?: NonNullable<RouteDescription['errors']>;
 }
 

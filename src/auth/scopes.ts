@@ -12,7 +12,7 @@ export const SCOPES = {
   'tokens:write': "Listing, issuing and revoking the user's tokens; new tokens cannot do more than this one",
 } as const;
 
-/** Granted only by name, so that no existing token gains rights when the service starts to take payments. */
+/** Must be requested by name, so that no existing token gains rights once the service takes payments. */
 export const PAYMENT_SCOPES = {
   'deposits:read': 'Deposits',
   'deposits:write': 'Creating deposits',

@@ -185,7 +185,7 @@ export class TokensService {
   async revokeDescendants(id: number, manager: EntityManager, userId?: number): Promise<number[]> {
     const revoked: number[] = [];
     for (;;) {
-      // Waits for descendants that are issuing tokens; the next iteration finds those tokens.
+      // Waits for transactions in which a descendant issues a token. The next iteration revokes that token.
       const rows = await queryRows<{ id: number }>(
         manager,
         `UPDATE api_tokens SET revoked_at = $2
@@ -203,7 +203,7 @@ export class TokensService {
 
   /**
    * Without `staff:grant`, a caller may neither revoke other users' staff tokens nor block other staff.
-   * @param whose whether `ids` are token or user ids. Users count as staff only with a valid staff token
+   * @param whose column that `ids` contains. Users count as staff only with a valid staff token
    * @throws StaffScopesForAnother
    */
   async assertMayEnd(
@@ -335,7 +335,7 @@ const ISSUER_STILL_WORKS = `EXISTS (
   SELECT FROM api_tokens issuer WHERE issuer.id = token.issued_by AND issuer.revoked_at IS NULL
      AND (issuer.expires_at IS NULL OR issuer.expires_at > $2))`;
 
-/** Each column needs an index, or deleting a token would scan whole tables. */
+/** Columns that refer to a token. Without an index on each, deleting a token would scan whole tables. */
 export const TOKEN_REFERENCES = [
   { table: 'orders', column: 'token_id' },
   { table: 'token_spending', column: 'token_id' },

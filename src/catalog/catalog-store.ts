@@ -5,7 +5,7 @@ import type { IpVersion } from '../common';
 import { queryRows } from '../database';
 import { ProviderUnavailable } from '../provider';
 
-/** Times are database times in microseconds since 1970. */
+/** Times are the database's, in Unix microseconds. */
 export interface StoredEntry {
   readonly key: string;
   readonly value: unknown;
@@ -38,7 +38,7 @@ export const exactPriceKey = (version: IpVersion, days: number, count: number): 
 /** Provider's price in roubles for one proxy, as a decimal string, by version and days. */
 export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
 
-/** Enough for a rate permit and a normal response. After that, the lease's holder is presumed dead. */
+/** Long enough to get a rate permit and a normal response. After that, the lease holder is presumed dead. */
 const LEASE_MS = 15_000;
 const POLL_MS = 100;
 /** Maximum seconds by which transactions may commit out of order. */
@@ -48,7 +48,10 @@ const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000
 const timeOf = (parameter: string): string =>
   `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
-/** If a lease ends too far in the future, the database's clock was set back. Such a lease has also lapsed. */
+/**
+ * Returns SQL that is true if a lease is over. If it ends too far in the future, the database's clock was set
+ * back, and the lease is over as well.
+ */
 const hasLapsed = (until: string): string =>
   `${until} NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${LEASE_MS} ms'`;
 
@@ -86,8 +89,8 @@ export class CatalogStore {
   }
 
   /**
-   * Returns a newer entry than the caller's. If another replica is refreshing the key, waits for that
-   * replica's entry or error instead of calling `fetch`, but never for a call of lower priority.
+   * Returns an entry that is newer than the caller's. If another replica is already refreshing the key at the
+   * same or a higher priority, waits for its entry or error instead of calling `fetch`.
    * @param known `fetchedAt` of the caller's entry
    * @param priority position of `fetch` in CALL_PRIORITIES
    * @throws ProviderError
@@ -186,9 +189,9 @@ export class CatalogStore {
   }
 
   /**
-   * Stores a value, dated to the start of its lease. Drops it if another replica has meanwhile stored a newer
-   * value. If the stored value is from the future, the database's clock was set back, and the stored value is
-   * replaced.
+   * Stores a value as fetched at the start of its lease. If another replica has stored a newer value in the
+   * meantime, returns that one instead. But if the stored value is from the future, the database's clock was
+   * set back, and the new value replaces it.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(

@@ -69,10 +69,10 @@ export type PriceList = (
   },
 ) => Money | null;
 
-/** How an order fetches a country's stock that is not cached. */
+/** How an order fetches a country's stock if it is not cached. */
 export interface FirstRead {
   readonly priority: CallPriority;
-  /** Queue in which each user has one fetch at a time; undefined to fetch at once. */
+  /** Queue in which each user has one fetch at a time. If undefined, the fetch starts without queueing. */
   readonly line?: 'unpaid' | 'unpriced';
 }
 
@@ -84,12 +84,12 @@ const offerKey = (version: IpVersion, period: number): string => `${version}/${p
 
 /** Stored instead of an exact price if the provider does not sell the period. */
 const UNSUPPORTED = 'unsupported';
-/** Maximum number of stored exact prices, because customers can request any number of them. */
+/** Maximum number of stored exact prices. Limited because customers can request any number of them. */
 const MAX_EXACT_PRICES = 1000;
 const LONGEST_TURN_WAIT_MS = 10_000;
 /** Maximum number of waiting requests per user. At three provider calls a second, more would time out. */
 const MOST_IN_LINE = 100;
-/** Tables older than this get an order's priority, because orders need prices less than a minute old. */
+/** Older price tables are fetched with an order's priority: orders need prices less than a minute old. */
 const TABLE_NEEDED_MS = 50_000;
 
 /** Catalog values may be a minute old, or a day during an outage. Charged prices are at most a minute old. */
@@ -163,7 +163,10 @@ export class CatalogService implements OnModuleDestroy {
     return Math.max(0, stock - (this.unwrittenSales.get(key) ?? 0));
   }
 
-  /** No country's price exceeds the quote. @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable */
+  /**
+   * Returns a price that no country exceeds.
+   * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
+   */
   async quote(offer: Offer, userId: number, closed?: AbortSignal): Promise<Quote> {
     this.assertRentalPeriod(offer.version, offer.period, null);
     return this.priceOf(offer, { userId, country: null }, 'get', this.inTurn('preview', userId, closed));
@@ -252,16 +255,17 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Returns the price that is charged: the quote, or less if the country is cheaper. The caller must check
-   * that the period is within its bounds.
-   * @param use `preview` (e.g. a dry run) allows fewer concurrent refreshes, and so hardly delays orders
+   * Returns the price to charge: the quote, or the country's own price if that is lower. The caller must
+   * check that the period is within the allowed range.
+   * @param use with `preview` (e.g. a dry run), fewer refreshes run concurrently, so that orders are hardly
+   * delayed
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
   chargedPrice(offer: Offer, buyer: Buyer, use: 'order' | 'preview' = 'order'): Promise<Quote> {
     return this.priceOf(offer, buyer, 'getFresh', this.inTurn(use, buyer.userId));
   }
 
-  /** Returns the last known price that an order would be charged, without a provider call. */
+  /** Returns the last known price that an order would cost, without a provider call. */
   knownPrice(offer: Offer, buyer: Buyer): Quote | undefined {
     const { version, period, count } = offer;
     const single = this.priceTables.peek(PRICE_TABLE_KEY)?.[version]?.[period];
@@ -297,7 +301,7 @@ export class CatalogService implements OnModuleDestroy {
     };
   }
 
-  /** Lowers the stock at once in this process, and on other replicas after `writeSales`. */
+  /** Lowers the stock immediately in this process, and on other replicas after `writeSales`. */
   recordSale(country: string, version: IpVersion, count: number): void {
     const key = stockKey(country, version);
     this.unwrittenSales.set(key, (this.unwrittenSales.get(key) ?? 0) + count);
@@ -394,7 +398,7 @@ export class CatalogService implements OnModuleDestroy {
     return { unitPrice, total: unitPrice.times(count), providerPrice, markup };
   }
 
-  /** Fetches the exact price only if the price table lacks it. */
+  /** Uses the price table if it contains the period; otherwise, looks up the exact price. */
   private async providerPrice(
     offer: Offer,
     lookUp: 'get' | 'getFresh',
@@ -438,7 +442,7 @@ export class CatalogService implements OnModuleDestroy {
     return Object.fromEntries([...table].map(([version, prices]) => [version, Object.fromEntries(prices)]));
   }
 
-  /** Waits behind most other calls, even for an order, because customers can request thousands of periods. */
+  /** Fetches with low priority even for an order, because customers can request thousands of periods. */
   private fetchExactPrice(offer: Offer): CatalogFetch<string> {
     return {
       priorityAt: () => 'exact',
@@ -471,7 +475,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 }
 
-/** Uses `priority` only if no value is cached, because otherwise no order waits for the fetch. */
+/** Uses `priority` if no value is cached. Otherwise, no order waits for the fetch. */
 const firstAt =
   (priority: CallPriority) =>
   (ageMs: number): CallPriority =>

@@ -22,7 +22,7 @@ export class PricePreviewService {
   ) {}
 
   /**
-   * Lists the quoted prices that the change affects, and the prices in countries that a rule names.
+   * Lists the prices that the change affects: the quotes, and the prices in countries that price rules name.
    * @throws PricesUnknown, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
   async preview(change: PriceChange): Promise<PricePreviewOut> {
@@ -75,7 +75,7 @@ function candidates(
   rules: readonly MarkupRule[],
 ): PricedOffer[] {
   const users = new Set(touched.map(({ userId }) => userId));
-  // Other users' rules do not affect these offers.
+  // Ignore the rules of users whom the change does not concern.
   const effective = rules.filter(({ userId }) => userId === null || users.has(userId));
   const countries = new Set([null, ...[...touched, ...effective].map(({ country }) => country)]);
   return [...users].flatMap((userId) =>

@@ -42,7 +42,7 @@ export interface Parameter {
   readonly option: Option;
 }
 
-/** Parameters that are renamed in every command. */
+/** Option names by parameter, for parameters that every command renames. */
 const NAMES: Readonly<Record<string, string>> = {
   user_id: 'user',
   order_id: 'order',

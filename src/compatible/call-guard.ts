@@ -8,7 +8,9 @@ import { AppConfig } from '../config';
 /** Escaped paths must not match, because they would bypass a load balancer's rules. */
 const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
 
-/** Accepts a token only in the path. Rejects HEAD, because Express would execute the call. */
+/**
+ * Accepts a token only in the path. Rejects HEAD: Express would run the GET handler, which may buy proxies.
+ */
 export function receiveCall(request: Request, response: Response, next: NextFunction): void {
   response.setHeader('Cache-Control', 'no-store');
   if (request.method !== 'GET') {
@@ -24,7 +26,7 @@ export function receiveCall(request: Request, response: Response, next: NextFunc
 
 const CALLS_PER_SECOND = 3;
 const WINDOW_MS = 1000;
-/** Maximum number of tokens whose calls are counted, more than are used within a second. */
+/** Maximum number of tokens whose calls are counted. Fewer tokens are in use within a second. */
 const MAX_TOKENS = 10_000;
 
 class TooManyCalls extends domainError('rate-limited', 'Too many calls in this second', {

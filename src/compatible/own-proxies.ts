@@ -60,8 +60,8 @@ export class OwnProxies {
   }
 
   /**
-   * Must run before the list is read. If it ran afterwards, an order could close between the reading and the
-   * check, and the list would lack its proxies.
+   * Must run before the list is read. Otherwise, an order could close after the read and before this check,
+   * and the list would lack its proxies.
    */
   private async assertKnown(userId: number, descr: string): Promise<void> {
     const { isOpen } = await queryRow<{ isOpen: boolean }>(

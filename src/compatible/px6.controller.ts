@@ -16,7 +16,7 @@ import { moscowTime, roubles, unixSeconds, wireList, wireProxy, wireVersionOf } 
 import { WireParameters, WireQuery } from './wire-query';
 
 const MAX_LIMIT = 1000;
-/** Each change takes two calls to the provider. */
+/** Limited because each change takes two provider calls. */
 const MAX_TYPE_CHANGES = 20;
 /** Prefix of a label that makes a purchase safe to retry. */
 const KEY_PREFIX = 'key:';

@@ -21,7 +21,7 @@ export const unixSeconds = (date: Date | string | null): number =>
 /** Converts an amount for a response. The number must not be used in calculations. */
 export const roubles = (amount: Money): number => Number(amount.toString());
 
-/** As in PROXY6, a list is an object keyed by id, except that with `nokey`, or if empty, it is an array. */
+/** As in PROXY6, returns an object keyed by id, or an array if the list is empty or `nokey` was given. */
 export const wireList = <Item extends { readonly id: string | number }>(
   items: readonly Item[],
   withoutKeys: boolean,

@@ -17,7 +17,7 @@ const source = z.strictObject({
 
 export type PaymentSource = z.output<typeof source>;
 
-/** Names that a payment source must not have, because other routes use them in the same place of the path. */
+/** Names that a payment source must not have, because other routes use them at the same place in the path. */
 const TAKEN = ['notifications'];
 
 const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);

@@ -16,7 +16,10 @@ import { RequestValidationPipe } from './validation/request-validation.pipe';
 const HEADERS_TIMEOUT_MS = 15_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 
-/** Shorter than any keep-alive timeout, so that the length of a socket's timeout shows which one it is. */
+/**
+ * A client that reads nothing for this long is disconnected. Shorter than any keep-alive timeout, so that a
+ * socket's timeout shows which of the two it is.
+ */
 const READER_IDLE_MS = 10_000;
 
 export interface ConnectionLimits {

@@ -14,8 +14,8 @@ const PART_OF_OTHERS = 0.02;
 const MOST_OF_OTHERS = 50;
 
 /**
- * Which connections the server closes at a limit. `of-fullest` means connections of the networks that have
- * the most. `of-any` means new connections of any network.
+ * Which connections the server closes at a limit: those of the networks that have the most (`of-fullest`), or
+ * new connections of any network (`of-any`).
  */
 export type ClosedConnections = 'of-fullest' | 'of-any';
 

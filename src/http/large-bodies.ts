@@ -36,8 +36,8 @@ export class LargeBodies {
 }
 
 /**
- * Returns the keys by which bodies are counted: first the user id or, without a user, the client's networks
- * joined; then each of the client's networks.
+ * Returns the keys under which a client's bodies are counted: the user id or, without a user, the client's
+ * networks joined; then each of the client's networks.
  */
 export function callersOf(request: Request): [number | string, ...string[]] {
   const { user, ip } = request as Request & { readonly user?: { readonly userId: number } };

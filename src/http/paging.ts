@@ -25,7 +25,7 @@ export interface PageRequest<Cursor = number> {
   readonly limit: number;
 }
 
-/** Thrown for a cursor that no response has contained: continuing from it could skip items. */
+/** Thrown for a cursor that no response has contained: resuming from it could skip items. */
 export class CursorUnknown extends RequestInvalid {
   constructor(input: string | number, ...loc: string[]) {
     super([

@@ -12,7 +12,7 @@ function keepPaused(this: Socket): void {
   this.pause();
 }
 
-/** Serves the requests of a connection one after the other. Node would start pipelined requests at once. */
+/** Serves a connection's requests one after the other. Node would start pipelined ones immediately. */
 export function oneAtATime(serve: Handler): Handler {
   const waiting = new ConcurrencyLimit<Socket>(MAX_WAITING, MAX_WAITING);
 

@@ -35,8 +35,8 @@ const AT_ONCE_MS = 250;
 const STALL_MS = 5000;
 
 /**
- * Reads a body. Throws as soon as a limit is exceeded, but goes on to discard later data, so that even a
- * client that is still sending gets the response.
+ * Reads a body. Throws as soon as a limit is exceeded, but continues to read and discard data, so that even a
+ * client that is still sending receives the response.
  * @throws BodyTooLarge, BodyUnreadable if the client disconnects, or the errors of `slow.enter`
  * @throws RequestTimeoutException if no data arrives for a while
  */

@@ -8,7 +8,7 @@ interface Bound {
   /** Maximum for one user or, if the user is not known yet, for one address. */
   readonly ofOne: number;
   readonly ofAll?: number;
-  /** Fraction of `MAX_CONNECTIONS` that all requests of the kind together may use. */
+  /** Fraction of `MAX_CONNECTIONS` available to all requests of this kind combined. */
   readonly part?: number;
 }
 

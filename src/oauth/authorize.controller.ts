@@ -44,7 +44,7 @@ export class AuthorizeController {
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
   @UnparsedBody()
   async decide(@Req() request: Request, @Res() response: Response): Promise<void> {
-    // Another site's form could make the customer unknowingly use that site's account.
+    // A form on another site could submit that site's token, and so connect the agent to its account.
     const site = request.get('sec-fetch-site') ?? 'same-origin';
     if (site !== 'same-origin') {
       sendPage(

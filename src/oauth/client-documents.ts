@@ -14,7 +14,7 @@ const MAX_CACHED = 1000;
 
 /**
  * Fetches the metadata of clients whose id is a URL (draft-ietf-oauth-client-id-metadata-document). Strangers
- * choose these URLs, so the address rules of webhooks apply.
+ * choose these URLs, so the same address rules apply as for webhooks.
  */
 @Injectable()
 export class ClientDocuments {

@@ -93,7 +93,7 @@ export class OAuthGrants {
     return code;
   }
 
-  /** A second exchange revokes the token: one of the two clients stole the code. @throws OAuthError */
+  /** If a code is used twice, revokes its token: one of the two clients stole the code. @throws OAuthError */
   async exchange(
     code: string,
     { clientId, redirectUri, verifier }: Record<'clientId' | 'redirectUri' | 'verifier', string>,
@@ -113,7 +113,7 @@ export class OAuthGrants {
       return row.expiresAt > this.clock.now() ? this.issue(code, clientId, row, manager) : null;
     });
     const issued = await exchanged.catch((error: unknown) => {
-      // Such an error means that the customer's token is no longer valid, or that the token to revoke is
+      // A `DomainError` means that the customer's token is no longer valid, or that the token to revoke is
       // gone.
       if (error instanceof DomainError && error.kind !== 'unavailable') return null;
       throw error;
@@ -161,7 +161,8 @@ export class OAuthGrants {
   }
 
   /**
-   * Reuse of a refresh token revokes the grant: one of the two clients stole the token. @throws OAuthError
+   * Reuse of a refresh token revokes the grant, because one of the two clients must have stolen the token.
+   * @throws OAuthError
    */
   async refresh(refreshToken: string, clientId: string): Promise<object> {
     const family = familyOf(refreshToken);
@@ -239,7 +240,9 @@ const familyOf = (refreshToken: string): string => refreshToken.split('.', 1)[0]
 /** Returns the PKCE challenge (RFC 7636, method S256). */
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
 
-/** Locks the token before the grant, as the removal of invalid tokens does. `$2` is the client. */
+/**
+ * Locks the token before the grant, in the same order as the removal of invalid tokens. `$2` is the client.
+ */
 async function lockGrant(
   manager: EntityManager,
   condition: string,

@@ -6,7 +6,7 @@ import type { LeasedRun } from '../jobs';
 /** A batch takes well under a second. */
 const BATCH_SIZE = 10_000;
 
-/** SQL conditions for a wrong `active` flag. The sweep maintains the flags of withdrawn proxies. */
+/** SQL conditions for a wrong `active` flag. The sync sweep maintains the flags of withdrawn proxies. */
 const WRONG = {
   ended: 'active AND date_end <= now()',
   /** The flag is wrongly false, for example, because the clock was set back or the row was edited. */

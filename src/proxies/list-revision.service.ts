@@ -11,7 +11,7 @@ export interface ListRevision {
   readonly userId: number;
   /** Grows with every visible change in the database. */
   readonly revision: number;
-  /** Milliseconds since 1970. No rental expires from `fromMs` until just before `untilMs`. */
+  /** Unix milliseconds. No rental expires from `fromMs` until just before `untilMs`. */
   readonly fromMs: number;
   readonly untilMs: number;
   /** Number of the user's proxies when the revision was looked up. */

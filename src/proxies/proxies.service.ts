@@ -77,7 +77,7 @@ export class ProxiesService {
     return (proxies ?? []).map((proxy) => toProxyOut(proxy, now));
   }
 
-  /** Batched, because requests whose orders share a provider call get their responses at the same time. */
+  /** Batched, because orders that share a provider call are completed at the same time. */
   private readonly lookUpByOrder = batchedLookup(async (orderIds: readonly number[]) => {
     const rows = await preparedRows<Proxy>(
       this.dataSource,

@@ -73,7 +73,7 @@ export class UsersService {
     return { before, after };
   }
 
-  /** Finds the user who opened the companion application. Records this unless the user is blocked. */
+  /** Finds the user who opened the companion application and, unless they are blocked, records the use. */
   async recordApp(
     { tgId, username }: { readonly tgId: number; readonly username: string | null },
     manager: EntityManager,
@@ -114,7 +114,7 @@ export class UsersService {
     return user ?? null;
   }
 
-  /** In the profile, the user's name on the messaging platform overrides the name that staff entered. */
+  /** Returns the profile. The user's name on the messaging platform overrides the name that staff entered. */
   async getProfile(userId: number): Promise<UserInfo> {
     const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);

@@ -8,7 +8,7 @@ import { ALL_STAFF_SCOPES } from '../scopes';
 import { type Caller, type NewToken, TokensService } from '../tokens.service';
 import type { CreatedToken, Token } from './token.dto';
 
-/** Maximum number of valid tokens that a customer issued. */
+/** Maximum number of valid tokens that a customer may have issued. */
 const MOST_TOKENS = 100;
 /** Maximum number of revoked and expired tokens that a customer still sees. */
 const MOST_INVALID = 20;

@@ -46,7 +46,7 @@ const TEXTS = { type: 'array' as const, items: { type: 'string' as const } };
 export const ApiTexts = (description: string, example: string[]): PropertyDecorator =>
   ApiProperty({ ...TEXTS, description, example });
 
-/** Describes a field of a fixed-contract route, with the title that FastAPI would give it. */
+/** Describes a field with FastAPI's title for it, on routes whose API contract must not change. */
 export const ApiTitled =
   (options: ApiPropertyOptions): PropertyDecorator =>
   (target, key) =>

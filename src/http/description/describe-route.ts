@@ -16,7 +16,7 @@ import { bodyOf, contentOf, ErrorResponse, HTTPValidationError } from './error-r
 import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from './idempotency-key';
 import { refusedExample } from './refused-example';
 
-/** A domain error is a class if its message is constant, and otherwise an example instance. */
+/** A domain error with a constant message is given as its class, any other as an example instance. */
 export type ErrorsOfStatus = readonly [
   when: string,
   ...errors: readonly (DomainError | (new () => DomainError) | string)[],
@@ -36,7 +36,7 @@ export interface RouteDescription {
   readonly idempotencyKey?: IdempotencyKeyOptions;
   readonly errors?: Readonly<Record<number, ErrorsOfStatus>>;
   readonly errorHeaders?: Readonly<Record<number, Headers>>;
-  /** Example of a 422 response that the fixed contract describes, although the route rejects no input. */
+  /** Example of a 422 response that the API contract requires, although the route rejects no input. */
   readonly invalid?: ValidationItem;
 }
 

@@ -5,7 +5,7 @@ import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 const FIELDS = 'swagger/apiModelPropertiesArray';
 const FIELD = 'swagger/apiModelProperties';
 
-// Swagger's own functions of the same names would load all of class-validator.
+// These functions replace Swagger's own of the same names, which would load all of class-validator.
 
 export const OmitType = <Dto extends object, const Omitted extends keyof Dto & string>(
   dto: Type<Dto>,

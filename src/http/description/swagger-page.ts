@@ -152,7 +152,7 @@ export function openForms(): void {
       layoutActions.updateFilter('');
       layoutActions.show(['operations', post.tags[0] ?? '', post.operationId], true);
       const fill = (): void => {
-        // Swagger UI resolves parameters only when an operation is opened, so several tries may be needed.
+        // Swagger UI resolves parameters only when an operation is opened, so several attempts may be needed.
         const read = specSelectors.specResolvedSubtree(['paths', template, 'post']);
         const form = document.querySelector(`.opblock-post [data-path="${template}"]`)?.closest('.opblock');
         if (!read || !form) return requestAnimationFrame(fill);

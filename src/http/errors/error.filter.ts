@@ -62,7 +62,9 @@ const UNAVAILABLE = responseOf(new ServiceUnavailable());
 /** A failover takes a few seconds. */
 const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
 
-/** Turns any error into `{"detail": …}`, with a `code` unless the route's fixed contract has none. */
+/**
+ * Turns any error into `{"detail": …}`. Adds a `code` except on routes whose API contract must not change.
+ */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');

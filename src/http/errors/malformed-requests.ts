@@ -21,7 +21,7 @@ const STATUS_BY_CODE = new Map([
   ['ERR_HTTP_REQUEST_TIMEOUT', 408],
 ]);
 
-/** Responds to invalid HTTP in the form of all other errors, unless a response has already begun. */
+/** Responds to malformed HTTP in the same format as other errors, unless a response has already started. */
 export function respondToMalformedRequests(server: Server, metrics: Metrics): void {
   /** The last exchange of each connection. Exchanges on the same connection end in order. */
   const exchanges = new WeakMap<Duplex, Exchange>();
@@ -48,7 +48,7 @@ export function respondToMalformedRequests(server: Server, metrics: Metrics): vo
     const status = STATUS_BY_CODE.get(error.code ?? '') ?? 400;
     // A request that is in progress will be counted when it ends.
     if (!open) countMalformedRequest(metrics, status);
-    // Stop reading: after a 408, more data would come too late.
+    // Stop reading after a 408: the rest of the request would come too late.
     if (status === 408) socket.pause().once('finish', () => socket.destroy());
     socket.end(rawResponse(status, String(id ?? chooseRequestId(undefined))));
     endSoon(socket);

@@ -1,4 +1,4 @@
-/** Routes with a fixed contract, including the exact fields of their errors (docs/api.md). */
+/** Routes whose API contract must not change, including the exact fields of their errors (docs/api.md). */
 const SPECIFIED: ReadonlySet<string> = new Set([
   'GET /health',
   'GET /me',

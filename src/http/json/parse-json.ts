@@ -97,7 +97,7 @@ class JsonReader {
     return array;
   }
 
-  /** Enters an array or object. If it is empty, leaves it at once and returns true. */
+  /** Enters an array or object. If it is empty, leaves it immediately and returns true. */
   private begin({ close }: typeof OBJECT | typeof ARRAY): boolean {
     if (++this.depth > MAX_DEPTH) throw new JsonTooComplexError('nested too deeply');
     this.index++;

@@ -14,16 +14,16 @@ const MAX_CALLERS = 50_000;
 const MAX_NETWORKS = 10_000;
 /** Multiplies the limit for a /48, because a /48 contains 65,536 /64s. */
 const TIMES_FOR_WIDE_NETWORK = 4;
-/** Limited, because a leaked link must not keep a replica busy. */
+/** Limited so that a leaked link cannot keep a replica busy. */
 const LINK_REQUESTS_PER_MINUTE = 1200;
-/** Per user. Opening the app is a sign-in, and each sign-in writes an event. */
+/** Per user. The app signs in whenever it is opened, and each sign-in writes an event. */
 const SIGN_INS_PER_MINUTE = 20;
 /** Per address. Each registration adds a row. */
 const REGISTRATIONS_PER_MINUTE = 20;
 /** Per user. Each test sends a request to a URL that the customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
-/** For up to this long, other replicas may still admit a key that one replica refuses. */
+/** Interval at which replicas share their counts. Meanwhile, others may admit a key that one refuses. */
 const SHARE_INTERVAL_MS = 1000;
 
 interface Counted {
@@ -87,7 +87,7 @@ export class RequestLimits {
     this.take(response, [this.tokens, tokenId], [this.users, userId]);
   }
 
-  /** Leaves the user's own limit alone, because anyone may use a leaked link. @throws TooManyRequests */
+  /** Does not count against the link's user, because anyone may use a leaked link. @throws TooManyRequests */
   admitLink(linkId: number, response: HeaderSink): void {
     this.take(response, [this.links, linkId]);
   }
@@ -169,7 +169,7 @@ export class RequestLimits {
     return remaining.every(({ left }) => left > 0) ? null : this.refusal(nowMs, remaining);
   }
 
-  /** Calls run one after the other. When a call ends, everything counted before it has been stored. */
+  /** Stores everything that was counted before the call. Calls run one after the other. */
   share(): Promise<void> {
     const share = () => this.shareCounts();
     this.sharing = this.sharing.then(share, share);

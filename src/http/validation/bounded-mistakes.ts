@@ -2,7 +2,7 @@ import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { ValidationItem } from './input-mistake';
 
 const MOST_ITEMS = 20;
-/** Maximum size of an `input` that is repeated in a mistake, in characters plus other values. */
+/** Maximum size of the `input` in a mistake, counted in characters plus values other than strings. */
 const MOST_OF_INPUT = 1000;
 
 /**

@@ -39,7 +39,7 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly anyCharacter?: true;
   /** Described as an `enum` without a `pattern`, because some generators fail when a field has both. */
   readonly choices?: readonly string[];
-  /** Lists null among a query parameter's types, as the fixed contract does. */
+  /** Documents the query parameter as nullable, to match the API contract that must not change. */
   readonly describesNull?: true;
   /** Converts or rejects a string that is within the bounds. */
   readonly refine?: (text: string) => string | InputMistake | undefined;
@@ -147,12 +147,12 @@ export function DateTimeField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({
     schema: { type: 'string', format: 'date-time' },
     options,
-    // Only strict requests accept other spellings, because a fixed contract's 422 must not change.
+    // Only strict requests accept other spellings: the 422 responses of other requests must not change.
     read: (input, { strict }) => readDateTime(input, strict !== undefined),
   });
 }
 
-/** Reads a date-time, or a day that belongs to the period, into a `Date`. */
+/** Reads a bound of a period into a `Date`: a date-time, or a day, which the period then includes. */
 export function BoundField(side: 'start' | 'end', options: FieldOptions = {}): PropertyDecorator {
   const schema = { anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })) };
   const read: Field['read'] = (input, { strict }) => readBound(side, input, strict !== undefined);
@@ -212,7 +212,10 @@ function readStringList(
   return refused.length > 0 ? new ItemMistakes(refused) : read.filter((item) => typeof item === 'string');
 }
 
-/** Declares a field for class-transformer (reads it), class-validator (collects mistakes) and Swagger. */
+/**
+ * Declares a field to class-transformer (parsing), class-validator (validation errors) and Swagger
+ * (documentation).
+ */
 function requestField({ schema, options, read, anyCharacter }: Field): PropertyDecorator {
   const readExactly: Field['read'] = (input, fields) => {
     const value = read(input, fields);

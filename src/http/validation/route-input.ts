@@ -44,7 +44,7 @@ export function routeInput(controller: Type, handler: object & { readonly name: 
   return found;
 }
 
-/** Sees only the decorators that have been applied so far. */
+/** Must be called after the route's other decorators, because it sees only those already applied. */
 export function inputOf(controller: Type, handler: string): RouteInput {
   const prototype = controller.prototype as object;
   const readers = readersOf(prototype, handler);
@@ -70,7 +70,7 @@ export function handlerArguments(controller: Type, handler: string): HandlerArgu
   const taken = Reflect.getMetadata(ROUTE_ARGUMENTS, controller, handler) as
     | Record<string, { readonly index: number; readonly data: string }>
     | undefined;
-  // A key begins with the kind. Our decorators' kind is a random string, which may begin with a digit.
+  // A key begins with the kind. For our decorators, that is a random string, which may begin with a digit.
   return Object.entries(taken ?? {}).map(([key, { index, data }]) => ({
     kind: Number(key.split(':', 1)[0]),
     index,

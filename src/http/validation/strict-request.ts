@@ -10,7 +10,7 @@ const STRICT = 'strict-request';
 /** Becomes `additionalProperties: false` in the finished description. */
 export const STRICT_EXTENSION = 'x-strict';
 
-/** Marks a field that may be null. The description shows this only in the schemas of bodies. */
+/** Marks a nullable field. The OpenAPI document shows this only in body schemas. */
 export const NULLABLE_EXTENSION = 'x-nullable';
 
 const NO_CONTROLS = String.raw`^[^\x00-\x1f\x7f-\x9f]*$`;

@@ -10,7 +10,7 @@ const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
 
-/** For this long, a proxy's success proves that proxies of its address family can reach the endpoint. */
+/** For this long, a proxy's success counts as proof that proxies of its address family reach the endpoint. */
 const REACHED_FOR_MS = 5 * 60_000;
 
 type Family = 4 | 6;
@@ -69,8 +69,8 @@ export class EchoEndpoint {
   }
 
   /**
-   * Asks the endpoint over both families. Accepts a response over the other family if a proxy of this family
-   * succeeded recently. Never rejects.
+   * Requests the endpoint directly, over both address families. A response over the other family counts only
+   * if a proxy of this family recently reached the endpoint. Never rejects.
    */
   async isReachable(url: string, family: Family): Promise<boolean> {
     const [isDirect, isUp] = await Promise.all([
@@ -91,7 +91,7 @@ export class EchoEndpoint {
   }
 
   private async fetch(url: URL, family: Family): Promise<string> {
-    // If the host is an address, compare its family here, because Node would ignore the wanted family.
+    // If the host is an address, compare its family here, because Node would ignore the requested one.
     if (![0, family].includes(isIP(hostOf(url)))) return '';
     const { Client, request } = await import('undici');
     // Open a new connection, because a kept-alive one would not show whether the endpoint accepts new ones.

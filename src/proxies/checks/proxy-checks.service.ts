@@ -16,7 +16,7 @@ export type { ProxyToCheck };
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, checked_at`;
 
-/** Leaves time for direct requests to the echo endpoint, because clients give up after ten seconds. */
+/** Shorter than the ten seconds that clients wait, to leave time for direct requests to the echo endpoint. */
 const CHECK_TIMEOUT_MS = 7000;
 
 type Result = Omit<ProxyCheckOut, 'checked_at' | 'works'>;
@@ -82,7 +82,7 @@ export class ProxyChecksService {
     return this.echo.url !== undefined;
   }
 
-  /** A failure may be due to the echo endpoint, so the caller must check other proxies. Never rejects. */
+  /** Does not rule out that the echo endpoint failed: the caller must probe other proxies. Never rejects. */
   async probe(proxy: ProxyToCheck): Promise<ProxyProbe> {
     const { url } = this.echo;
     return url === undefined ? { reason: 'echo-down', isAccepted: false } : this.attempt(proxy, url);

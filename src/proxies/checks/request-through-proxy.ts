@@ -9,7 +9,7 @@ import type { Proxy } from '../proxy';
 import { isFaultOfPeer } from '../tcp-ping';
 import type { ProxyCheckReason } from './verdict';
 
-/** Excludes the reasons that a single request cannot reveal. */
+/** Why a proxied request failed. Excludes the reasons that a single request cannot reveal. */
 export type ProxiedRequestFailure = Exclude<
   ProxyCheckReason,
   'leaks-forwarded-for' | 'exit-differs' | 'echo-down'

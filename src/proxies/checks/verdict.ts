@@ -1,4 +1,4 @@
-/** Whether the proxy works, by the reason that a check found. `null` means that this is unknown. */
+/** Whether the proxy works, given the reason that a check found; `null` if that leaves it unknown. */
 const WORKS = {
   refused: false,
   'wrong-login': false,

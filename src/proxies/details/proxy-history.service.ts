@@ -5,7 +5,7 @@ import { type PageRequest, readPageBy } from '../../http';
 import type { ProxyEvent, ProxyHistoryPage } from './proxy-history.dto';
 
 interface PlacedEvent extends ProxyEvent {
-  /** The event's microseconds since 1970, a dot, and its id in `proxy_changes` or 0. */
+  /** The event's time in Unix microseconds, a dot, and its id in `proxy_changes` or 0. */
   readonly cursor: string;
 }
 

@@ -8,7 +8,7 @@ import type { LeasedRun } from '../../jobs';
 const BATCH_SIZE = 1000;
 
 /**
- * Sends only one reminder per stage and expiry, because a single statement marks the stage and writes the
+ * Sends at most one reminder per stage and expiry: a single statement marks the stage as done and writes the
  * event. The shortest stage comes first, so that longer stages that were missed are skipped.
  */
 @Injectable()

@@ -30,7 +30,7 @@ export async function sendConditionally(
   if (!stream) response.send(body);
   else if (request.method !== 'HEAD') await pipeline(stream, response);
   else {
-    // Node discards the body of a HEAD response.
+    // Node would discard the body of a HEAD response anyway, so stop generating it.
     stream.destroy();
     response.flushHeaders();
     response.end();

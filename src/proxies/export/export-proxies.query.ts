@@ -35,7 +35,7 @@ class ExportFilterQuery extends ProxyFilterFields {
   readonly active_only!: boolean;
 }
 
-/** Allows only two formats and ignores unknown parameters, as the fixed contract requires. */
+/** Allows only two formats and ignores unknown parameters, because the API contract must not change. */
 export class ExportProxiesQuery extends ExportFilterQuery {
   @StringField({
     description: '`json`, or `txt` for one line `host:port:login:password` per proxy',

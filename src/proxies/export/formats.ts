@@ -45,7 +45,7 @@ const NO_PROXY: ProxyOut = {
   descr: null,
 };
 
-/** A returned format can write only one file, because each line depends on earlier ones. */
+/** Creates a format that can write only one file, because each line depends on earlier ones. */
 function curlFormat(): ExportFormat {
   let isChosen = false;
   const line = (proxy: ProxyOut): string => `proxy = "${urlOf(proxy)}"\n`;
@@ -80,8 +80,8 @@ interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
 }
 
 /**
- * Returns a format for one file, which ends with a group of the active proxies. If there are none, the group
- * contains a placeholder.
+ * Creates a format for one file. The file ends with a group of the active proxies or, if there are none, of a
+ * placeholder.
  */
 function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
   const { separator, write } = profile;

@@ -23,14 +23,14 @@ interface Wanted {
 export const variantOf = ({ format, template, socks, filter }: ExportOptions): string =>
   `${format} ${socks ?? 'socks5h'} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
 
-/** Whether a filter is usual. Usual filters are few enough for the cache and for prepared statements. */
+/** Whether a filter uses only the type and `active`. Exports with the few such filters are cached. */
 const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>
   isUnfiltered(others);
 
-/** Whether PostgreSQL writes a format. Other formats are written by the thread that serves all requests. */
+/** Whether PostgreSQL renders this format. Other formats are rendered on the main thread. */
 const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
 
-/** Whether an export is part of the fixed contract. Such exports are never refused. */
+/** Whether the API contract that must not change includes an export. Such exports are never refused. */
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
 /** Enough for lists with 100,000 proxies in total. */
@@ -45,11 +45,13 @@ const MAX_CACHED_BY_TEMPLATE = 1000;
 /** Smaller batches need more statements; larger ones delay the first byte. */
 const MAX_BATCH = 1000;
 const MIN_BATCH = 100;
-/** Writing this many proxies takes a few milliseconds; then other requests may run. */
+/** Number of proxies to write before other requests may run. Writing them takes a few milliseconds. */
 const WRITTEN_AT_ONCE = 250;
 const READS_AT_ONCE = 8;
 const READS_OF_A_USER = 2;
-/** Maximum number of proxies in the batches of all clients, because stalled clients hold memory. */
+/**
+ * Maximum number of proxies in all clients' batches combined. Limited because stalled clients hold memory.
+ */
 const PROXIES_TOGETHER = 5000;
 
 /** Formats a time like `toProxyOut`: UTC with a precision of seconds. */
@@ -172,7 +174,7 @@ export class ProxyExportService {
     const readAfter = (last: number): Promise<Piece> => {
       const limit = isByDatabase(wanted.format) ? size() : Math.min(size(), MAX_BATCH);
       const before = last === 0 ? start : separator;
-      // Keep the text for a slow client outside the heap, which is slow to shrink.
+      // Keep a slow client's text in a buffer outside the heap, because the heap is slow to shrink.
       const batch = this.turns
         .run(wanted.revision.userId, () => this.read(wanted, last, limit), closed)
         .then(({ text, ...rest }): Piece => ({

@@ -21,7 +21,7 @@ const SPACE = /[\0\t-\r ]/;
 const isWord = (text: string): boolean =>
   text !== '' && !SPACE.test(text) && Buffer.byteLength(text) <= MAX_BYTES;
 
-/** Finds a reason to leave a proxy out, because proxychains exits at a line that it cannot read. */
+/** Returns why proxychains could not read a proxy's line and would exit. Such proxies are omitted. */
 function findObstacle({ host, port, login, password, proxy_type: type }: ProxyOut): string | undefined {
   if (isIP(host) === 0) return 'its host is not numeric';
   if (!/^[1-9]\d{0,4}$/.test(port)) return 'its port is not a number';

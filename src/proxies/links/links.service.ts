@@ -87,7 +87,7 @@ export class LinksService {
     const now = this.clock.now();
     if (link.expires_at && link.expires_at <= now) throw new LinkExpiryInPast();
     const secret = generateSecret('link');
-    // The user's lock keeps concurrent requests within the limit.
+    // The lock on the user keeps concurrent requests from exceeding the limit together.
     const created = await changeOfUser(this.dataSource, caller.userId, async (manager) => {
       const bounds = await this.withinToken(caller.tokenId, link, manager);
       await this.makeRoom(caller.userId, maxPerUser, manager);
@@ -160,7 +160,7 @@ export class LinksService {
     if (removed.length < tooMany) throw new TooManyLinks(maxPerUser);
   }
 
-  /** Walks through all links by id, so that each step reads the same number of rows. */
+  /** Deletes links that expired long ago. Each step reads the same number of links, expired or not. */
   forgetExpired(after: number): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(
       this.dataSource,
@@ -199,7 +199,7 @@ export class LinksService {
     return link;
   }
 
-  /** Takes effect on every replica at once. @throws LinkNotFound */
+  /** Takes effect immediately on every replica. @throws LinkNotFound */
   async delete(userId: number, id: number): Promise<void> {
     const deleted = await queryRows(
       this.dataSource,
@@ -209,7 +209,7 @@ export class LinksService {
     if (deleted.length === 0) throw new LinkNotFound();
   }
 
-  /** Always reads the database, so that an expiry applies at once. @throws SecretLinkNotFound */
+  /** Always reads the database, so that an expiry applies immediately. @throws SecretLinkNotFound */
   async open(secret: string, address: string | null): Promise<OpenLink> {
     if (this.config.links.maxPerUser === 0 || !isWellFormedSecret('link', secret)) {
       throw new SecretLinkNotFound();
@@ -225,7 +225,7 @@ export class LinksService {
     return toOpenLink(link);
   }
 
-  /** Grants no access. Decides only whether an address with too many failures still gets a lookup. */
+  /** Whether an address has opened a link. Grants no access, only a lookup despite too many failures. */
   opened(secret: string, address: string | null): boolean {
     return isWellFormedSecret('link', secret) && this.known.has(`${hexHashOf(secret)} ${address}`);
   }

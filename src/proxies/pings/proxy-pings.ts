@@ -8,13 +8,13 @@ import { PING_TIMEOUT_MS, tcpPing } from '../tcp-ping';
 import type { PingedProxy } from './ping-proxies.dto';
 
 const PINGS_AT_ONCE = 1000;
-/** Maximum number of concurrent pings for one user. With it, a thousand dead proxies take three rounds. */
+/** Maximum number of concurrent pings for one user. A thousand dead proxies then take three rounds. */
 const PINGS_OF_A_USER = 400;
 
 /** Pings end after this time, because a response is promised within ten seconds. */
 const PINGS_END_AFTER_MS = 9500;
 
-/** Opening this many sockets takes a few milliseconds; then other requests may run. */
+/** Number of sockets to open before other requests may run. Opening them takes a few milliseconds. */
 const BEGUN_AT_ONCE = 25;
 
 const NOT_TRIED = 'Not tried in time';

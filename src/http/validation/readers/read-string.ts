@@ -14,7 +14,7 @@ export function readString(input: JsonValue, bounds: StringBounds): string | Inp
     return new InputMistake('string_type', 'Input should be a valid string', input);
   }
   const { minLength, maxLength, pattern } = bounds;
-  // Like Pydantic, checks the encoding only if there is also a bound to check.
+  // Like Pydantic, check for lone surrogates only if the field has a bound.
   const bounded = minLength !== undefined || maxLength !== undefined || pattern !== undefined;
   if (bounded && hasLoneSurrogate(input)) return notUnicode(input);
   const length = Array.from(input).length;
