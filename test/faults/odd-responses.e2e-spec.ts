@@ -6,19 +6,9 @@ import { runRenewals } from '../support/renewals';
 import { createStaff } from '../support/staff';
 import { startTestService } from '../support/test-service';
 
+const LONG = '9'.repeat(5000);
 /** `undefined`: the field is missing. */
-const ODD_VALUES = [
-  null,
-  undefined,
-  852_340,
-  'text',
-  '',
-  '9'.repeat(5000),
-  'NUL\0',
-  [],
-  { odd: true },
-  -1,
-] as const;
+const ODD_VALUES = [null, undefined, 852_340, 'text', '', LONG, 'NUL\0', [], { odd: true }, -1] as const;
 type Change = NonNullable<FaultSpec['changes']>[number];
 
 const ROW = {
@@ -43,11 +33,14 @@ const ENVELOPE = ['status', 'user_id', 'currency'];
 /** The fields of a row that are not used are odd in listings only. */
 const BOUGHT = ['id', 'host', 'port', 'user', 'pass', 'type', 'unixtime', 'unixtime_end'];
 
+const changeOf = (path: readonly string[], value: unknown): Change =>
+  ({ path, ...(value !== undefined && { value }) }) as Change;
+
 const oddities = (fields: readonly string[], at: readonly string[] = []): Change[] =>
   fields.flatMap((name) =>
     // Another number is the id of another proxy.
-    ODD_VALUES.filter((value) => name !== 'id' || value !== 852_340).map(
-      (value) => ({ path: [...at, name], ...(value !== undefined && { value }) }) as Change,
+    ODD_VALUES.filter((value) => name !== 'id' || value !== 852_340).map((value) =>
+      changeOf([...at, name], value),
     ),
   );
 
@@ -96,21 +89,11 @@ describe('Odd values in each field of each response of the provider', () => {
     expect(ids).toHaveLength(own.length);
     const changes = own.flatMap(({ path, value }, at): Change[] => {
       const id = String(9_000_000 + at);
-      const row = { ...ROW, id };
-      const odd = { path: ['list', id, ...path], ...(value !== undefined && { value }) };
-      return [
-        { path: ['list', String(ids[at]), ...path], ...(value !== undefined && { value }) },
-        { path: ['list', id], value: row },
-        odd,
-      ];
+      const odd = (row: string) => changeOf(['list', row, ...path], value);
+      return [odd(String(ids[at])), { path: ['list', id], value: { ...ROW, id } }, odd(id)];
     });
-    await service.control.addFault({
-      method: 'getproxy',
-      match: { page: '1' },
-      kind: 'altered',
-      changes,
-      times: null,
-    });
+    const match = { page: '1' };
+    await service.control.addFault({ method: 'getproxy', match, kind: 'altered', changes, times: null });
     for (let sweep = 0; sweep < 3; sweep += 1) {
       const report = await service.runJob('sweep');
       expect(report).toMatchObject({ listed: 2 * own.length, unmatched: 0, withdrawn: 0, implausible: 0 });
@@ -127,13 +110,8 @@ describe('Odd values in each field of each response of the provider', () => {
     expect(data?.totals.prolonged).toBeGreaterThan(0);
     await agree();
     const after = (await user.api.GET('/proxies')).data;
-    const known = ({ id, host, port, login, password }: NonNullable<typeof after>[number]) => [
-      id,
-      host,
-      port,
-      login,
-      password,
-    ];
+    type Listed = NonNullable<typeof after>[number];
+    const known = ({ id, host, port, login, password }: Listed) => [id, host, port, login, password];
     expect(after?.map(known)).toEqual(before?.map(known));
   });
 
@@ -190,9 +168,9 @@ describe('Odd values in each field of each response of the provider', () => {
     }
     const [one, ...others] = await provider.countries('6');
     for (const { value } of oddities(['0'])) {
-      await alter('getcountry', [{ path: ['list', '0'], ...(value !== undefined && { value }) }], 1);
+      await alter('getcountry', [changeOf(['list', '0'], value)], 1);
       expect((await provider.countries('6')).filter((country) => country !== 'text')).toEqual(others);
-      await alter('getprice', [{ path: ['data', '6', '30'], ...(value !== undefined && { value }) }], 1);
+      await alter('getprice', [changeOf(['data', '6', '30'], value)], 1);
       const prices = (await provider.priceTable()).get('6');
       expect([prices?.has(7), prices?.get(30)]).toEqual([true, value === 852_340 ? '852340' : undefined]);
     }

@@ -89,18 +89,15 @@ describe('a start without configuration', () => {
   let dataDir: string;
   let firstPossessions: Awaited<ReturnType<typeof readPossessions>>;
   const echo = forAllTests(startTcpRelay);
-  const echoUrl = () => `http://127.0.0.1:${echo.port}/echo`;
   let service: BuiltService;
   const started: BuiltService[] = [];
   const start = async (environment: Record<string, string> = {}): Promise<BuiltService> => {
-    const one = await startBuiltService({ DATA_DIR: dataDir, ECHO_URL: echoUrl(), ...environment });
+    const ECHO_URL = `http://127.0.0.1:${echo.port}/echo`;
+    const one = await startBuiltService({ DATA_DIR: dataDir, ECHO_URL, ...environment });
     started.push(one);
     echo.target = Number(new URL(one.baseUrl).port);
     return one;
   };
-
-  const startSecond = async (environment: Record<string, string> = {}): Promise<BuiltService> =>
-    start({ ...(await readProvider(dataDir)), ...environment });
 
   beforeAll(async () => {
     dataDir = await createTestDirectory();
@@ -122,20 +119,12 @@ describe('a start without configuration', () => {
     await removeTestDirectory(dataDir);
   });
 
-  const untilNothingRuns = async ({
-    postgres,
-    sandbox,
-  }: {
-    postgres: number;
-    sandbox: number;
-  }): Promise<void> => {
-    await eventually(() => !isRunning(postgres) && !isRunning(sandbox));
-  };
+  const untilNoneRuns = (pids: Record<string, number>): Promise<unknown> =>
+    eventually(() => !Object.values(pids).some((pid) => isRunning(pid)));
 
   /** Each process limits itself to the provider's rate: several of them exceed it. */
-  const liftRateLimit = async (): Promise<void> => {
-    await new SandboxControl(await readSandboxAddress(dataDir)).setRateLimit(null);
-  };
+  const liftRateLimit = async (): Promise<unknown> =>
+    new SandboxControl(await readSandboxAddress(dataDir)).setRateLimit(null);
 
   /** The command line starts what it needs and ends it again. */
   const expectBooksToHold = async (): Promise<void> => {
@@ -229,7 +218,7 @@ describe('a start without configuration', () => {
       stderr: '',
       stdout: expect.not.stringMatching(/\bWARN\b/),
     });
-    await untilNothingRuns(companions);
+    await untilNoneRuns(companions);
     expect(await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8')).toMatch(
       /database system is shut down\n$/,
     );
@@ -292,10 +281,7 @@ describe('a start without configuration', () => {
     }
 
     const log = [
-      ...service
-        .stdout()
-        .split('\n')
-        .filter((line) => line.startsWith('{')),
+      ...(service.stdout().match(/^\{.*$/gm) ?? []),
       service.stderr(),
       await readFile(join(dataDir, 'sandbox', 'sandbox.log'), 'utf8'),
       await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8'),
@@ -344,7 +330,8 @@ describe('a start without configuration', () => {
     const print = `require('fs').writeFileSync(${JSON.stringify(loaded)}, ${files})`;
     await writeFile(program, `process.on('exit', () => ${print});`);
     await liftRateLimit();
-    const other = await startSecond({ NODE_OPTIONS: `--require ${program}` });
+    const provider = await readProvider(dataDir);
+    const other = await start({ ...provider, NODE_OPTIONS: `--require ${program}` });
     const companions = await readCompanionPids(dataDir);
     expect(other.baseUrl).not.toBe(service.baseUrl);
     expect(readTour(other).token).toBe(readTour(service).token);
@@ -359,7 +346,7 @@ describe('a start without configuration', () => {
 
     other.pressCtrlC();
     expect(await other.ended()).toMatchObject({ code: 0, stderr: '' });
-    await untilNothingRuns(companions);
+    await untilNoneRuns(companions);
 
     // Has loaded early what `npm ci` deletes, but not the traces, which are off.
     const packages = await readFile(loaded, 'utf8');
@@ -424,11 +411,8 @@ describe('a service whose files are taken away', () => {
       const response = await fetch(service.baseUrl + path, { headers });
       expect([path, response.ok || (await response.text())]).toEqual([path, true]);
     }
-    const initialize = {
-      protocolVersion: '2025-06-18',
-      capabilities: {},
-      clientInfo: { name: 'a', version: '1' },
-    };
+    const clientInfo = { name: 'a', version: '1' };
+    const initialize = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
     const { status } = await fetch(`${service.baseUrl}/mcp`, {
       method: 'POST',
       headers: { ...headers, Accept: 'application/json, text/event-stream' },
