@@ -206,17 +206,9 @@ describe('The image, each step of which is executed by hand,', () => {
       `cd ${MOUNTED}/app`,
       `exec setpriv --reuid=${USER} --regid=${USER} --clear-groups --no-new-privs --bounding-set=-all "$@"`,
     ].join(' && ');
-    const contained = (command: readonly string[]): string[] => [
-      '--mount',
-      'sh',
-      '-c',
-      script,
-      '-',
-      ...command,
-    ];
-
-    await expect(run('unshare', contained(['touch', 'written']), { env })).rejects.toThrow('Read-only');
-    const service = spawn('unshare', contained(image.commands.get('CMD') ?? []), { env });
+    const contained = ['--mount', 'sh', '-c', script, '-'];
+    await expect(run('unshare', [...contained, 'touch', 'written'], { env })).rejects.toThrow('Read-only');
+    const service = spawn('unshare', [...contained, ...(image.commands.get('CMD') ?? [])], { env });
     let output = '';
     for (const stream of [service.stdout, service.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => (output += text));
