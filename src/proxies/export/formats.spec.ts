@@ -299,7 +299,7 @@ describe('A template', () => {
   });
 
   it.each([
-    ['{hots}', /^unknown placeholder \{hots\}; there are id, type, /],
+    ['{hots}', /^unknown placeholder \{hots\}; use one of id, type, /],
     ['{}', /^unknown placeholder \{\}/],
     ['{ host }', /^unknown placeholder/],
     ['{constructor}', /^unknown placeholder/],
