@@ -193,8 +193,8 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Callers that wait for a turn do not share a refresh. Otherwise, a caller whose turn is next might have to
-   * wait for another caller's later turn.
+   * Each caller waits for a turn of its own. If it shared another caller's refresh, that caller's turn might
+   * come later than its own.
    */
   private async refreshInTurn(
     key: string,

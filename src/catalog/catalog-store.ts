@@ -190,8 +190,8 @@ export class CatalogStore {
 
   /**
    * Stores a value as fetched at the start of its lease. If another replica has stored a newer value in the
-   * meantime, returns that one instead. But if the stored value is from the future, the database's clock was
-   * set back, and the new value replaces it.
+   * meantime, returns that one instead. Replaces a stored value from the future, because the database's clock
+   * must have been set back.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(

@@ -76,9 +76,9 @@ export interface FirstRead {
   readonly line?: 'unpaid' | 'unpriced';
 }
 
-/** Time after which a period that the provider refused is offered again. */
+/** Time for which a period is not offered after the provider has refused it. */
 const REFUSED_MS = 10 * 60_000;
-/** Quotes refuse a period that the provider has recently refused in this many countries. */
+/** Quotes refuse a period once the provider has recently refused it in this many countries. */
 const COUNTRIES_BEFORE_QUOTES = 3;
 const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
 
@@ -164,7 +164,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Returns a price that no country exceeds.
+   * Returns a price that no country's price exceeds.
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
   async quote(offer: Offer, userId: number, closed?: AbortSignal): Promise<Quote> {

@@ -52,7 +52,7 @@ const days = (least: number) =>
     .refine((count) => count === 0 || (count >= least && count <= MOST_DAYS))
     .describe(`0, or a whole number from ${least} to ${MOST_DAYS}`);
 
-/** Whether the operator has configured nothing, so that everything runs on this machine. */
+/** Whether no external database, provider or shop is configured, so that everything runs on this machine. */
 export const isOnItsOwn = (given: Lookup): boolean =>
   ['DATABASE_URL', 'PX6_API_KEY', 'YOOKASSA_BASE_URL', 'YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY'].every(
     (variable) => given(variable) === undefined,

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** Idle connections by network, longest idle first. No operation iterates over the connections. */
+/** Idle connections by network, longest idle first. No operation iterates over all connections. */
 export class IdleConnections {
   private readonly sockets = new Map<string, Set<Socket>>();
   /** Networks grouped by their number of idle connections, which is the index. The last set is not empty. */

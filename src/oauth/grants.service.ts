@@ -240,9 +240,7 @@ const familyOf = (refreshToken: string): string => refreshToken.split('.', 1)[0]
 /** Returns the PKCE challenge (RFC 7636, method S256). */
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
 
-/**
- * Locks the token before the grant, in the same order as the removal of invalid tokens. `$2` is the client.
- */
+/** Locks the token and then the grant, like the removal of invalid tokens. `$2` is the client. */
 async function lockGrant(
   manager: EntityManager,
   condition: string,

@@ -11,7 +11,7 @@ import { ProxyNotFound } from './proxies.errors';
 import { type Proxy, PROXY_COLUMNS } from './proxy';
 import { PING_TIMEOUT_MS, tcpPing } from './tcp-ping';
 
-/** Maximum number of proxies read for a filtered page. A user with more may get short pages. */
+/** Maximum number of proxies read for a filtered page, which may then be shorter than requested. */
 export const MAX_FILTERED = 10_000;
 
 export interface ProxyPageRequest extends PageRequest {

@@ -123,7 +123,7 @@ export class RequestLimits {
     for (const [name, value] of Object.entries(this.fields(nowMs, after))) response.setHeader(name, value);
   }
 
-  /** Takes back the count of a request that turned out to be a replay. */
+  /** Undoes the count of a request that turned out to be a replay. */
   giveBack({ tokenId, userId }: Counted): void {
     const nowMs = this.nowMs();
     this.tokens.add(tokenId, nowMs, -1);
@@ -143,7 +143,7 @@ export class RequestLimits {
     this.full.add(closed, this.nowMs());
   }
 
-  /** Returns which connections any replica closed at its limits in this minute and the previous one. */
+  /** Returns which connections any replica closed at its limits in the current and the previous minute. */
   async closedConnections(): Promise<ReadonlySet<ClosedConnections>> {
     await this.share();
     const counted = await queryRows<{ key: ClosedConnections }>(

@@ -42,7 +42,7 @@ export function readInput({ path, query, header, body, refusesQuery }: RouteInpu
   throw new RequestInvalid(isBounded ? boundedMistakes(all.at(), all.count) : [...all.at()]);
 }
 
-/** Express would parse the query on each access. */
+/** Parses the query only once. Express would parse it on each access. */
 function parsedOnce(request: Request): Record<string, string> {
   const query = request.query as Record<string, string>;
   Object.defineProperty(request, 'query', { value: query });
