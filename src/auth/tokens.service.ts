@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager } from 'typeorm';
-import { Clock, type DomainError, type Money } from '../common';
+import { atMost, Clock, type DomainError, type Money } from '../common';
 import { AppConfig } from '../config';
 import {
   batchedLookup,
@@ -67,7 +67,7 @@ const COLUMNS = selectList(FIELDS.split(' '));
 
 @Injectable()
 export class TokensService {
-  private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN });
+  private readonly known = new LRUCache<string, true>(atMost(MAX_KNOWN));
 
   constructor(
     private readonly dataSource: DataSource,

@@ -15,6 +15,7 @@ export { messageOf, stackOf } from './error-text';
 export { ID_PATTERN, isId } from './id-pattern';
 export { inSlices } from './in-slices';
 export { listen } from './listen';
+export { atMost } from './lru-options';
 export { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from './ip-version';
 export { AppLogger } from './logging/app-logger';
 export { FailureLog } from './logging/failure-log';

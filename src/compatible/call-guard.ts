@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import type { NextFunction, Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { callerOf, NotEnoughPermissions } from '../auth';
-import { domainError } from '../common';
+import { atMost, domainError } from '../common';
 import { AppConfig } from '../config';
 
 /** Escaped paths must not match, because they would bypass a load balancer's rules. */
@@ -36,7 +36,7 @@ class TooManyCalls extends domainError('rate-limited', 'Too many calls in this s
 /** Requires `profile:read`, because each response shows the balance. Limits are per replica. */
 @Injectable()
 export class CallGuard implements CanActivate {
-  private readonly admittedAtMs = new LRUCache<number, readonly number[]>({ max: MAX_TOKENS });
+  private readonly admittedAtMs = new LRUCache<number, readonly number[]>(atMost(MAX_TOKENS));
   private readonly perSecond: number;
 
   constructor({ tuning }: AppConfig) {

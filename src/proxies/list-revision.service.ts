@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
 import type { Caller } from '../auth';
-import { Clock } from '../common';
+import { atMost, Clock } from '../common';
 import { batchedLookup, preparedRows } from '../database';
 
 /** Version of a user's proxy list. A response made from it stays valid until the list has a new version. */
@@ -33,7 +33,7 @@ const MAX_USERS = 20_000;
 /** Finds list revisions, usually without any query other than the token's lookup. */
 @Injectable()
 export class ListRevisionService {
-  private readonly revisions = new LRUCache<number, ListRevision>({ max: MAX_USERS });
+  private readonly revisions = new LRUCache<number, ListRevision>(atMost(MAX_USERS));
 
   constructor(
     private readonly dataSource: DataSource,

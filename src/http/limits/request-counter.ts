@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../common';
 
 /** Counting windows are UTC minutes, so all replicas have the same windows. */
 export const WINDOW_MS = 60_000;
@@ -27,8 +28,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     readonly limit: number,
     maxKeys: number,
   ) {
-    // Use `maxSize` and not `max`, because `max` would allocate all entries in advance.
-    this.counts = new LRUCache({ maxSize: maxKeys, sizeCalculation: () => 1 });
+    this.counts = new LRUCache(atMost(maxKeys));
     this.sharedFrom = Math.max(1, limit * SHARED_PART);
   }
 

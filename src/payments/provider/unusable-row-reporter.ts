@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../common';
 import { Metrics } from '../../metrics';
 
 const MOST_REMEMBERED = 10_000;
@@ -8,7 +9,7 @@ const MOST_REMEMBERED = 10_000;
 @Injectable()
 export class UnusableRowReporter {
   private readonly logger = new Logger('Payments');
-  private readonly logged = new LRUCache<string, true>({ max: MOST_REMEMBERED });
+  private readonly logged = new LRUCache<string, true>(atMost(MOST_REMEMBERED));
 
   constructor(private readonly metrics: Metrics) {
     metrics.count('payment_rows_unusable_total', {}, 0);

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type Caller, generateSecret, hexHashOf, InvalidToken, isWellFormedSecret } from '../../auth';
-import { Clock, isWithin, liesWithin } from '../../common';
+import { atMost, Clock, isWithin, liesWithin } from '../../common';
 import { AppConfig } from '../../config';
 import { batchedLookup, changeOfUser, preparedRows, queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
@@ -66,7 +66,7 @@ const SHOWN = `
 
 @Injectable()
 export class LinksService {
-  private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN });
+  private readonly known = new LRUCache<string, true>(atMost(MAX_KNOWN));
 
   constructor(
     private readonly dataSource: DataSource,
