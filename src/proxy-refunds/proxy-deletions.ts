@@ -13,8 +13,8 @@ const CLAIMED_AT_ONCE = 20;
 const IS_LEFT_SQL = `state = 'refunded' AND deleted_at IS NULL`;
 
 /**
- * Deletes refunded proxies at the provider, so that a customer cannot use a refunded proxy that works again.
- * No other class may call `deleteProxy`.
+ * Deletes refunded proxies at the provider. Otherwise, a customer could use a refunded proxy that works
+ * again. No other class may call `deleteProxy`.
  */
 @Injectable()
 export class ProxyDeletions {
@@ -58,7 +58,7 @@ export class ProxyDeletions {
     }
   }
 
-  /** Records proxies as deleted if two complete listings lack them. */
+  /** Records proxies as deleted if they are missing from two complete listings. */
   private async recordUnlisted(): Promise<number> {
     const gone = await queryRows(
       this.dataSource,

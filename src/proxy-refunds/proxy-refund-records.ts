@@ -21,7 +21,7 @@ export interface ProxyRefundRow {
   readonly failed_checks: number;
   readonly requested_at: Date;
   readonly closed_at: Date | null;
-  /** False for a refusal that is over an hour old. The next request then begins a new refund. */
+  /** False for a refusal over an hour old: the next request then begins a new refund. */
   readonly stands: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface ProxyRefundFacts {
   readonly is_in_period: boolean;
   readonly amount: string;
   readonly is_within_quota: boolean;
-  /** Whether an order or a change of type is open. */
+  /** Whether a refund has to wait for an open order or an open change of the proxy's type. */
   readonly waits: boolean;
 }
 
@@ -76,8 +76,8 @@ export class ProxyRefundRecords {
     notifier: Notifier,
     clockCorrection: RetryClockCorrection,
   ) {
-    // The pause keeps rescheduled checks apart from earlier ones, because several failures at the same time
-    // prove nothing.
+    // A check that is scheduled too far ahead is rescheduled after this pause. An immediate check might
+    // follow too soon after the previous one, and failures at about the same time prove nothing.
     clockCorrection.add({
       table: 'proxy_refunds',
       column: 'next_check_at',
@@ -102,7 +102,10 @@ export class ProxyRefundRecords {
     return row ?? null;
   }
 
-  /** After refusals with the reason `prolonged`, `is_in_period` is based on the first of these requests. */
+  /**
+   * If the latest requests were all refused as `prolonged`, `is_in_period` is evaluated for the first of
+   * them, not for the current time.
+   */
   facts({ id, userId }: Proxy): Promise<ProxyRefundFacts> {
     return queryRow(
       this.dataSource,
@@ -119,7 +122,7 @@ export class ProxyRefundRecords {
     );
   }
 
-  /** @returns null if the refund began, or if a refund exists that was not refused */
+  /** @returns null if a refund began, or if there already is one that was not refused */
   begin({ id, userId }: Proxy): Promise<'open' | 'refund-quota-used' | null> {
     return inQueueOf(userId, async () => {
       const { refusal } = await queryRow<{ refusal: 'open' | 'refund-quota-used' | null }>(
@@ -150,7 +153,7 @@ export class ProxyRefundRecords {
     );
   }
 
-  /** Finds proxies to compare with, of different customers if possible: all of one customer's may be dead. */
+  /** Finds proxies to compare with, of different customers if possible: one customer's may all be dead. */
   findControls({ version, userId, host }: DueProxyRefund, count: number): Promise<ProxyToCheck[]> {
     return queryRows(
       this.dataSource,
@@ -189,7 +192,7 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * Locks the refund rule, so that the decision takes all earlier refunds into account.
+   * Locks the refund rule, so that concurrent refunds cannot together exceed its limits.
    * @returns what prevented the refund
    */
   async refundByRule(id: number): Promise<ProxyRefundObstacle | null> {
@@ -202,7 +205,7 @@ export class ProxyRefundRecords {
     return obstacle;
   }
 
-  /** Returns which of the rule's limits the refund would exceed; null if none. */
+  /** Returns which of the rule's limits the refund would exceed; null if it would exceed none. */
   private async limitOf(id: number, manager: EntityManager): Promise<ProxyRefundObstacle | null> {
     const { limit } = await queryRow<{ limit: ProxyRefundObstacle | null }>(
       manager,

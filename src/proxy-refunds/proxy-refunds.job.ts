@@ -22,13 +22,16 @@ const CONTROLS = 3;
 /** A failed check counts only if at least this many other proxies work. */
 const WORKING_CONTROLS = 2;
 const POSTPONED_SECONDS = 60;
-/** Limits random pauses, so that all checks fit into a day. After that, an undecided refund goes to staff. */
+/**
+ * Limits the random pauses between checks, so that all of a refund's checks fit into a day. A refund that is
+ * undecided after a day goes to staff.
+ */
 const MOST_MINUTES_OF_CHECKS = 20 * 60;
 
 /** Failures that are certainly the proxy's fault. Others may be caused by the target or by the service. */
 const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 'closed'];
 
-/** Only one replica at a time decides on refunds, and it decides them one by one. */
+/** Only one replica at a time decides on refunds, one refund after another. */
 @Injectable()
 export class ProxyRefundsJob {
   private readonly logger = new Logger('Refunds');
@@ -114,7 +117,8 @@ export class ProxyRefundsJob {
   }
 
   /**
-   * Whether our echo endpoint may be the cause: it closes connections above limits that anyone can exhaust.
+   * Whether our echo endpoint may have caused the failure. It closes connections that exceed its limits, and
+   * anyone can exhaust those limits.
    */
   private async mayBeOurs({ reason, isAccepted }: ProxyProbe): Promise<boolean> {
     const closed = await this.limits.closedConnections();
@@ -131,7 +135,7 @@ export class ProxyRefundsJob {
     return this.turns.run('check', () => this.checks.probe(proxy));
   }
 
-  /** Makes the refund only if the provider's own check also finds that the proxy does not work. */
+  /** Refunds the proxy only if the provider's own check also finds that it does not work. */
   private async decide(refund: DueProxyRefund): Promise<void> {
     const { id } = refund;
     let works: boolean;
@@ -161,7 +165,7 @@ export class ProxyRefundsJob {
   }
 }
 
-/** Random, because a customer who knew the time of a check could make it fail. */
+/** Random: a customer who knew when the next check is due could make it fail. */
 function secondsBetween({ minutes_between: least, failed_checks: checks }: RefundRule): number {
   const most = Math.max(least, Math.min(2 * least, MOST_MINUTES_OF_CHECKS / checks));
   return randomInt(60 * least, 60 * most + 1);

@@ -100,7 +100,7 @@ function toRefundOut(row: ProxyRefundRow, rule: RefundRuleOut): ProxyRefundOut {
   const { state, amount, requested_at, closed_at } = row;
   const refusal = PROXY_REFUND_REFUSALS.find((code) => code === row.reason) ?? 'not-refundable';
   const code = state === 'refused' ? refusal : null;
-  // Hidden, because a customer who saw a check could make the next one fail.
+  // Hidden while checks are running: a customer who saw that one had failed could make the next one fail.
   const failedChecks = state === 'checking' ? 0 : row.failed_checks;
   return { state, ...toCode(code, rule), amount, failed_checks: failedChecks, requested_at, closed_at };
 }

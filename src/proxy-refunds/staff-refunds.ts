@@ -54,8 +54,8 @@ export class StaffRefunds {
   }
 
   /**
-   * Returns the sums for all customers together, and for each of the customers with the largest sums.
-   * @param paid roubles that all customers paid since the day `since` (UTC)
+   * Returns the sums for all customers combined, and for each of the customers with the largest sums.
+   * @param paid roubles paid by all customers combined since the day `since` (UTC)
    */
   async shares(since: string, paid: string, userId: number | null): Promise<RefundSharesOut> {
     const [all, ...customers] = await queryRows<CustomerRefundShareOut>(

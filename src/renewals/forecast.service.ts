@@ -20,10 +20,10 @@ interface FoundFunds {
   readonly rentals: number;
 }
 
-/** Group of rentals that share a rule, country, version and state. */
+/** Group of rentals with the same rule, country, version and state. */
 interface FoundRentals {
   readonly ids: readonly number[];
-  /** Expiry of each id, in milliseconds since 1970. */
+  /** Expiry of the rental with each id, in Unix milliseconds. */
   readonly ends: readonly number[];
   readonly country: string;
   readonly version: string;
@@ -41,7 +41,7 @@ interface Sums {
   notRenewed: number;
 }
 
-/** Parameters: user, current time, start of the current month. */
+/** Parameters: user, now, start of the current month. */
 const READ_FUNDS = `
   SELECT available, (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS "monthlyBudget",
          renewals_spent($1, $3) AS spent, (renewal_obstacles_of_user($1))[1] AS obstacle,
@@ -49,7 +49,10 @@ const READ_FUNDS = `
            WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL) AS rentals
     FROM accounts WHERE user_id = $1`;
 
-/** Finds one rule per group of equal rentals. Open prolongations count as done. Parameters: user, now. */
+/**
+ * Looks up the renewal rule once per group of rentals, because the same rule applies to the whole group. Open
+ * prolongations are treated as completed. Parameters: user, now.
+ */
 const READ_RENTALS = `
   SELECT ids, ends, alike.country, version, is_withdrawn AS "isWithdrawn", has_refund AS "hasOpenRefund",
          rule.id AS "ruleId", rule.period, max_price AS "maxPrice", hours_before AS "hoursBefore"
@@ -150,7 +153,7 @@ export class ForecastService {
     return reasons;
   }
 
-  /** Reads funds and rentals from one snapshot, so that a concurrent renewal is in both or in neither. */
+  /** Reads funds and rentals from one snapshot: a concurrent renewal changes either both or neither. */
   private async prepare(
     userId: number,
   ): Promise<{ found: FoundFunds; funds: ForecastFunds; rentals: Rental[] }> {

@@ -63,9 +63,9 @@ const nextMonthOf = (moment: Date): Date =>
 
 /**
  * Simulates the next days hour by hour, with the same decisions as the job. Assumes that obstacles, prices
- * and rules stay the same, that nothing is bought or credited, and that no call fails.
+ * and rules do not change, that the customer buys nothing and tops up nothing, and that no call fails.
  * @param onHour called in chronological order
- * @returns the earliest expiry of a rental that the balance cannot renew; null if it can renew all
+ * @returns when the first rental expires that the balance cannot renew; null if it can renew all
  */
 export async function runForecast(
   { now, obstacle, budget, available: left }: ForecastFunds,
@@ -98,7 +98,7 @@ export async function runForecast(
     }
     const nextMonth = nextMonthOf(at);
     const decisions: RenewalDecision<Rental>[] = [];
-    // Deciding slices in order of expiry gives the same results as deciding all rentals at once.
+    // Decide in slices to yield to other requests. Thanks to the order, the result is the same as without.
     for await (const some of inSlices(dueNow.sort(inAnnouncedOrder), ITEMS_AT_ONCE)) {
       for (const decision of decideRenewals({ now: at, available, budgetLeft, obstacle }, some)) {
         const { candidate } = decision;

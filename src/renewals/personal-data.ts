@@ -1,6 +1,6 @@
 import type { PersonalData } from '../database';
 
-/** Keeps renewals with an order, and their rules: they are accounting data. */
+/** Renewals that have an order, and their rules, are accounting data, so they are kept. */
 export const RENEWALS_DATA: PersonalData = {
   renewal_settings: 'DELETE FROM renewal_settings WHERE user_id = $1',
   renewal_rules: `

@@ -2,7 +2,7 @@ import type { Money } from '../common';
 
 const HOUR_MS = 3_600_000;
 
-/** Renewals are no longer tried if less than this time remains until expiry. */
+/** Renewals are no longer attempted once less than this time remains until expiry. */
 export const LAST_TRY_MS = HOUR_MS;
 export const LAST_TRY_BEFORE_END_SQL = `interval '${LAST_TRY_MS} milliseconds'`;
 
@@ -65,7 +65,7 @@ export type RenewalDecision<One extends RenewalCandidate = RenewalCandidate> =
   | { readonly candidate: One; readonly renew: true; readonly price: Money }
   | { readonly candidate: One; readonly renew: false; readonly reason: RenewalObstacle };
 
-/** Rounds down to a full hour: renewals of the same hour are decided together, ordered by expiry. */
+/** Rounds down to the hour: renewals due in the same hour are decided together, in order of expiry. */
 export function renewalDueAt(dateEnd: Date, hoursBefore: number): Date {
   return new Date(Math.floor(dateEnd.getTime() / HOUR_MS - hoursBefore) * HOUR_MS);
 }
@@ -82,14 +82,14 @@ export const lastTryAt = (dateEnd: Date): Date => new Date(dateEnd.getTime() - L
 export const monthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth(), 1));
 
-/** Orders renewals as announced to customers: by expiry, then by id. */
+/** Sorts renewals in the order announced to customers: by expiry, then by id. */
 export const inAnnouncedOrder = (one: RenewalCandidate, other: RenewalCandidate): number =>
   one.dateEnd.getTime() - other.dateEnd.getTime() || one.proxyId - other.proxyId;
 
 /**
- * Decides a user's due renewals in order of expiry, for the job and for the forecast. A renewal that the
- * money does not cover is skipped, so that an expensive proxy does not block cheaper ones.
- * @param candidates all candidates of one user, in any order
+ * Decides on a user's due renewals in order of expiry, for both the job and the forecast. Skips each renewal
+ * that the remaining money does not cover, so that an expensive proxy does not block cheaper ones.
+ * @param candidates all of the user's candidates, in any order
  */
 export function decideRenewals<One extends RenewalCandidate>(
   funds: RenewalFunds,

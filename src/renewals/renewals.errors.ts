@@ -13,7 +13,7 @@ export class TooManyRenewalRules extends domainError(
   (most: number) => `The user already has ${most} rules with a filter: disable some first`,
 ) {}
 
-/** Even a `null` filter is rejected, so that a script's mistake does not enable renewals of all proxies. */
+/** Thrown even for a `null` filter. Otherwise, a bug in a script might enable renewals of all proxies. */
 export class TargetMismatch extends domainError(
   'bad-request',
   'Target proxy requires proxy_id, target filter requires a non-empty filter, and target all requires ' +

@@ -30,7 +30,7 @@ interface NewRule extends RuleFilter {
   readonly hoursBefore: number;
 }
 
-/** Limits the number of rules with which each proxy is compared. */
+/** Limits how many rules have to be compared with each proxy. */
 const MAX_FILTERS = 100;
 
 const EXCLUSION = { country: null, label: null, tag: null, period: null, maxPrice: null, hoursBefore: 24 };
@@ -43,7 +43,7 @@ const SHOWN = `
   nullif(jsonb_strip_nulls(jsonb_build_object('country', rule.country, 'label', rule.label, 'tag', rule.tag)),
          '{}') AS filter`;
 
-/** A token with a daily limit may only reduce the number or the price of renewals. */
+/** A token with a daily limit may only make changes that reduce the number or the price of renewals. */
 @Injectable()
 export class RulesService {
   constructor(
@@ -92,8 +92,9 @@ export class RulesService {
     await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
-        // Once this rule is disabled, another rule may apply. A proxy's own rule may be followed by any wider
-        // rule; a filter rule, by an older filter rule or the rule for all proxies.
+        // Find out whether another rule may apply once this rule is disabled. A proxy's own rule may give way
+        // to any wider rule. A filter rule may give way to an older filter rule or to the rule for all
+        // proxies.
         `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
                 OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
                      SELECT FROM renewal_rules AS wider
@@ -114,7 +115,7 @@ export class RulesService {
     });
   }
 
-  /** Keeps exclusions. @returns the number of disabled rules */
+  /** Disables all rules except exclusions. @returns the number of disabled rules */
   async disableAll(userId: number): Promise<number> {
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const rules = await queryRows(

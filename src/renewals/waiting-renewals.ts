@@ -1,7 +1,7 @@
 import { sqlList } from '../database';
 import { MAX_HOURS_AHEAD, RENEWAL_OBSTACLES, type RenewalObstacle } from './renewal-decision';
 
-/** Reasons that only the customer or staff can resolve. */
+/** Obstacles that only the customer or staff can remove. */
 const NOT_OURS: readonly RenewalObstacle[] = [
   'paused',
   'user-blocked',
@@ -17,7 +17,7 @@ export const OUR_OBSTACLES: readonly RenewalObstacle[] = RENEWAL_OBSTACLES.filte
   (reason) => !NOT_OURS.includes(reason),
 );
 
-/** The lower bound of `due_at` keeps the scanned part of the index small. */
+/** The lower bound of `due_at` limits how much of the index is scanned. */
 export const RENEWAL_WAITS_SQL = `(due_at BETWEEN now() - interval '${MAX_HOURS_AHEAD} hours' AND now()
   AND state IN ${sqlList(['planned', 'skipped'])} AND next_try_at IS NOT NULL
   AND (reason IS NULL OR reason IN ${sqlList(OUR_OBSTACLES)}))`;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
 const dialectSchema = z.strictObject({
-  /** Which proxy comments `getproxy?descr=…` matches. */
+  /** How `getproxy?descr=…` compares its parameter with the proxies' comments. */
   descrFilter: z.enum(['exact', 'prefix', 'substring', 'ignored']),
-  /** Limits getproxy pages, even if `limit` is higher. */
+  /** Maximum length of a getproxy page, even if `limit` is higher. */
   pageLimit: z.int().min(1).max(1000),
   /**
    * Row order of getproxy. `moving` starts each page at a random proxy, so a listing may miss or repeat some.

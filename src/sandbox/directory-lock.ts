@@ -10,7 +10,9 @@ const PROBE_TIMEOUT_MS = 2000;
 const ownerSchema = z.object({
   pid: z.int(),
   controlUrl: z.string(),
-  /** Chosen at random at each start. Shows whether another program has since taken the owner's port. */
+  /**
+   * Chosen at random at each start. A different value means that another program has taken the port since.
+   */
   instance: z.string(),
 });
 type Owner = z.infer<typeof ownerSchema>;
@@ -23,10 +25,10 @@ export class DirectoryInUseError extends Error {
 }
 
 /**
- * Lets only one sandbox write to a directory. The lock file contains the owner's address, and may be replaced
- * once the owner no longer listens there. Only the process that creates the lock's successor file may replace
- * the lock. Otherwise, a slow process could delete the lock of a faster one. Libraries that rely on the
- * file's age would let a suspended owner continue in parallel.
+ * Lets only one sandbox write to a directory. The lock file contains the owner's address. Another process may
+ * replace the file once the owner no longer listens at that address. To do so, it must first create the
+ * lock's successor file, which only one process can do. Otherwise, a slow process could delete the lock of a
+ * faster one. Libraries that rely on the file's age would let a suspended owner resume alongside a new one.
  */
 export class DirectoryLock {
   private readonly path: string;
@@ -106,7 +108,7 @@ function readOwner(content: string): Owner | null {
   }
 }
 
-/** Returns true even if something listens at the address without responding in time. */
+/** Also returns true if something accepts connections at the address but does not respond in time. */
 async function isHeld({ controlUrl, instance }: Owner): Promise<boolean> {
   try {
     const response = await fetch(controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });

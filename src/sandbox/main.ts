@@ -79,7 +79,7 @@ async function run(): Promise<void> {
   const ended = once(end.signal, 'abort');
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => end.abort());
   const sandbox = await startSandbox(options);
-  // The port of the last run is reused, so that payment pages survive a restart.
+  // Reuses the port of the last run, so that the URLs of payment pages stay valid after a restart.
   const ports = typeof options.port === 'object' ? options.port : [0];
   const payments = await PaymentsSandbox.start({ directory: options.directory, ports });
   payments.cashRegister = cashRegister;

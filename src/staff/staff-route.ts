@@ -19,7 +19,7 @@ import { OwnAccount } from './staff.errors';
 
 interface StaffRouteOptions extends RouteOptions, AuditedRoute {
   readonly scope: StaffScope;
-  /** Must begin with who uses the route, and for what. */
+  /** Must begin by saying who uses the route, and for what. */
   readonly description: string;
 }
 
@@ -43,7 +43,7 @@ export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsO
   return [`There is no such ${entities.join(', or no such ')}`, ...errors];
 }
 
-// No example: a posting with the example's key would count as a retry.
+// No example: if staff kept the example's key, a second posting would count as a retry of the first.
 export const POSTING_KEY = {
   required: true,
   description:

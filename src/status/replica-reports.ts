@@ -7,7 +7,7 @@ import { ProxyProvider } from '../provider';
 import type { ReplicaOut } from './status.dto';
 
 export const REPORT_INTERVAL_MS = 5000;
-/** Replicas with older reports are not shown. */
+/** Replicas whose last report is older are not shown. */
 export const FRESH_SECONDS = 20;
 
 export type ReplicaReport = Omit<ReplicaOut, 'holder' | 'reported_at'>;

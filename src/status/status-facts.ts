@@ -12,8 +12,8 @@ import type {
 } from './status.dto';
 
 /**
- * Runs a statement. The status page uses the requests' connection pool; the metrics, a connection of their
- * own.
+ * Runs a statement. The status page uses the connection pool that serves requests. The metrics use a
+ * connection of their own.
  */
 export type StatementRunner = <Row extends object>(
   statement: string,
@@ -26,7 +26,7 @@ interface Count {
 }
 
 interface Overview {
-  /** Current time of the database; ages are relative to it. */
+  /** Current time of the database, which ages are computed from. */
   readonly at: Date;
   readonly openUnmatchedProxies: number;
   readonly isClosed: boolean;
@@ -60,7 +60,7 @@ export class StatusFacts {
   /** States are literals, so that PostgreSQL uses the partial index. */
   async openOrders(): Promise<ReadonlyMap<OpenState, Count>> {
     const states = await this.rows<Count & { state: OpenState }>(
-      // `oldest` excludes queued renewals: no customer waits for them, and the queue puts others first.
+      // `oldest` excludes queued renewals: no customer waits for them, and other orders may overtake them.
       `SELECT state, count(*)::integer AS count,
               min(created_at) FILTER (WHERE state <> 'reserved' OR NOT ${IS_RENEWAL_SQL}) AS oldest
          FROM orders WHERE state IN ${sqlList(OPEN_STATES)} GROUP BY state`,
@@ -77,7 +77,7 @@ export class StatusFacts {
     return account ?? null;
   }
 
-  /** Returns what the provider charged, in roubles. The query is slow. */
+  /** Returns what the provider charged within a day, in roubles. The query is slow. */
   async spentInADay(): Promise<string> {
     const recent = await this.row<{ spent: string }>(
       `SELECT round(coalesce(sum(provider_charge), 0), 2) AS spent FROM orders
@@ -123,7 +123,7 @@ export class StatusFacts {
     );
   }
 
-  /** An index finds each scope's last run, so the number of stored runs does not matter. */
+  /** Finds each scope's last run through an index, so the number of stored runs does not matter. */
   lastAudits(): Promise<readonly AuditRunOut[]> {
     return this.rows(
       `SELECT scope, started_at, finished_at, ok,
@@ -157,7 +157,9 @@ export class StatusFacts {
     return database.size;
   }
 
-  /** If we lack the privilege to see the standbys' state, active replication slots are counted instead. */
+  /**
+   * Counts standbys; if we lack the privilege to see their state, counts active replication slots instead.
+   */
   copiesOfTheDatabase(): Promise<{
     standbys: number;
     isArchived: boolean;
@@ -172,7 +174,7 @@ export class StatusFacts {
                     END)::integer AS standbys,
               current_setting('archive_mode') <> 'off' AS "isArchived",
               last_failed_time > coalesce(last_archived_time, '-infinity') AS "isFailing",
-              -- A crash clears the statistics. Until the next file is archived, use the time of that reset.
+              -- A crash clears the statistics. Until another file is archived, use the time of that reset.
               coalesce(last_archived_time, stats_reset) AS "archivedAt"
          FROM pg_stat_archiver`,
     );

@@ -69,7 +69,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     set('database_pool_connections', { state: 'busy' }, totalCount - idleCount);
     set('database_pool_connections', { state: 'waiting' }, waitingCount);
     for (const { name, isRun, intervalMs, lastSuccessMs } of this.jobs.list()) {
-      // Jobs that one replica runs on behalf of all are reported from the database.
+      // Jobs that one replica runs on behalf of all are read from the database instead.
       if (isRun) continue;
       set('job_interval_seconds', { name }, intervalMs / 1000);
       if (lastSuccessMs === undefined) continue;
@@ -78,7 +78,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readInstallation(set: SetGauge): Promise<void> {
-    // Set all gauges at the end, or none if one of them cannot be read.
+    // Set all gauges together at the end. If one of them cannot be read, set none.
     const gauges: (() => void)[] = [];
     const setLater: SetGauge = (...gauge) => gauges.push(() => set(...gauge));
     try {
@@ -147,7 +147,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     await readAudits(facts, set);
   }
 
-  /** All statements share one time limit. */
+  /** One time limit applies to all statements together. */
   private factsWithin(limitMs: number): StatusFacts {
     const untilMs = performance.now() + limitMs;
     return new StatusFacts(async (text, values = []) => {
@@ -167,7 +167,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 }
 
-/** Returns seconds; 0 if there is no moment. */
+/** Returns the age in seconds; 0 without a moment. */
 type AgeOf = (moment: Date | null | undefined) => number;
 
 async function readOrders(facts: StatusFacts, set: SetGauge, ageOf: AgeOf): Promise<void> {

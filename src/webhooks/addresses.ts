@@ -28,8 +28,8 @@ export class AddressRefused extends Error {
 }
 
 /**
- * Allows public addresses and the operator's networks. A NAT64 address is allowed if its embedded IPv4
- * address is. Other IPv6 addresses that embed an IPv4 address are never public.
+ * Allows public addresses and the operator's networks. A NAT64 address is allowed if the IPv4 address in it
+ * is allowed. Other IPv6 addresses that contain an IPv4 address are never public.
  */
 export class AddressRules {
   /** @param networks addresses and networks in CIDR notation */

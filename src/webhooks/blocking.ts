@@ -14,7 +14,10 @@ export async function isBlocked(manager: Queryable, userId: number, url: string)
   return blocks.length > 0;
 }
 
-/** Disables the user's webhooks to this receiver, even those created later. @throws WebhookNotFound */
+/**
+ * Disables the user's webhooks to this webhook's receiver, including any created later.
+ * @throws WebhookNotFound
+ */
 export async function blockReceiver(manager: Queryable, userId: number, webhookId: number): Promise<void> {
   const { receiver, webhooks } = await lockReceiver(manager, userId, webhookId);
   await queryRows(
@@ -28,7 +31,7 @@ export async function blockReceiver(manager: Queryable, userId: number, webhookI
 }
 
 /**
- * Enables the webhook, and all of the user's webhooks to its receiver that staff had disabled.
+ * Enables the webhook, and those of the user's webhooks to the same receiver that staff had disabled.
  * @throws WebhookNotFound
  */
 export async function unblockReceiver(manager: Queryable, userId: number, webhookId: number): Promise<void> {

@@ -3,7 +3,7 @@ import type { DisabledReason } from './webhook-states';
 
 const PUBLISHED_AT_ONCE = 500;
 
-/** Keeps pending deliveries. If the webhook was already disabled, only `operator` replaces its reason. */
+/** Keeps pending deliveries. If the webhook is already disabled, only `operator` replaces its reason. */
 export async function disableWebhook(
   queryable: Queryable,
   webhookId: number,
@@ -17,7 +17,7 @@ export async function disableWebhook(
   );
 }
 
-/** The webhook receives waiting deliveries and later events. */
+/** The webhook receives its pending deliveries and later events, but none published in the meantime. */
 export async function enableWebhook(manager: Queryable, webhookId: number): Promise<void> {
   await holdPublishing(manager);
   await queryRows(
@@ -30,13 +30,13 @@ export async function enableWebhook(manager: Queryable, webhookId: number): Prom
   );
 }
 
-/** SQL for the position of a user's last event. The statement around it must provide `webhooks.user_id`. */
+/** SQL for the position of a user's last event. The surrounding statement must provide `webhooks.user_id`. */
 export const LAST_POSITION =
   'coalesce((SELECT max(position) FROM events WHERE events.user_id = webhooks.user_id), 0)';
 
 /**
- * Blocks publishing until the transaction ends. Must run before any webhook is locked, to avoid a deadlock.
- * Publishes waiting events first, because frequent changes to webhooks could starve the publishers.
+ * Blocks publishing until the transaction ends. To avoid a deadlock, must run before any webhook is locked.
+ * Publishes waiting events first. Otherwise, frequent changes to webhooks could starve the publishers.
  */
 export async function holdPublishing(manager: Queryable): Promise<void> {
   await queryRows(manager, 'SELECT pg_advisory_xact_lock(publishing_lock())');

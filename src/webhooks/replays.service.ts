@@ -62,7 +62,7 @@ export class ReplaysService {
           : this.replayOne(userId, webhookId, positionOf(eventId)),
       )
       .catch((error: unknown) => {
-        // Retention removed an event after the statement had chosen it.
+        // Retention removed one of the events after the statement had chosen it.
         if (violatedConstraint(error) === 'webhook_deliveries_event_id_fkey') throw new ReplayedEventsGone();
         throw error;
       });

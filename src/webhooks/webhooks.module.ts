@@ -14,7 +14,7 @@ import { WebhooksService } from './webhooks.service';
 })
 export class WebhooksModule {
   constructor(retention: Retention, webhooks: WebhooksService) {
-    // Webhooks that still exist need no rule: their deliveries are removed together with the events.
+    // Only deleted webhooks need a rule: other webhooks' deliveries are removed together with the events.
     retention.add('deleted_webhooks', () => webhooks.forgetDeleted());
   }
 }

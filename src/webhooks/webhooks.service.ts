@@ -46,7 +46,7 @@ export class WebhooksService {
     if (maxPerUser === 0) throw new WebhooksDisabled();
     const address = this.readUrl(url);
     const secret = generateWebhookSecret();
-    // The user's lock keeps concurrent requests within the limit.
+    // Locks the user, so that concurrent requests cannot exceed the limit.
     const created = await changeOfUser(this.dataSource, userId, async (manager) => {
       const existing = await queryRows(
         manager,
@@ -113,7 +113,7 @@ export class WebhooksService {
         `UPDATE webhooks
             SET url = coalesce($3, url),
                 paused_until = CASE WHEN $3 IS NULL THEN paused_until END,
-                -- A new receiver has not failed yet.
+                -- The receiver at the new URL has not failed yet.
                 failing_since = CASE WHEN $3 <> url THEN NULL ELSE failing_since END,
                 failures_in_a_row = CASE WHEN $3 <> url THEN 0 ELSE failures_in_a_row END,
                 types = CASE WHEN $4 THEN $5 ELSE types END,

@@ -54,7 +54,7 @@ export class DepositsService {
     return this.underWay.run('deposit', userId, async () => {
       const wanted = { amount: amount.toString(), receiptEmail, hasReceipt: this.hasReceipt };
       const earlier = await this.records.findByKey(userId, wanted, idempotency);
-      // A retry returns its deposit even if the bounds have changed.
+      // A retry returns the existing deposit, even if the limits have changed since.
       if (!earlier) this.assertWithinBounds(amount);
       const placed =
         earlier ?? (await this.records.place(userId, this.paymentProvider.name, wanted, idempotency));

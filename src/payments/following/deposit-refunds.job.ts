@@ -13,13 +13,14 @@ import { PaymentRecords } from '../records/payment-records';
 
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
-/** Maximum time from an attempt's start to its provider call. Later, another replica may have taken over. */
+/** Maximum time from an attempt's start to its call. After that, another replica may have taken over. */
 const SENT_WITHIN_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Requests refunds from the provider. A request with an unknown outcome is retried under the same key. The
- * refund counts as failed only if a complete list, read a day after the last call, does not contain it.
+ * Requests refunds from the provider. If the outcome is unknown, the request is retried under the same key.
+ * Such a refund counts as failed only if a complete list of refunds, read a day after the last call, does not
+ * contain it.
  */
 @Injectable()
 export class DepositRefundsJob {
@@ -88,7 +89,7 @@ export class DepositRefundsJob {
       else if (this.isListedByNow(refund)) await this.fail(refund.refundKey, 'not listed', refund.nextTry);
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
-      // A refusal does not end the refund: an earlier call may have made it, although no list shows it yet.
+      // A refusal of this call does not end the refund: an earlier call may have made it, unlisted so far.
       const reason = reasonOf(error);
       if (reason !== null) await this.records.recordRefusal(refund, reason, false);
     }

@@ -4,14 +4,12 @@ import { PaymentSync } from '../deposits/payment-sync';
 import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRefundsJob } from './deposit-refunds.job';
 
-/** Notifications do not shorten this interval, because anybody can send them. */
+/** Notifications do not speed up these reads, because anybody can send notifications. */
 const READ_EVERY_MS = 1000;
-/** Payments beyond this limit are not read here; the comparison with the provider finds them. */
+/** Payments beyond this limit are not read here. Reconciliation with the provider will find them. */
 const MOST_WAITING = 600;
 
-/**
- * Reads the payments of ended deposits after notifications: a payment may since have been paid or refunded.
- */
+/** Reads the payment of an ended deposit after a notification: it may have been paid or refunded since. */
 @Injectable()
 export class EndedPaymentsJob {
   private readonly waiting = new Set<string>();

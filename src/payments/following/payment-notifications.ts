@@ -7,13 +7,16 @@ import { DepositRecords } from '../records/deposit-records';
 import { EndedPaymentsJob } from './ended-payments.job';
 import { PendingDepositsJob } from './pending-deposits.job';
 
-/** Payments beyond this limit are read only on schedule. */
+/** Notifications about further payments are ignored. Those payments are read only on schedule. */
 const MOST_WAITING = 100;
 /** Keeps forged notifications about one payment from using up the provider's call limit. */
 const READS_PER_MINUTE = 5;
-/** More payments than can be read in a minute, so that no payment's count is evicted during its minute. */
+/**
+ * Exceeds the number of payments that can be read in a minute. Otherwise, a payment's count could be evicted
+ * before its minute is over.
+ */
 const MAX_COUNTED = 10_000;
-/** Minimum time between lookups. Notifications that arrive before the next lookup share it. */
+/** Minimum time between database lookups. Notifications that arrive in between share the next lookup. */
 const LOOK_AFTER_MS = 100;
 const LOOK_AT_ONCE_MS = 5;
 
@@ -25,7 +28,7 @@ export class PaymentNotifications {
   private waiting = new Set<string>();
   private looking: NodeJS.Timeout | undefined;
   private lookedAtMs = -Infinity;
-  /** Counts only known payments, so that forged ids evict none of them. */
+  /** Counts only known payments. Otherwise, forged ids could evict their counts. */
   private readonly reads = new RequestCounter<string>('payment', READS_PER_MINUTE, MAX_COUNTED);
 
   constructor(

@@ -11,20 +11,17 @@ import { DepositRefundsJob } from './deposit-refunds.job';
 
 interface ComparedSpan {
   readonly since: Date;
-  /**
-   * May be earlier than `since`, because a payment that staff matched may have been refunded before it had a
-   * deposit.
-   */
+  /** May be earlier than `since`: staff may match a payment to a user after the payment was refunded. */
   readonly refundsSince: Date;
   readonly now: Date;
 }
 
-/** Consecutive comparisons overlap, to cover list entries that appear late and differences between clocks. */
+/** Each comparison overlaps the previous one, because rows may be listed late and clocks may differ. */
 const OVERLAP = `interval '1 hour'`;
-/** Period of the first comparison if no deposit exists. */
+/** How far back the first comparison goes if there are no deposits. */
 const FIRST = `interval '1 day'`;
 
-/** Returns SQL for a start time that precedes all rows with pending receipts. */
+/** Returns SQL for a time shortly before the oldest row whose fiscal receipt is still pending. */
 const firstPendingReceipt = (table: string): string => `
   (SELECT min(created_at) - ${OVERLAP} FROM ${table}
     WHERE provider = $1 AND receipt_registration = 'pending' AND closed_at > now() - ${RECEIPT_WITHIN_SQL})`;
@@ -66,7 +63,7 @@ export class PaymentReconciliation {
           try {
             await takeOver(row);
           } catch (error) {
-            // A row that the database refuses must not stop the comparison of other customers' rows.
+            // If the database rejects a row, continue with the other customers' rows.
             if (!isRefusedData(error)) throw error;
             report.unusable += 1;
             this.unusable.report(list, row, 'the database refused it');
@@ -79,8 +76,8 @@ export class PaymentReconciliation {
       if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
     };
     await apply('payments', this.paymentProvider.paymentsSince(since), takeOver);
-    // Also list payments by the time of payment, because a payment may be paid days after its creation, or
-    // even after its cancellation.
+    // Also list payments by when they were paid, which may be days after their creation, or even after their
+    // cancellation.
     await apply('payments', this.paymentProvider.paymentsSince(since, 'captured_at'), async (payment) => {
       if (payment.createdAt < since) await takeOver(payment);
     });

@@ -20,10 +20,10 @@ const moment = z.iso
   .transform((text) => new Date(text))
   .refine((time) => time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999);
 
-/** Must parse equal payments to equal values, because the result is hashed. */
+/** The parsed request is hashed to recognise retries, so equal payments must parse to equal values. */
 const schema = z.strictObject({
-  // Must contain no spaces, because a second payment with the same reference is stored with a space and a
-  // hash appended.
+  // A second payment with the same reference is stored with a space and a hash appended to it, so the
+  // reference itself must not contain a space.
   reference: z.string().regex(/^[!-~]{1,200}$/),
   user: z.union([z.strictObject({ id }), z.strictObject({ tg_id: id }), z.strictObject({ username: name })]),
   amount,

@@ -119,7 +119,7 @@ export abstract class PaymentProvider {
   /** Returns the time in the provider's last response; null if that response is over a minute old. */
   abstract time(): Date | null;
 
-  /** Returns the request body. Retries must resend the same body, or the provider refuses the key. */
+  /** Returns the request body. Retries must resend the same body; otherwise, the provider rejects the key. */
   abstract paymentRequest(payment: NewPayment): string;
 
   /** @throws PaymentError */

@@ -33,7 +33,7 @@ export const receiptOf = (
   ],
 });
 
-/** Adds the measure, which receipts of older payments lack. */
+/** Adds the measure, because older payments' receipts were stored without it. */
 export const partialReceipt = ({ items: [item], ...receipt }: Receipt, amount: PaidAmount): Receipt => ({
   ...receipt,
   items: [{ ...MEASURE, ...item, amount }],

@@ -3,8 +3,8 @@ import { isId, readRows } from '../../common';
 import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-provider';
 
 /*
- * Unknown fields are ignored, because YooKassa adds fields without a new version of its API. An unreadable
- * field makes its row unusable if the field affects money. Otherwise, the field counts as absent.
+ * Unknown fields are ignored, because YooKassa adds fields without a new version of its API. If a field that
+ * affects money cannot be parsed, its row is unusable. Any other such field counts as missing.
  */
 
 const amount = z.object({

@@ -38,8 +38,8 @@ const TIMEOUT_MS = 15_000;
 const PAUSE_MS = 2000;
 const TIME_COUNTS_FOR_MS = 60_000;
 /**
- * HTTP statuses that are documented as refusals. Any other error may come from a gateway that had forwarded
- * the request, so the outcome is unknown.
+ * HTTP statuses documented as refusals. After any other error, the outcome is unknown: the response may come
+ * from a gateway that had already forwarded the request.
  */
 const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
@@ -65,7 +65,7 @@ const PAYMENT_ID = /^[\w-]{1,64}$/;
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-/** Decision 69 lists the facts about YooKassa's API v3, with sources. */
+/** For the sources of what this class knows about YooKassa's API v3, see decision 69. */
 @Injectable()
 export class YooKassaProvider extends PaymentProvider {
   readonly name: string;
@@ -251,7 +251,7 @@ export class YooKassaProvider extends PaymentProvider {
       throw new PaymentsUnavailable(`${method} returned 429`);
     }
     const reason = errorResponse.safeParse(json).data;
-    // Another request with this key may have been executed, so the outcome is unknown.
+    // An earlier request with this key may have been executed, so the outcome is unknown.
     if (reason?.parameter === 'Idempotence-Key') {
       throw new PaymentOutcomeUnknown(`${method} returned ${status}: its key was used by another request`);
     }

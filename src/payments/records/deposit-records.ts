@@ -33,7 +33,7 @@ export interface NewDeposit {
   readonly hasReceipt: boolean;
 }
 
-/** `isSame` means that the request equals the one that created the deposit. */
+/** `isSame` means that the request is identical to the one that created the deposit. */
 interface PlacedDeposit {
   readonly id: number;
   readonly isNew: boolean;
@@ -61,17 +61,17 @@ export interface DueDeposit extends WantedPayment {
 export const MAX_PENDING_DEPOSITS = 20;
 /** An estimate: only the provider decides when a payment page expires. */
 const PAYABLE_MINUTES = 60;
-/** Short, because a notification may arrive before the payment's id is stored. */
+/** Short, because a notification about the payment may arrive before the payment's id is stored. */
 const FIRST_CHECK_SECONDS = 3;
 /** The pause between reads is a quarter of the deposit's age, within these bounds. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
-/** Minimum time between reads of a payment, however many notifications arrive. */
+/** Minimum time between reads of one payment, however many notifications about it arrive. */
 const NOTIFIED_AGAIN_SECONDS = 1;
 const NOTIFIED_BEFORE_SECONDS = 60;
 /**
- * A comparison with the provider that runs this long after a deposit's creation lists the deposit's payment,
- * if there is one.
+ * By this long after a deposit is created, reconciliation with the provider would have found its payment. If
+ * it has not, there is none, and the deposit may expire.
  */
 const EXPIRES_UNSEEN_MINUTES = 120;
 
@@ -120,7 +120,7 @@ export class DepositRecords {
   ): Promise<PlacedDeposit | null> {
     const { amount, receiptEmail, hasReceipt } = wanted;
     const { key, requestHash } = idempotency;
-    // Lock first: a statement that has to wait for a lock misses deposits stored while it waits.
+    // Lock first: a statement that waits for the lock would not see deposits stored during the wait.
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const [placed] = await queryRows<{ id: number }>(
         manager,
@@ -182,7 +182,7 @@ export class DepositRecords {
     return stored.request;
   }
 
-  /** Claims due deposits. Schedules their next read at once, so that a crash only delays it. */
+  /** Claims due deposits. Already schedules their next read, so that a crash only delays that read. */
   claimDue(provider: string, capacity: number): Promise<DueDeposit[]> {
     return preparedRows<DueDeposit>(
       this.dataSource,
@@ -199,8 +199,8 @@ export class DepositRecords {
   }
 
   /**
-   * Moves payments we were notified about to the front of the read schedule.
-   * @returns the payments that belong to pending deposits
+   * Moves deposits to the front of the read schedule after notifications about their payments.
+   * @returns the ids of those payments that belong to pending deposits
    */
   async bringForward(provider: string, paymentIds: readonly string[]): Promise<string[]> {
     const found = await queryRows<{ paymentId: string }>(
@@ -236,7 +236,7 @@ export class DepositRecords {
     ]);
   }
 
-  /** Expires a deposit if a comparison, made long enough after its creation, has found no payment for it. */
+  /** Expires a deposit if reconciliation, run long enough after its creation, has found no payment for it. */
   async expireUnseen(id: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -250,8 +250,9 @@ export class DepositRecords {
 }
 
 /**
- * Returns SQL that ends the pending deposits for which `which` is true; `$1` is their new state. Both
- * parameters are SQL expressions.
+ * Returns SQL that ends pending deposits. `$1` is their new state.
+ * @param which SQL condition that selects the deposits
+ * @param reason SQL expression
  */
 export const endStatement = (which: string, reason = 'NULL'): string => `
   WITH ended AS (

@@ -12,14 +12,14 @@ import { SHOWN_STATE_SQL } from './deposit-records';
 import { roublesOf } from './payment-records';
 
 export interface DueDepositRefund extends NewRefund {
-  /** Whether an earlier call may have made the refund. */
+  /** Whether an earlier call may have made the refund at the provider. */
   readonly mayBeMade: boolean;
   readonly isSendable: boolean;
-  /** Whether, by the database's clock, the last call is so old that every list would show its refund. */
+  /** Whether, by the database's clock, the last call is old enough that any list would show its refund. */
   readonly isListedByNow: boolean;
   /** Time of the last call by the provider's clock; null before the first call. */
   readonly sentAt: Date | null;
-  /** Changes with each claim, so it shows whether the refund has been claimed again. */
+  /** Changes with each claim, so a different value means that the refund has been claimed again. */
   readonly nextTry: string;
   /** Body of the call; null before the first call. */
   readonly request: string | null;
@@ -28,9 +28,9 @@ export interface DueDepositRefund extends NewRefund {
 /** The pause between attempts is a quarter of the time since the first call, within these bounds. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
-/** Maximum duration of a call, unless the process was frozen. */
+/** Maximum duration of a call, unless the process is suspended. */
 const CALL_SECONDS = 20;
-/** Once the provider has forgotten the key, a retry would refund again. */
+/** Limited in time: once the provider has forgotten the key, a retry would make a second refund. */
 const IS_SENDABLE = `refund.end_action_id IS NULL
   AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - ${RETRY_WITHIN_SQL})`;
 
@@ -74,9 +74,10 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores the request before the call, and checks the key's age by both clocks.
+   * Stores the request before the call. Checks by the clocks of both the database and the provider that the
+   * provider still remembers the key.
    * @param at the provider's time; null if unknown
-   * @returns the request stored first; null if it must not be sent, or was claimed again
+   * @returns the request stored first; null if the refund must not be sent, or was claimed again
    */
   async recordSending(
     { refundKey, nextTry }: DueDepositRefund,
@@ -96,7 +97,7 @@ export class DepositRefundRecords {
     return sent?.request ?? null;
   }
 
-  /** @param isUnmade whether it is certain that no call so far has made the refund */
+  /** @param isUnmade true if certainly no call so far has made the refund */
   async recordRefusal(
     { refundKey, nextTry }: DueDepositRefund,
     reason: string | null,
@@ -111,7 +112,7 @@ export class DepositRefundRecords {
     );
   }
 
-  /** Captures the hold, or releases it if the refund is already recorded as one made elsewhere. */
+  /** Captures the held money; releases it if the refund is already recorded as one made elsewhere. */
   async succeed(provider: string, refund: ProviderRefund & { readonly refundKey: string }): Promise<void> {
     try {
       await this.capture(provider, refund);
@@ -150,11 +151,10 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Releases the held money.
-   * @param nextTry value set by the caller's claim. If the refund has been claimed again since, the money
-   * stays held, because the refund may have been sent again. Omit `nextTry` if the provider reported the
-   * failure
-   * @returns whether the money was held
+   * Marks the refund as failed and releases the held money.
+   * @param nextTry value that the caller's claim set. If the refund has been claimed again since, it may also
+   * have been sent again, so nothing changes. Omit `nextTry` if the provider reported the failure
+   * @returns whether the refund was still held
    */
   async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<boolean> {
     const failed = await queryRows(
@@ -174,8 +174,8 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores a refund that was made outside this service, and leaves it to staff. An amount that is not in
-   * roubles and kopecks is converted in proportion to the deposit.
+   * Stores a refund that was made outside this service, for staff to resolve. If it is in another currency or
+   * has a fraction of a kopeck, its rouble amount is the share of the deposit that it is of the payment.
    * @returns whether the refund is new
    */
   async find(provider: string, { id, paymentId, amount }: ProviderRefund): Promise<boolean> {

@@ -18,7 +18,7 @@ export interface SettledPayment {
   readonly reason?: PaymentObstacle;
 }
 
-/** Constraints violated by crediting a payment that is already recorded. */
+/** Constraints violated when crediting a payment that is already recorded. */
 const LEFT_TO_STAFF = ['payments_provider_payment_id_key', 'payments_deposit_id_key'];
 
 const RECEIPTS = {
@@ -29,8 +29,8 @@ const RECEIPTS = {
 const NONE: SettledPayment = { outcome: 'none' };
 
 /**
- * Returns SQL that posts the credit of a payment stored by the CTE `credited (id, user_id, amount)`.
- * Constraints allow one entry per payment, with the payment's user and amount.
+ * Returns SQL that adds the ledger entry for a payment stored by the CTE `credited (id, user_id, amount)`.
+ * Constraints allow only one entry per payment, with the same user and amount as the payment.
  * @param origin SQL for the reason, the reference and the id of the staff action
  */
 export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `
@@ -38,7 +38,7 @@ export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `
                               action_id)
   SELECT user_id, 'topup', amount, 0, id, ${origin} FROM credited`;
 
-/** Returns null for another currency, a fraction of a kopeck, or zero. */
+/** Returns null for zero, for a fraction of a kopeck, or if the currency is not the rouble. */
 export function roublesOf({ value, currency }: PaidAmount): Money | null {
   // The provider sends up to eight decimals.
   if (currency !== 'RUB' || !/^\d+(\.\d\d?0*)?$/.test(value)) return null;
@@ -55,7 +55,7 @@ export class PaymentRecords {
     private readonly unusable: UnusableRowReporter,
   ) {}
 
-  /** An outdated state changes nothing. An ended deposit changes only if money arrives after all. */
+  /** An outdated state changes nothing. A deposit that has ended changes only if it is paid after all. */
   async settle(provider: string, payment: ProviderPayment, areTestsGood: boolean): Promise<SettledPayment> {
     if (payment.state !== 'succeeded') {
       const known = await this.attach(provider, payment);
@@ -72,8 +72,8 @@ export class PaymentRecords {
   }
 
   /**
-   * Stores the payment's id in its deposit, or recreates a deposit that a restored database lacks. `mark` can
-   * be trusted, because only we know the shop's key.
+   * Stores the payment's id in its deposit. Recreates the deposit if it was lost in a database restore:
+   * `mark` can be trusted, because only we know the shop's key.
    * @returns whether the payment has a deposit
    */
   private async attach(provider: string, { id, mark, ...payment }: ProviderPayment): Promise<boolean> {
@@ -173,7 +173,7 @@ export class PaymentRecords {
       const [credited] = await refusedBy(OVERFLOW, credit);
       return credited?.id ?? null;
     } catch (error) {
-      // Staff already have this payment and may have decided on it, so do not credit it.
+      // The payment has already been left to staff, who may have decided on it, so do not credit it.
       if (LEFT_TO_STAFF.includes(violatedConstraint(error) ?? '')) return null;
       if (error instanceof BalanceTooLarge) return 'above-limit';
       throw error;

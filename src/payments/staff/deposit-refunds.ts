@@ -110,7 +110,7 @@ export class DepositRefunds {
 
   /** @throws DepositNotFound, DepositNotPaid */
   async lockPaid(depositId: number, manager: EntityManager): Promise<Refundable> {
-    // Lock first: a statement that has to wait for a lock misses a refund stored while it waits.
+    // Lock first: a statement that waits for the lock would not see a refund stored during the wait.
     await queryRows(manager, 'SELECT FROM deposits WHERE id = $1 FOR UPDATE', [depositId]);
     const [deposit] = await queryRows<Refundable>(
       manager,
@@ -185,7 +185,7 @@ export class DepositRefunds {
     return refund;
   }
 
-  /** Stops sending a held refund. The job fails it once the provider's list proves that it was not made. */
+  /** Stops sending a held refund. Once the provider's list proves that it was not made, the job fails it. */
   async end({ id }: DepositRefundOut, actionId: number, manager: EntityManager): Promise<DepositRefundOut> {
     await queryRows(
       manager,

@@ -95,7 +95,7 @@ export class UnmatchedPayments {
   }
 
   /**
-   * @param named amount set by staff: only if the payment was not in roubles and kopecks
+   * @param named amount set by staff, only for a payment in another currency or with a fraction of a kopeck
    * @throws AmountNeeded, AmountKnown, AmountTooLarge
    */
   roublesOf({ currency, paid_amount: value }: StaffPaymentOut, named: Money | null): Money {
@@ -108,7 +108,7 @@ export class UnmatchedPayments {
   }
 
   /**
-   * Creates the payment's deposit if it is missing, so that later refunds of the payment are found.
+   * Creates the payment's deposit if it is missing, because later refunds are found through the deposit.
    * @throws PaymentOfAnother, BalanceTooLarge
    */
   async match(
@@ -150,7 +150,7 @@ export class UnmatchedPayments {
     if (matched.length === 0) throw new PaymentOfAnother();
   }
 
-  /** Cancels the deposit, because it has no other payment. */
+  /** Also cancels the deposit, because it has no other payment. */
   async reject(payment: StaffPaymentOut, actionId: number, manager: EntityManager): Promise<void> {
     await queryRows(
       manager,

@@ -34,7 +34,7 @@ export interface RenewalCounts {
   readonly placed: number;
 }
 
-/** The statement that places orders checks all conditions again, so an outdated decision does no harm. */
+/** The statement that places orders checks all conditions again, so outdated decisions do no harm. */
 @Injectable()
 export class DueRenewals {
   constructor(
@@ -77,7 +77,7 @@ export class DueRenewals {
         const reason = RENEWAL_OBSTACLES.find((one) => one === obstacle);
         if (!obstacle) placed += 1;
         else if (reason) skipped.push({ id, reason, price: quote.unitPrice.toString() });
-        // Not skipped, but decided again later: another rule applies now, or a row is locked.
+        // Do not skip the renewal, but decide it again later: another rule applies now, or a row was locked.
         else (obstacle === 'superfluous' ? superfluous : undecided).push(id);
       }
     }

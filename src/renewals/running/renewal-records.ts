@@ -15,19 +15,19 @@ import {
 import type { RenewalOut } from '../renewal.dto';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
-/** All fields are read at one moment. Amounts are in roubles. */
+/** All fields are read at the same moment. Amounts are in roubles. */
 export interface DueRenewal extends RenewalOffer {
   readonly id: number;
   readonly proxyId: number;
   readonly dateEnd: Date;
   readonly proxyType: ProxyType;
-  /** Obstacles that apply at any price; see `renewal_obstacles.sql`. */
+  /** Obstacles that do not depend on the price; see `renewal_obstacles.sql`. */
   readonly obstacles: readonly (RenewalObstacle | 'superfluous' | 'rule-disabled')[];
   /** Whether the last sweep confirmed the expiry; see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
-  /** Order reference of the proxy's purchase. */
+  /** Reference of the order that bought the proxy. */
   readonly purchaseReference: string;
-  /** Null if no rule applies, or if the rule makes the renewal due later. */
+  /** Null if no rule applies any more, or if the rule that applies now makes the renewal due later. */
   readonly ruleId: number | null;
   readonly maxPrice: string | null;
   readonly available: string;
@@ -52,12 +52,12 @@ const CHANGED_AT_ONCE = 1000;
 export const IS_OPEN_SQL = `renewal.state IN ('planned', 'skipped')`;
 export const IS_IN_TIME_SQL = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END_SQL}`;
 
-/** Whether the job has anything to do apart from planning and reminding. */
+/** SQL condition for whether the job has anything to do apart from planning and reminding. */
 export const IS_WORK_LEFT_SQL = `
   EXISTS (SELECT FROM renewals WHERE state IN ('placed', 'skipped'))
   OR EXISTS (SELECT FROM renewals renewal WHERE ${IS_OPEN_SQL} AND next_try_at <= now())`;
 
-/** Locks renewals in id order, as all statements must, to avoid deadlocks. */
+/** Locks renewals in order of their ids. To avoid deadlocks, all statements must do so. */
 const lockedSql = (condition: string): string =>
   `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;
 
@@ -69,7 +69,7 @@ export const eventDataSql = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
-/** Rounds retry times, so that renewals that wait for money are decided together, in order of expiry. */
+/** Rounds retry times: renewals that wait for money are retried together and decided in order of expiry. */
 const nextTry = (tries: string): string => `
   (SELECT date_bin(pause, now(), 'epoch') + pause
      FROM (SELECT CASE WHEN ${tries} <= 3 THEN interval '10 seconds'
@@ -77,7 +77,7 @@ const nextTry = (tries: string): string => `
                        WHEN ${tries} <= 9 THEN interval '5 minutes'
                        ELSE interval '10 minutes' END AS pause) AS growing)`;
 
-/** Each statement checks a renewal's state, so a replica that lost the job's lease repeats no change. */
+/** Each statement checks the renewal's state, so a replica that lost the job's lease repeats no change. */
 @Injectable()
 export class RenewalRecords {
   constructor(
@@ -87,7 +87,7 @@ export class RenewalRecords {
     clockCorrection.add({
       table: 'renewals',
       column: 'next_try_at',
-      // A renewal that was skipped while the clock was ahead may not be due yet. Retry only due renewals.
+      // Retry only due renewals: one that was skipped while the clock was ahead may not be due yet.
       where: `state = 'skipped' AND due_at <= now()`,
       longestPause: `interval '10 minutes'`,
     });
@@ -243,7 +243,9 @@ export class RenewalRecords {
     );
   }
 
-  /** Immediately retries renewals that a credit can now pay for, or whose refund check has ended. */
+  /**
+   * Immediately retries renewals that the balance may now cover, and those whose proxy's refund has ended.
+   */
   async retryUnblocked(): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -318,13 +320,13 @@ export class RenewalRecords {
            FROM recorded WHERE state = 'done' OR reason IS DISTINCT FROM reason_before
           ORDER BY date_end_before, proxy_id
        )
-       -- Reads "logged", because PostgreSQL runs a SELECT in a CTE only if the outer query reads it.
+       -- Reads "logged", because PostgreSQL executes a CTE's SELECT only if the outer query reads it.
        SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM recorded`,
     );
     return count;
   }
 
-  /** Walks through all rules by id, so that each step reads the same number of rows. */
+  /** Goes through all rules by id, so that each step reads about the same number of rows. */
   forgetRules(days: number, after: number): Promise<RetentionStep<number>> {
     return queryRow<RetentionStep<number>>(
       this.dataSource,

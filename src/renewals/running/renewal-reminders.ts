@@ -8,10 +8,10 @@ import type { RenewalObstacle } from '../renewal-decision';
 import { eventDataSql, IS_IN_TIME_SQL, IS_OPEN_SQL } from './renewal-records';
 
 const REMINDED_AT_ONCE = 1000;
-/** Limits the queries per step: each user's forecast takes a few. */
+/** Limits the queries per step, because each user's forecast takes several. */
 const FORECASTS_AT_ONCE = 100;
 
-/** A day more than a week, because renewals with a reminder become due within a week. */
+/** A day longer than the week within which each renewal with a reminder becomes due. */
 const DAYS_AHEAD = 8;
 
 /** A renewal without a reminder for its current stage. */
@@ -23,7 +23,7 @@ interface UnremindedRenewal extends RenewalOffer {
   readonly days: number;
 }
 
-/** Reminds customers of renewals a week before expiry, and again if a renewal is expected to fail. */
+/** Reminds customers of renewals a week before expiry, and again if the renewal is expected to fail. */
 @Injectable()
 export class RenewalReminders {
   private readonly logger = new Logger(RenewalReminders.name);
@@ -68,7 +68,7 @@ export class RenewalReminders {
     return reminders.length;
   }
 
-  /** Returns no failures if the forecast fails, because renewals must not wait for it. */
+  /** Returns no expected failures if the forecast itself fails, because renewals must not wait for it. */
   private async obstaclesAhead(userId: number): Promise<ReadonlyMap<string, RenewalObstacle>> {
     try {
       return await this.forecast.obstaclesAhead(userId, DAYS_AHEAD);

@@ -30,7 +30,7 @@ const PAUSE_MS = 200;
 const PLAN_EVERY_MS = 60_000;
 const UNBLOCK_EVERY_MS = 5000;
 
-/** All state is in the database, so the next run continues an interrupted one. */
+/** All state is in the database, so the next run resumes an interrupted one. */
 @Injectable()
 export class RenewalJob {
   private plannedAtMs = -Infinity;
@@ -70,11 +70,12 @@ export class RenewalJob {
     return report;
   }
 
-  /** @returns whether a renewal is in progress, or due and waiting */
+  /** @returns whether renewals are in progress, or due but still waiting */
   private async round(run: LeasedRun, report: RunReport): Promise<boolean> {
     await this.lookAhead(run, report);
     if (!this.orders.canBeSent()) await this.orders.withdraw();
-    // Read the capacity before the outcomes, so that this run records every order that has just ended.
+    // Read the capacity before the outcomes. An order that ends later still counts as under way, so this run
+    // continues until it has recorded the order's outcome.
     const capacity = await this.orders.capacity();
     report.closed += await this.records.recordOutcomes();
     report.failed += await this.records.fail();

@@ -6,7 +6,10 @@ import { ControlError, type ControlResponse, type controlRoutes } from './contro
 
 const MAX_BODY_BYTES = 1_000_000;
 
-/** Must listen first, because its response proves that the owner of the directory's lock is alive. */
+/**
+ * Must start to listen before the directory is locked: its response proves to other processes that the lock's
+ * owner is alive.
+ */
 export class ControlServer {
   readonly server: Server;
   private routes: ReturnType<typeof controlRoutes> = {};
@@ -39,7 +42,7 @@ export class ControlServer {
   private async handle(request: IncomingMessage, { pathname, searchParams }: URL): Promise<ControlResponse> {
     const endpoint = `${request.method} ${pathname}`;
     refuseForeign(request);
-    // This route needs no secret, because another process reads the instance before it can read the secret.
+    // Needs no secret: a process that checks whether the lock's owner is alive does not know the secret yet.
     if (endpoint === 'GET /') return { status: 200, json: { instance: this.instance } };
     refuseStranger(request, this.secret);
     const id = /\/(\d{1,15})(?=\/|$)/.exec(endpoint)?.[1];

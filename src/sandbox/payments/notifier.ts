@@ -9,7 +9,7 @@ export interface NotificationFaults {
   readonly lost?: boolean;
   readonly times?: number;
   readonly delayMs?: number;
-  /** Whether the payment is paid, and its notification sent, before the creation's response. */
+  /** Whether the payment is paid and its notification sent before the response to the create request. */
   readonly beforeCreationResponds?: boolean;
 }
 

@@ -18,7 +18,8 @@ export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
 /**
  * `lost` executes the call, then closes the connection. `500-done` executes it, then responds with 500.
- * `late` executes it and never responds. The other faults do not execute the call; `unread` never responds.
+ * `late` executes it and never responds. `unread` never responds, and does not execute the call. The other
+ * faults respond with an error and do not execute it.
  */
 export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '403' | '401' | '400';
 
@@ -57,7 +58,7 @@ export class PaymentsSandbox {
   baseUrl = '';
   /** `null` if the shop's payments need no receipts. */
   cashRegister: CashRegisterKind | null = null;
-  /** How far the `Date` header is ahead. */
+  /** How far the clock of the `Date` header is ahead. */
   clockOffsetMs = 0;
   /** Changes a result before it is returned. */
   alter: ((method: WireMethod, result: unknown) => unknown) | undefined;
@@ -209,7 +210,7 @@ export class PaymentsSandbox {
         const payment = this.shop.payment(String(body['payment_id']));
         const amount = body['amount'] as Amount;
         const given = readReceipt(body['receipt'], amount, this.cashRegister);
-        // A full refund needs no receipt, because the provider reuses the payment's.
+        // A full refund needs no receipt of its own, because the provider reuses the payment's.
         if (payment.receipt && !given && amount.value !== payment.amount.value) throw missingReceipt();
         const refund = this.shop.refund(key, {
           payment_id: payment.id,

@@ -133,7 +133,7 @@ export class SandboxShop {
     return payment;
   }
 
-  /** Returns the result of the first request with this key. Both requests must be identical. */
+  /** Returns the result of an earlier request with this key, if any. A repeated request must be identical. */
   private known<Item>(results: ReadonlyMap<string, Item>, key: string, wanted: object): Item | undefined {
     const used = this.keys.get(key);
     if (!used || used.usedAtMs < Date.now() - KEY_MEMORY_MS) return undefined;

@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import { stopListening } from '../system';
 
-/** Returns an error message; null if the login may use the proxy. */
+/** Returns why the login may not use the proxy, as an error message; null if it may. */
 export type FindRefusal = (login: string, password: string) => string | null;
 
 /**

@@ -44,7 +44,7 @@ class ProxyResponse extends Error {
   }
 }
 
-/** proxy-chain is unsuitable: it uses its own error codes and forwards `Proxy-Connection`. */
+/** Not based on the package proxy-chain, which uses its own error codes and forwards `Proxy-Connection`. */
 export function createHttpEndpoint(
   findRefusal: FindRefusal,
   findFault: FindFault = () => undefined,
@@ -132,7 +132,7 @@ export function createHttpEndpoint(
         source.pipe(target).pipe(source);
       });
       source.once('close', () => target.destroy());
-      // Keep reading the client's data: only then does the socket detect that the client has disconnected.
+      // Keep reading from the client. Otherwise, the socket would not notice that the client disconnects.
       target.once('close', () => source.resume());
     } catch (error) {
       fail(error);

@@ -51,7 +51,7 @@ export class Journal {
   }
 }
 
-/** Cuts off a last line without a newline: its writer died before responding, so no client knows of it. */
+/** Cuts off an incomplete last line: its writer died before responding, so no client knows of that event. */
 export async function readJournal(path: string): Promise<string[]> {
   let content: Buffer;
   try {

@@ -15,7 +15,7 @@ export interface Account {
   userId: string;
 }
 
-/** Only `apply` may change the state, because the state is restored by replaying the journal's events. */
+/** The state is restored by replaying the journal's events, so only `apply` may change it. */
 export class ProviderState {
   account: Account | null = null;
   ports: { http: number; socks: number } | null = null;
@@ -26,7 +26,7 @@ export class ProviderState {
   readonly prices = new Map(VERSIONS.map((version) => [version, CATALOG.pricesOf(version)]));
   /** In ascending order of proxy ids; `findRecord` relies on this. */
   private readonly records: SaleRecord[] = [];
-  /** Sales by comment. Includes sales under comments that their proxies no longer have. */
+  /** Sales by comment. Also contains each sale under its proxies' former comments. */
   private readonly recordsByDescr = new Map<string, Set<SaleRecord>>();
   private lastOrderId = FIRST_ORDER_ID - 1;
   private lastProxyId = FIRST_PROXY_ID - 1;

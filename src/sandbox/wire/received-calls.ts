@@ -6,7 +6,7 @@ export interface Call {
   /** Name of the method, even if unknown; `account` for a URL without a method. */
   method: string;
   parameters: Record<string, string>;
-  /** Milliseconds since 1970, with fractions. */
+  /** Unix milliseconds, with fractions. */
   receivedAtMs: number;
   respondedAtMs: number | null;
   status: number | null;

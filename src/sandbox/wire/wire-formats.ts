@@ -20,7 +20,7 @@ export function priceSingle(kopecks: number, periodDays: number): number {
   return Number((roubles(kopecks) / periodDays).toFixed(4));
 }
 
-/** String fields that the dialect `numbers` sends as numbers. */
+/** Fields that are usually strings, and that the dialect `numbers` sends as numbers. */
 const NUMERIC_FIELDS = new Set(['user_id', 'balance', 'id', 'port', 'version', 'active']);
 
 export function wireJson(response: Readonly<Record<string, unknown>>, { numbers }: Dialect): string {

@@ -60,7 +60,7 @@ export class WireServer {
     this.server.keepAliveTimeout = KEEP_ALIVE_MS;
   }
 
-  /** Lets executed calls respond, and aborts calls that are still waiting. */
+  /** Aborts calls that are still waiting to be executed. Lets calls that were executed respond. */
   async close(): Promise<void> {
     const stopped = stopListening(this.server);
     this.closing.abort();

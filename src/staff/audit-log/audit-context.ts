@@ -29,7 +29,7 @@ export function parseTarget(text: string): AuditTarget | null {
 
 /** The parts of an audit log record that come from the request: author, origin and target. */
 export class AuditContext {
-  /** True once a change was recorded in its own transaction, so that it is not recorded again. */
+  /** True once a change was recorded in its own transaction: the request must not be recorded again. */
   isRecorded = false;
 
   constructor(

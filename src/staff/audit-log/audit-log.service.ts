@@ -70,7 +70,7 @@ export class AuditLogService {
       );
       return Object.assign(result, { replayed: false });
     } catch (error) {
-      // A concurrent request with the same key may have been committed, and may have caused this error.
+      // The cause may be that a concurrent request with the same key has been committed.
       const mayBeKnown =
         error instanceof DomainError || violatedConstraint(error) === 'audit_log_idempotency_key';
       const meanwhile = mayBeKnown ? await findEarlier() : null;
@@ -79,7 +79,10 @@ export class AuditLogService {
     }
   }
 
-  /** Waits until the found record would survive a failover. @throws IdempotencyKeyReused */
+  /**
+   * Before it returns a record, waits until that record would survive a failover.
+   * @throws IdempotencyKeyReused
+   */
   private async findByKey(
     { caller }: AuditContext,
     { key, requestHash }: Idempotency,
@@ -114,7 +117,7 @@ export class AuditLogService {
   }
 
   /**
-   * Refusals are recorded because they reveal facts, such as whether a user exists. Other errors reveal
+   * Refusals are recorded, because they reveal facts, such as whether a user exists. Other errors reveal
    * nothing.
    */
   async recordRequest<Response>(audit: AuditContext, work: () => Promise<Response>): Promise<Response> {
@@ -183,7 +186,7 @@ export class AuditLogService {
   }
 
   private find(conditions: Conditions, { cursor, limit }: PageRequest): Promise<ActionOut[]> {
-    // If the cursor's record has been deleted, the list continues from the time of the record before it.
+    // If the cursor's record has been deleted, resume at the time of the record before it.
     conditions.by(
       cursor,
       (id) => `(at, id) < ((SELECT at FROM audit_log WHERE id <= ${id} ORDER BY id DESC LIMIT 1), ${id})`,

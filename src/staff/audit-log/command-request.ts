@@ -1,4 +1,4 @@
-/** A staff route's request, made by a command in its own process and without sign-in. */
+/** A request to a staff route that a command makes within its own process, without signing in. */
 export class CommandRequest {
   readonly ip = undefined;
 

@@ -104,7 +104,7 @@ export class StaffBalancesService {
     return toCsv(this.findStatementRows(userId, from, to));
   }
 
-  /** Orders entries by `seq`, so that each one continues from the previous balance. */
+  /** Orders entries by `seq`, so that each entry starts from the balance after the previous one. */
   private async *findStatementRows(userId: number, from: Date, to: Date): AsyncGenerator<StatementRow[]> {
     for (let last = 0; ;) {
       const entries = selectEntries(userId, { from, to, kind: null, order_id: null });

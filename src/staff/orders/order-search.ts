@@ -11,16 +11,19 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameSql('orders.u
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
   orders.closed_at, orders.batch_id`;
 
-/** Maximum number of a host's proxies per page, not counting further proxies of the page's last order. */
+/** Maximum number of a host's proxies per page. The page's last order may add further proxies. */
 const PROXIES_OF_HOST_AT_ONCE = 2000;
 
-/** Range of orders on one page, for a host with many proxies. */
+/** Orders on one page of a search for a host that has many proxies. */
 export interface HostOrderRange {
   /** Lowest id of an order that delivered one of the page's proxies; null on the last page. */
   readonly lowest: number | null;
 }
 
-/** Returns SQL for the order that delivered a prolongation's proxy, or for the purchase itself. */
+/**
+ * Returns SQL for the id of an order's delivering order: for a prolongation, the order that delivered the
+ * proxy; for a purchase, the purchase itself.
+ */
 const deliveryOf = (proxyId: string, id: string): string =>
   `coalesce((SELECT order_id FROM proxies WHERE proxies.id = ${proxyId}), ${id})`;
 
@@ -43,13 +46,13 @@ export async function findHostOrderRange(
 }
 
 /**
- * Returns SQL for the highest id of a delivering order to list after a cursor. A prolongation comes before
- * the order that delivered its proxy.
+ * Returns SQL for the highest id of a delivering order that the next page may contain. In the list,
+ * prolongations precede the order that delivered their proxy.
  */
 const firstDelivery = (cursor: string): string =>
   `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;
 
-/** With `range`, orders are sorted by the order that delivered their proxy. Prolongations come before it. */
+/** With `range`, orders are sorted by the id of their delivering order. Prolongations precede that order. */
 export function searchOrders(
   queryable: Queryable,
   query: StaffOrdersQuery,
@@ -70,7 +73,7 @@ export function searchOrders(
   }
   conditions.by(from, (moment) => `orders.created_at >= ${moment}`);
   conditions.by(to, (moment) => `orders.created_at < ${moment}`);
-  // With an array, PostgreSQL looks up the rare value first. Otherwise, it might read all orders by time.
+  // The array makes PostgreSQL look up the rare value first. Otherwise, it might read all orders by time.
   const among = (ids: string): void => conditions.add(`orders.id = ANY (ARRAY(${ids}))`);
   const amongThoseOf = (proxy: string): void =>
     among(

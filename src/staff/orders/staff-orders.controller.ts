@@ -62,7 +62,7 @@ type OrderRow = Omit<
   readonly leader_reference: string | null;
 };
 
-/** Matches the escapes of NUL and unpaired surrogates, because jsonb refuses both. */
+/** Matches the escapes of NUL and of unpaired surrogates, which jsonb rejects. */
 const NO_JSONB = String.raw`'\\u(0000|d)'`;
 
 // Limits for the details of one order.
@@ -70,7 +70,7 @@ const MAX_CALLS = 200;
 const MAX_PROXIES = 1000;
 const MAX_ENTRIES = 1000;
 const MAX_ACTIONS = 50;
-/** In characters; responses with listings can be far longer. */
+/** In characters. Limited because responses with listings can be far longer. */
 const MAX_RESPONSE_LENGTH = 20_000;
 
 @ApiTags('Orders')
@@ -255,7 +255,7 @@ export class StaffOrdersController {
     return members.map((member) => member.id);
   }
 
-  /** A batch's calls are stored under its leader. Earlier calls may be stored under any of its members. */
+  /** A batch's calls are stored under its leader; earlier calls, possibly under any of its members. */
   private findCalls(orderIds: readonly number[]): Promise<ProviderCallOut[]> {
     return queryRows(
       this.dataSource,

@@ -172,7 +172,7 @@ export class StaffPricesController {
     const { replaces, reason, ...rule } = body;
     audit.assertConcernsAnother(rule.user_id);
     const by = await this.nameOf(audit);
-    // A rule can be changed only once. If this change succeeds, the rule has not changed since this read.
+    // If the change succeeds, the rule was still as read here, because a rule can be changed only once.
     const before = replaces === null ? undefined : await this.get(replaces);
     audit.assertConcernsAnother(before?.user_id);
     const preview = await this.previewIfKnown({ add: toNewPriceRule(rule), end: replaces ?? undefined });
@@ -279,6 +279,6 @@ export class StaffPricesController {
   }
 }
 
-/** Returns whether the rule matches offers, but sets none of their prices. */
+/** Returns whether offers match the rule, but the rule sets the price of none of them. */
 const isWithoutEffect = ({ offers }: PricePreviewOut): boolean =>
   offers.length > 0 && offers.every(({ after }) => after.by !== 'new');

@@ -59,7 +59,7 @@ export class ProxyRefundDecisionRequest extends ReasonRequest {
 
 const isVersion = (text: string): boolean => IP_VERSIONS.some((version) => version === text);
 
-/** Replaces the whole rule. Only an omitted `quota_sum` keeps its value. */
+/** Replaces the whole rule, except that `quota_sum` keeps its value if it is omitted. */
 export class RefundRuleRequest extends ReasonRequest {
   @BooleanField({ description: 'Whether customers can request refunds' })
   enabled!: boolean;

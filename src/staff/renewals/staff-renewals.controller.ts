@@ -49,7 +49,7 @@ export class StaffRenewalsController {
     conditions.by(userId, (id) => `user_id = ${id}`);
     conditions.by(state, (name) => `state = ${name}`);
     conditions.by(reason, (name) => `reason = ${name}`);
-    // With an array, PostgreSQL finds waiting renewals by time. Otherwise it would read all renewals by id.
+    // The array makes PostgreSQL find waiting renewals by time. Otherwise, it would read all renewals by id.
     if (due) conditions.add(`id = ANY (ARRAY(SELECT id FROM renewals WHERE ${RENEWAL_WAITS_SQL}))`);
     return readPage(query, async (page) => {
       const found = await queryRows<Omit<StaffRenewalOut, 'links'>>(

@@ -33,7 +33,7 @@ export class EndMaintenanceRequest extends ReasonRequest {
   nothing_was_lost!: boolean;
 }
 
-/** Matches the dimensions of a row, separated by slashes. */
+/** Matches one to three dimensions of a row, separated by slashes. */
 const CURSOR_PATTERN = String.raw`^[^\x00-\x1f\x2f\x7f-\x9f]+(\x2f[^\x00-\x1f\x2f\x7f-\x9f]+){0,2}$`;
 
 @StrictRequest()

@@ -22,8 +22,8 @@ export class StaffSystemService {
   }
 
   /**
-   * @param proxies number of missing proxies that the caller saw
-   * @returns the number of withdrawn proxies, and of their users
+   * @param proxies number of missing proxies as shown to the caller
+   * @returns the number of withdrawn proxies, and the number of their users
    * @throws MissingProxiesChanged
    */
   withdrawMissing(audit: AuditContext, proxies: number, reason: string): Promise<MissingProxiesOut> {
@@ -39,7 +39,9 @@ export class StaffSystemService {
     return this.maintenance.show();
   }
 
-  /** @param skippedIds number of ids to skip in each table, more than were issued since the restore point */
+  /**
+   * @param skippedIds number of ids to skip in each table; must exceed those issued since the restore point
+   */
   beginMaintenance(audit: AuditContext, skippedIds: number, reason: string): Promise<MaintenanceOut> {
     return this.auditLog.recordChangeOf(audit, reason, {
       before: (manager) => this.maintenance.show(manager),

@@ -40,7 +40,7 @@ const COLUMNS = `
   (SELECT held FROM accounts WHERE accounts.user_id = users.id) AS held,
   (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at`;
 
-/** Shorter texts are found only at the start of a name: the trigram index finds them only there. */
+/** A shorter text is searched for only at the start of names: the trigram index cannot find it elsewhere. */
 const SHORTEST_PART = 3;
 /** Number of newest users to scan before the index is used. */
 const NEWEST = 5000;
@@ -259,8 +259,8 @@ export class StaffUsersController {
     const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
                       OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // The scan of the newest users finds common texts quickly. Rare texts are found through the index: the
-    // array keeps the planner from scanning all users.
+    // First scan the newest users, which finds common texts quickly. Then search all users through the index,
+    // which finds rare texts: the array keeps the planner from scanning all users instead.
     const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users

@@ -20,7 +20,10 @@ import type { SendResult } from './webhook-sender';
 const GONE = 410;
 const LONGEST_WEBHOOK_PAUSE_SECONDS = requestedPause(Infinity, USUAL_RETRY_SECONDS);
 
-/** Concurrent attempts per webhook, over all replicas. A user may have twice as many. */
+/**
+ * Maximum number of concurrent attempts per webhook, for all replicas combined. For all of a user's webhooks
+ * combined, it is twice as many.
+ */
 const ATTEMPTS_PER_WEBHOOK = 8;
 
 /** A delivery that this replica may send until its lease ends. */
@@ -31,9 +34,9 @@ export interface ClaimedDelivery extends SigningSecrets {
   readonly url: string;
   /** Number of failed attempts. */
   readonly attempts: number;
-  /** End of the lease. Kept as a string, because its microseconds are needed to identify the lease. */
+  /** End of the lease, which identifies the lease. A string, because a Date would lose its microseconds. */
   readonly lease: string;
-  /** Whether the webhook is failing, or another delivery to it is in progress. */
+  /** Whether the webhook is failing, or another delivery to it is already in progress. */
   readonly isFurther: boolean;
   readonly position: number;
   readonly type: EventType;
@@ -42,9 +45,9 @@ export interface ClaimedDelivery extends SigningSecrets {
 }
 
 /**
- * Claims deliveries of all webhooks in turn, so that the first event of each webhook comes before any second
- * event. `waiting` reads only one index entry per webhook. `chosen` reserves capacity for webhooks that are
- * neither failing nor busy with a delivery. If replicas claim at the same moment, the limits may be exceeded.
+ * Claims deliveries of all webhooks in turn: the first event of each webhook comes before any second event.
+ * `waiting` reads only one index entry per webhook. `chosen` reserves capacity for webhooks that are neither
+ * failing nor busy with a delivery. If several replicas claim at the same moment, the limits may be exceeded.
  */
 const CLAIM = `
   WITH RECURSIVE waiting AS (
@@ -115,11 +118,11 @@ const CLAIM = `
     JOIN events event ON event.id = leased.event_id`;
 
 /**
- * Records an attempt. Idempotent, and does nothing once the lease is lost. If the webhook's URL has since
- * been replaced, the result does not affect the webhook. Parameters: $1 delivery, $2 lease, $3 status, $4
+ * Records an attempt. Idempotent, and does nothing once the lease is lost. If the webhook's URL has been
+ * replaced since, the result does not affect the webhook. Parameters: $1 delivery, $2 lease, $3 status, $4
  * duration (ms), $5 response body, $6 error, $7 state, $8 pause (s), $9 result (delivered, failed or
- * neither), $10 pauses of the webhook by failures (s), $11 pause requested by the receiver (s), $12 whether
- * the receiver is gone, $13 time until the webhook is disabled (s), $14 URL
+ * neither), $10 the webhook's pauses after one failure, two in a row and so on (s), $11 pause requested by
+ * the receiver (s), $12 whether the receiver is gone, $13 time until the webhook is disabled (s), $14 URL
  */
 const SETTLE = `
   WITH mine AS (
@@ -188,7 +191,7 @@ export class DeliveryQueue {
     });
   }
 
-  /** @param further how many of the deliveries may belong to webhooks that are busy or failing */
+  /** @param further maximum number of deliveries to webhooks that are busy or failing */
   claim(limit: number, further: number): Promise<ClaimedDelivery[]> {
     return preparedRows<ClaimedDelivery>(this.dataSource, CLAIM, [
       limit,

@@ -28,12 +28,12 @@ const LONGEST_REQUESTED_PAUSE_SECONDS = HOUR;
 /** After this many failures in a row, a webhook receives one event at a time, with pauses in between. */
 export const FAILURES_UNTIL_PAUSED = 3;
 
-/** Pauses of a webhook after one failure, two in a row, and so on. */
+/** A webhook's pauses after one failure, after two in a row, and so on. */
 const PAUSES_OF_WEBHOOK_SECONDS: readonly number[] = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 5 * MINUTE];
 
 /** Timeout of a whole attempt, including DNS and connecting. */
 export const ATTEMPT_TAKES_MS = 15_000;
-/** Maximum time from a claim to its attempt. After that, the attempt is left to another replica. */
+/** Maximum time from a claim to its attempt. After that, the attempt is skipped and left to any replica. */
 export const CLAIM_TAKES_MS = 3000;
 /** How long to keep retrying to record an attempt's result. */
 export const SETTLING_TAKES_MS = 10_000;

@@ -13,7 +13,7 @@ import { type ClaimedDelivery, DeliveryQueue } from './delivery-queue';
 import { ATTEMPT_TAKES_MS, CLAIM_TAKES_MS, SETTLING_TAKES_MS } from './delivery-times';
 import { type SendResult, WebhookSender } from './webhook-sender';
 
-/** Polling finds deliveries to be retried. New events are announced by notifications. */
+/** Polling finds deliveries to be retried. New events need no polling: notifications announce them. */
 const LOOK_EVERY_MS = 1000;
 /** Limits the memory for a replica's sockets. */
 const ATTEMPTS_AT_ONCE = 64;
@@ -26,18 +26,18 @@ const WAITING = `
    WHERE disabled_at IS NULL AND state = 'pending'`;
 
 interface Attempt extends ClaimedDelivery {
-  /** Moment before the claim. The lease cannot have begun earlier. */
+  /** Time just before the claim, so the lease began no earlier. */
   readonly since: Moment;
 }
 
 /**
- * Another replica resends a delivery once its lease ends, so an event may be sent twice but is never lost.
+ * After a lease ends, any replica sends the delivery again. An event may be sent twice, but is never lost.
  */
 @Injectable()
 export class DeliveryService implements OnModuleDestroy {
   private readonly logger = new Logger(DeliveryService.name);
   private readonly sender: WebhookSender;
-  /** Uses the machine's clock, because a lease expires even while the process is suspended. */
+  /** The machine's clock, because leases also expire while the process is suspended. */
   private readonly clock = new SystemClock();
 
   constructor(
@@ -78,7 +78,7 @@ export class DeliveryService implements OnModuleDestroy {
   }
 
   private async execute(attempt: Attempt, cutOff: AbortSignal): Promise<void> {
-    // The process was suspended, or the claim took long. The lease might end during the attempt, so skip it.
+    // The claim took long, or the process was suspended. The lease might end during the attempt, so skip it.
     if (attempt.since.elapsedMs() > CLAIM_TAKES_MS) return;
     await inSpan('webhooks.attempt', { 'webhook.id': attempt.webhookId }, async () => {
       const result = await this.send(attempt, cutOff);

@@ -18,7 +18,8 @@ export class NameNotFound extends Error {
 export const systemResolver = (): Resolver => new Resolver(DNS);
 
 /**
- * Refuses a name if any of its addresses is forbidden. Using only checked addresses prevents DNS rebinding.
+ * Refuses a name if any of its addresses is forbidden. Connecting only to the addresses checked here prevents
+ * DNS rebinding.
  */
 export function checkedLookup(
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'>,
@@ -41,7 +42,7 @@ export function checkedLookup(
   };
 }
 
-/** IPv4 comes first, so that a machine without IPv6 needs no second attempt. */
+/** IPv4 addresses come first, so that a machine without IPv6 connects at the first attempt. */
 async function addressesOf(
   name: string,
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'>,

@@ -6,12 +6,12 @@ import { AddressRefused, type AddressRules } from '../addresses';
 import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 
 export const STORED_RESPONSE_BYTES = 1024;
-/** The result depends only on the status, so a slow body may be cut off. */
+/** Only the status determines the result, so a slow body may be cut off. */
 const LONGEST_BODY_MS = 1000;
-/** Includes the heads of 1xx responses, because Node.js limits only the size of each single head. */
+/** Limits the whole response, including heads of 1xx responses. Node.js only limits the size of each head. */
 const MAX_RESPONSE_KB = 64;
 
-/** In addition, `boundedAgent` closes an idle connection as soon as its receiver sends anything. */
+/** `timeout` closes idle connections; so does `boundedAgent`, as soon as their receiver sends anything. */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 

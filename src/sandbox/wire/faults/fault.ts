@@ -3,8 +3,7 @@ import { WIRE_METHOD_NAMES, type WireMethodName } from '../methods/wire-methods'
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
 /**
- * Whether the call takes effect by default. `always` marks the kinds that send the regular response, so the
- * call must take effect.
+ * Whether the call takes effect by default. With `always`, it must: these kinds send the regular response.
  */
 export const FAULT_KINDS = {
   'response-lost': true,
@@ -15,13 +14,13 @@ export const FAULT_KINDS = {
   'http-status': false,
   error: false,
   html: false,
-  /** Sends half of the JSON. With `disconnect`, Content-Length is the length of the whole JSON. */
+  /** Sends only half of the JSON. With `disconnect`, Content-Length is still the length of the whole JSON. */
   'truncated-json': 'always',
   /** Sends the response in pieces of `bytes`, one every `intervalMs`. */
   drip: 'always',
   /** Confirms the requested count, but delivers and charges `shortBy` fewer proxies. */
   'short-list': 'always',
-  /** getproxy hides the effect for `hiddenForMs`. */
+  /** Hides the effect from getproxy for `hiddenForMs`. */
   'late-listing': 'always',
   'wrong-currency': 'always',
   altered: 'always',
@@ -41,8 +40,8 @@ export const filterSchema = z.strictObject({
 });
 
 /**
- * Sets the value at a path, such as `["list", "31250001", "pass"]`, or removes the field if there is no
- * value. The name `*` matches any field. A new name appends the value to an array.
+ * Sets the value at a path, such as `["list", "31250001", "pass"]`, or removes it if no value is given. In a
+ * path, `*` matches any name. If an array has no such index, the value is appended to it.
  */
 const changeSchema = z.strictObject({
   path: z.array(z.string()).min(1),

@@ -59,7 +59,8 @@ export const buy: WireMethod = (provider, query, effect) => {
 };
 
 /**
- * Prolongs all known ids, or none if the balance is too low. Its list contains ids as numbers, unlike others.
+ * Prolongs all known ids, or none if the balance is too low. Unlike other lists, the list in its response
+ * contains ids as numbers.
  */
 export const prolong: WireMethod = (provider, query, effect) => {
   const { store } = provider;
@@ -88,7 +89,7 @@ export const prolong: WireMethod = (provider, query, effect) => {
   const [unitKopecks = 0, ...others] = new Set(proxies.map((proxy) => proxy.priceKopecks));
   return {
     order_id: orderId,
-    // Proxies with different prices have no single price.
+    // If the prices of the proxies differ, there is no single price to return.
     ...(others.length === 0 && { price_single: priceSingle(unitKopecks, periodDays) }),
     price: roubles(priceKopecks),
     period: periodDays,

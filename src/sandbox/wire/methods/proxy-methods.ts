@@ -38,13 +38,13 @@ export const settype: WireMethod = (provider, query) => {
   const type = query.findType();
   if (type === undefined) throw new WireError(260);
   const proxies = findKnownProxies(provider, ids);
-  // PROXY6 documents this error for calls that would change no proxy.
+  // According to PROXY6's documentation, a call that would change no proxy fails with this error.
   if (proxies.every((proxy) => proxy.type === type)) throw new WireError(30);
   provider.store.record({ kind: 'retyped', ids: proxies.map(({ id }) => id), type });
   return {};
 };
 
-/** Deletes proxies without a refund; the stock does not grow. */
+/** Deletes proxies without a refund and without returning them to stock. */
 export const deleteProxies: WireMethod = (provider, query) => {
   const ids = getChosen(provider, query, 'descr').map(({ id }) => id);
   provider.store.record({ kind: 'deleted', ids, atMs: provider.store.state.nowMs() });
@@ -81,7 +81,7 @@ function findIdIn({ proxyServers, store }: Provider, query: Query): number | nul
   return proxy && proxyServers.credentials.passwordOf(proxy.id) === password ? proxy.id : null;
 }
 
-/** Without `ids`, returns the proxies with the comment in the given parameter. */
+/** Returns the proxies in `ids`. Without `ids`, returns those with the comment in the given parameter. */
 function getChosen(provider: Provider, query: Query, descrParameter: string): SoldProxy[] {
   const ids = query.findIds();
   if (ids !== null) return findKnownProxies(provider, ids);
