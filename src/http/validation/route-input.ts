@@ -44,7 +44,7 @@ export function routeInput(controller: Type, handler: object & { readonly name: 
   return found;
 }
 
-/** Must be called after the route's other decorators, because it sees only those already applied. */
+/** Reads a route's input as declared so far. Decorators that run later are not included. */
 export function inputOf(controller: Type, handler: string): RouteInput {
   const prototype = controller.prototype as object;
   const readers = readersOf(prototype, handler);
