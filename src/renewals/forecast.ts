@@ -98,7 +98,7 @@ export async function runForecast(
     }
     const nextMonth = nextMonthOf(at);
     const decisions: RenewalDecision<Rental>[] = [];
-    // Decide in slices to yield to other requests. Thanks to the order, the result is the same as without.
+    // Decide in slices, to yield to other requests. Because of the order, slices do not change the result.
     for await (const some of inSlices(dueNow.sort(inAnnouncedOrder), ITEMS_AT_ONCE)) {
       for (const decision of decideRenewals({ now: at, available, budgetLeft, obstacle }, some)) {
         const { candidate } = decision;

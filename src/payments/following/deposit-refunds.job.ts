@@ -89,7 +89,7 @@ export class DepositRefundsJob {
       else if (this.isListedByNow(refund)) await this.fail(refund.refundKey, 'not listed', refund.nextTry);
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
-      // A refusal of this call does not end the refund: an earlier call may have made it, unlisted so far.
+      // A refusal does not end the refund: an earlier call may have made it, and the list may lag behind.
       const reason = reasonOf(error);
       if (reason !== null) await this.records.recordRefusal(refund, reason, false);
     }

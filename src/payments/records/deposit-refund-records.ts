@@ -175,7 +175,8 @@ export class DepositRefundRecords {
 
   /**
    * Stores a refund that was made outside this service, for staff to resolve. If it is in another currency or
-   * has a fraction of a kopeck, its rouble amount is the share of the deposit that it is of the payment.
+   * has a fraction of a kopeck, its rouble amount is the same share of the deposit as the refund is of the
+   * payment.
    * @returns whether the refund is new
    */
   async find(provider: string, { id, paymentId, amount }: ProviderRefund): Promise<boolean> {

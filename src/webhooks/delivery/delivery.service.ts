@@ -15,7 +15,7 @@ import { type SendResult, WebhookSender } from './webhook-sender';
 
 /** Polling finds deliveries to be retried. New events need no polling: notifications announce them. */
 const LOOK_EVERY_MS = 1000;
-/** Limits the memory for a replica's sockets. */
+/** Limits how much memory a replica's sockets use. */
 const ATTEMPTS_AT_ONCE = 64;
 const LONGEST_PAUSE_OF_SETTLING_MS = 2000;
 
