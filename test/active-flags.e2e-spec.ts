@@ -7,15 +7,11 @@ import { startTestService } from './support/test-service';
 
 describe('The stored flags of proxies', () => {
   const log = forAllTests(captureLog);
-  // The flags of all users are refreshed, by the test alone.
+  // The tests refresh all users' flags.
   const service = forAllTests(() =>
-    startTestService({
-      environment: { LOG_LEVEL: 'debug' },
-      tuning: { activeFlagsIntervalSeconds: 86_400 },
-    }),
+    startTestService({ environment: { LOG_LEVEL: 'debug' }, tuning: { activeFlagsIntervalSeconds: 86_400 } }),
   );
   const user = forEachTest(() => service.createUser());
-
   const insert = (count: number, row: ProxyRow) => insertProxies(service.dataSource, user.id, count, row);
   const refresh = () => service.runJob('active-flags');
 
@@ -52,25 +48,21 @@ describe('The stored flags of proxies', () => {
     expect(ended.map((id) => after.get(id)?.active)).toEqual([false, false, false]);
     expect(others.map((id) => after.get(id))).toEqual(others.map((id) => before.get(id)));
 
-    expect(await refresh()).toEqual({ ended: 0, restored: 0 });
-    expect(await stored()).toEqual(after);
+    expect([await refresh(), await stored()]).toEqual([{ ended: 0, restored: 0 }, after]);
   });
 
   it('are set again when the rental is not over', async () => {
     const [id = 0] = await insert(1, { active: false, endsInSeconds: 3600 });
-    expect(await refresh()).toEqual({ ended: 0, restored: 1 });
-    expect((await stored()).get(id)?.active).toBe(true);
+    expect([await refresh(), (await stored()).get(id)?.active]).toEqual([{ ended: 0, restored: 1 }, true]);
   });
 
   it('are not set again for withdrawn proxies', async () => {
     const [id = 0] = await insert(1, { active: false, endsInSeconds: 3600 });
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [id]);
-    expect(await refresh()).toEqual({ ended: 0, restored: 0 });
-    expect((await stored()).get(id)?.active).toBe(false);
+    expect([await refresh(), (await stored()).get(id)?.active]).toEqual([{ ended: 0, restored: 0 }, false]);
   });
 
   it('are all refreshed, however many there are', async () => {
-    // More than a batch.
     await insert(10_001, { active: true, endsInSeconds: -1 });
     expect(await refresh()).toEqual({ ended: 10_001, restored: 0 });
     expect([...(await stored()).values()].filter(({ active }) => active)).toEqual([]);
@@ -104,10 +96,7 @@ describe('The stored flags of proxies', () => {
 describe('The refresh of the flags on two replicas', () => {
   const log = forAllTests(captureLog);
   const service = forAllTests(() =>
-    startTestService({
-      environment: { LOG_LEVEL: 'debug' },
-      tuning: { activeFlagsIntervalSeconds: 1 },
-    }),
+    startTestService({ environment: { LOG_LEVEL: 'debug' }, tuning: { activeFlagsIntervalSeconds: 1 } }),
   );
   forAllTests(() => startReplica(service));
 
@@ -115,10 +104,9 @@ describe('The refresh of the flags on two replicas', () => {
     const user = await service.createUser();
     await insertProxies(service.dataSource, user.id, 5, { active: true, endsInSeconds: -1 });
     const rounds = () => log.lines.filter((line) => line.includes('proxies have ended')).length;
-    await eventually(async () => {
-      const left = await service.dataSource.query('SELECT id FROM proxies WHERE active');
-      return left.length === 0;
-    });
+    await eventually(
+      async () => (await service.dataSource.query('SELECT id FROM proxies WHERE active')).length === 0,
+    );
     const roundsBefore = rounds();
     const begun = new Set<number>();
     await eventually(async () => {
@@ -128,7 +116,7 @@ describe('The refresh of the flags on two replicas', () => {
       begun.add(at);
       return begun.size >= 3 && rounds() >= roundsBefore + 2;
     });
-    // If each replica refreshed on its own, there would be twice as many.
+    // If each replica refreshed on its own, there would be twice as many rounds.
     expect(rounds() - roundsBefore).toBeLessThanOrEqual(begun.size);
     const times = [...begun];
     for (const [n, at] of times.slice(1).entries()) expect(at - (times[n] ?? 0)).toBeGreaterThan(0.99);

@@ -16,7 +16,7 @@ const TOOLS = [
   .join(' ')
   .split(' ');
 const FINAL = ['place_order', 'request_refund'];
-/** Those that Gemini takes, except for `default`. OpenAI's strict mode wants null for what may be omitted. */
+/** Gemini's keywords without `default`, because OpenAI's strict mode wants null for optional values. */
 const GEMINI_WORDS = new Set(
   [
     'type properties required description additionalProperties anyOf enum items minItems maxItems',
@@ -84,7 +84,7 @@ describe('POST /mcp', () => {
       }
       expect([name, wordsOf(inputSchema).filter((word) => !GEMINI_WORDS.has(word))]).toEqual([name, []]);
       expect([name, ajv.validate(outputSchema as object, {})]).toEqual([name, false]);
-      // The client checks results against their schemas. Proxy 17 and order 42 are not this user's.
+      // The user does not own proxy 17 and order 42 of the examples.
       const { result, error } = await one.call(name, { ...example });
       const expected = {
         check_proxy: 'proxy-not-found',
@@ -147,8 +147,7 @@ describe('POST /mcp', () => {
     expect(again.result).toMatchObject({ refusals: [], equal_orders: [{ id, state: 'completed' }] });
     const other = await one.call('place_order', { order_ref: again.result?.['order_ref'] });
     expect(other.result?.['order_id']).not.toBe(id);
-    const poor = await one.call('prepare_purchase', TWO);
-    expect(poor.result).toMatchObject({
+    expect((await one.call('prepare_purchase', TWO)).result).toMatchObject({
       order_ref: null,
       refusals: [{ status: 400, detail: 'Insufficient balance' }],
     });
@@ -168,8 +167,7 @@ describe('POST /mcp', () => {
       price_final: null,
       refusals: [{ status: 404, detail: 'Proxy 999999999: Proxy not found' }],
     });
-    const dear = await one.call('prepare_prolongation', { proxy_ids: ids, period: 30 });
-    expect(dear.result).toMatchObject({
+    expect((await one.call('prepare_prolongation', { proxy_ids: ids, period: 30 })).result).toMatchObject({
       order_ref: null,
       price_final: '75.24',
       balance_after: '74.76',
@@ -338,7 +336,7 @@ describe('POST /mcp', () => {
     const { order_ref } = (await agent.call('prepare_purchase', TWO)).result ?? {};
     await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     const lost = await agent.call('place_order', { order_ref });
-    // The first search may already have found it.
+    // The first search may already have found the purchase.
     if (lost.error) expect(lost.error.next).toContain('again with the same order_ref');
     await service.untilSettled();
     expect((await agent.call('place_order', { order_ref })).result).toMatchObject({ replayed: true });
@@ -387,9 +385,7 @@ describe('POST /mcp', () => {
     }
     expect(await rpc('resources/read', '{}')).toMatchObject({ error: { code: -32601 } });
     expect(await rpc('tools/call', '{"name":"get_balance","arguments":null,"task":{"ttl":1}}')).toMatchObject(
-      {
-        result: { structuredContent: { username: 'test' } },
-      },
+      { result: { structuredContent: { username: 'test' } } },
     );
     const given = `{"${'x'.repeat(50_000)}":1}`;
     for (const called of [
@@ -433,8 +429,7 @@ describe('POST /mcp', () => {
       return [response.status, ((await response.json()) as { detail: string }).detail];
     };
     expect(await refused('prx_wrong')).toEqual([401, 'Invalid or expired token']);
-    const elsewhere = await tokenWith(ALL_SCOPES, ['10.0.0.0/8']);
-    expect(await refused(elsewhere)).toEqual([403, 'Address not allowed']);
+    expect(await refused(await tokenWith(ALL_SCOPES, ['10.0.0.0/8']))).toEqual([403, 'Address not allowed']);
     const blocked = await service.createUser();
     await service.dataSource.query(
       `UPDATE users SET blocked_at = now(), blocked_reason = 'test' WHERE id = $1`,

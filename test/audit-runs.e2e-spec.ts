@@ -18,14 +18,13 @@ interface AuditRun {
 describe('the audit as a job', () => {
   let logged: number;
 
-  // The audits are of all orders, and the tests break what they check.
+  // The audits cover all orders, and the tests corrupt what they check.
   const log = forAllTests(captureLog);
   const service = forAllTests(startTestService);
   const staff = forAllTests(() => createStaff(service, ['staff:system']));
   const user = forEachTest(() => service.createUser());
   beforeEach(async () => {
-    const { data } = await user.buy({}, 'k');
-    await user.prolong(data?.proxies[0]?.id ?? '');
+    await user.prolong((await user.buy({}, 'k')).data?.proxies[0]?.id ?? '');
     await tamper('UPDATE job_runs SET finished_at = now() WHERE finished_at IS NULL');
     logged = log.lines.length;
   });
@@ -96,7 +95,6 @@ describe('the audit as a job', () => {
   });
 
   it('runs at its time, once for all replicas, and makes up for a time that was missed', async () => {
-    // The next time does not come while the test runs.
     const now = jest.spyOn(service.clock, 'now').mockReturnValue(service.clock.now());
     const runDue = async () => {
       for (const scope of ['day', 'all'] as const) await service.app.get(Jobs).runWhenDue(`audit-${scope}`);

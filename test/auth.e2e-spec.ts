@@ -48,7 +48,7 @@ describe('Authentication', () => {
       const { text } = await issue({ scopes: [scope] });
       const headers = { 'Idempotency-Key': `key-${scope}-${request.path}`.replaceAll(/[^\w-]/g, '-') };
       const response = await sendRaw(service.baseUrl, { ...request, headers, token: text });
-      // A token of the one scope has none that it could give to another.
+      // A token with this scope alone has no scope to grant.
       if (request.name === 'POST /tokens') expect(response.text).toContain('scope-not-grantable');
       else expect([200, 201, 400, 404]).toContain(response.status);
     });
@@ -117,8 +117,7 @@ describe('Authentication', () => {
   });
 
   it('keeps accepting the other tokens of a user when one is revoked', async () => {
-    const { token } = await issue();
-    await tokens.revoke(token.id);
+    await tokens.revoke((await issue()).token.id);
     expect((await getMe(user.token)).status).toBe(200);
   });
 

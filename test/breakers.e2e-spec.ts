@@ -11,13 +11,13 @@ const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 
 describe('the circuit breakers', () => {
   const log = forAllTests(captureLog);
-  // Breakers that open, and a balance that is read as a whole.
+  // The tests open breakers and read the whole balance.
   const service = forAllTests(() =>
     startTestService({
       environment: {
         PROVIDER_LOW_BALANCE: '500.00',
         LOG_LEVEL: 'info',
-        // Hardly ever reached: with a limit, a test can keep calls back.
+        // Rarely reached, but only a service with a limit lets a test hold calls back.
         PROVIDER_RATE_PER_SECOND: '100',
       },
       tuning: { breakerFailures: 3, breakerProbeMs: 200 },
@@ -26,7 +26,7 @@ describe('the circuit breakers', () => {
   const provider = forAllTests(() => service.app.get(ProxyProvider), borrowed);
   const user = forAllTests(() => service.createUser());
   beforeAll(async () => {
-    // From now on the catalog is cached, so that a purchase makes no other call than its own.
+    // Fills the catalog's cache, so that a purchase makes only its own call.
     await buy();
   });
   beforeClosing(() => service.audit({ withProvider: true }));
@@ -34,10 +34,9 @@ describe('the circuit breakers', () => {
     await service.control.resetFaults();
     await service.control.setBalance('100000.00');
     await eventually(() => allClosed());
-    // Any response has the balance.
+    // Every response contains the balance.
     await provider.proxiesByReference('none', { priority: 'confirmation' });
     await passSettlementDelay(service);
-    // A release after this would be a ledger entry in the next test.
     await service.untilSettled();
   });
 
@@ -47,7 +46,6 @@ describe('the circuit breakers', () => {
     provider.status().breakers.find((breaker) => breaker.name === name)?.state;
 
   const allClosed = () => provider.status().breakers.every(({ state }) => state === 'closed');
-
   const linesAbout = (text: string) => log.lines.filter((line) => line.includes(text));
 
   const traces = async () => {
@@ -154,7 +152,7 @@ describe('the circuit breakers', () => {
     await service.control.setBalance('100.00');
     expect((await buy()).response.status).toBe(200);
     const large = (country: string) => user.buy({ country, count: 3 });
-    // Each costs 62.70, and 79.10 is there: both are sent before the other one has a response.
+    // Each costs 62.70 of 79.10; both are sent before either has a response.
     const gates = await Promise.all(
       ['ru', 'de'].map((country) =>
         service.control.addGate({ method: 'buy', stage: 'received', match: { country } }),
@@ -165,11 +163,10 @@ describe('the circuit breakers', () => {
     for (const gate of gates) await service.control.openGate(gate);
     const statuses = (await Promise.all(both)).map(({ response }) => response.status);
     expect(statuses.sort((one, other) => one - other)).toEqual([200, 503]);
-    // The 16.40 that are left do not pay for another one of these either.
+    // The remaining 16.40 do not pay for another one.
     expect((await large('ru')).response.status).toBe(503);
     await service.control.setPrice('6', 7, '2.95');
-    const small = await user.buy({ period: 7 });
-    expect(small.response.status).toBe(200);
+    expect((await user.buy({ period: 7 })).response.status).toBe(200);
     expect(stateOf('funds')).not.toBe('closed');
   });
 
@@ -182,10 +179,8 @@ describe('the circuit breakers', () => {
   it('show the balance to staff alone, who are warned once when it is low', async () => {
     const LOW = 'balance at the provider is low';
     const HIGH = 'balance at the provider is no longer low';
-    const storedBalance = async () => {
-      const [row] = await service.dataSource.query('SELECT balance, is_low FROM provider_accounts');
-      return row;
-    };
+    const storedBalance = async () =>
+      (await service.dataSource.query('SELECT balance, is_low FROM provider_accounts'))[0];
     await eventually(async () => (await buy()) && !(await storedBalance()).is_low);
     const before = { low: linesAbout(LOW).length, high: linesAbout(HIGH).length };
 
@@ -222,7 +217,7 @@ describe('the circuit breakers', () => {
     await service.control.setBalance('121.00');
     expect((await order('ru', 1)).response.status).toBe(200);
     await service.control.clearCalls();
-    // 100.10 is there: 62.70, again 62.70, and 20.90.
+    // The balance of 100.10 does not cover 62.70, 62.70 and 20.90.
     const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
     const first = order('ru', 3);
     await service.control.untilGateReached(gate);

@@ -6,19 +6,17 @@ import { forAllTests } from './support/fixtures';
 import { startReplica } from './support/replica';
 import { startTestService } from './support/test-service';
 
-/** How long a customer waits for a refresh when there is an old value. */
+/** How long a customer waits for a refresh while an old value exists. */
 const PATIENCE_MS = 1500;
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 
-// The clock is advanced, and the catalog is emptied.
+// The clock advances, and the catalog is emptied.
 const service = forAllTests(() =>
-  startTestService({
-    jobIntervalsMs: { 'follow-catalog': 100, 'refresh-catalog': 100 },
-  }),
+  startTestService({ jobIntervalsMs: { 'follow-catalog': 100, 'refresh-catalog': 100 } }),
 );
 const user = forAllTests(() => service.createUser());
 beforeEach(async () => {
-  // The values that another test left in the caches are too old to be served.
+  // Values cached by the previous test become too old to be served.
   service.clock.advanceDays(2);
   await service.control.setLatencies({});
   await service.control.resetFaults();
@@ -71,8 +69,7 @@ describe('After a restart', () => {
     expect(before).not.toContain(undefined);
     await failProvider();
     await service.control.clearCalls();
-    expect(await restarted(everything)).toEqual(before);
-    expect(await service.control.getCalls()).toEqual([]);
+    expect([await restarted(everything), await service.control.getCalls()]).toEqual([before, []]);
   });
 
   it('stored values keep their age, and are served for a day while the provider is gone', async () => {
@@ -86,8 +83,7 @@ describe('After a restart', () => {
     await age(3600);
     await restarted(async (api) => {
       expect(await everything(api)).toEqual(before);
-      const purchase = await buy(api, { country: 'fr', period: 30 });
-      expect(purchase.error).toEqual(UNAVAILABLE);
+      expect((await buy(api, { country: 'fr', period: 30 })).error).toEqual(UNAVAILABLE);
     });
     expect(await callsTo('getcountry')).not.toHaveLength(0);
     await age(23 * 3600);
@@ -122,8 +118,7 @@ describe('Two replicas', () => {
     await service.control.resetFaults();
     await service.control.clearCalls();
     await failProvider({ beforeMs: 2000 });
-    const responses = await fromBoth(countries);
-    expect(statusesOf(responses)).toEqual([503]);
+    expect(statusesOf(await fromBoth(countries))).toEqual([503]);
     expect(await callsTo('getcountry')).toHaveLength(1);
     await service.control.resetFaults();
     expect(statusesOf(await fromBoth(countries))).toEqual([200]);
@@ -146,7 +141,7 @@ describe('Two replicas', () => {
     for (const api of [user.api, there]) expect((await stock(api, 'es')).data?.available).toBe(10);
     const before = await age();
     await buy(user.api, { country: 'es', period: 30, count: 4 });
-    // Either replica may have sent the order, and the other one learns of the sale a moment later.
+    // The replica that did not send the order learns of the sale a moment later.
     await eventually(async () => (await stock(user.api, 'es')).data?.available === 6);
     await buy(user.api, { country: 'es', period: 30, count: 1 });
     await eventually(async () => (await stock(there, 'es')).data?.available === 5);
@@ -159,8 +154,7 @@ describe('Two replicas', () => {
   it('count every sale when both sell the same country at the same time', async () => {
     await service.control.setStock('6', 'pl', 100);
     for (const api of [user.api, there]) await stock(api, 'pl');
-    const purchases = await fromBoth((api) => buy(api, { country: 'pl', period: 30 }));
-    expect(statusesOf(purchases)).toEqual([200]);
+    expect(statusesOf(await fromBoth((api) => buy(api, { country: 'pl', period: 30 })))).toEqual([200]);
     for (const api of [user.api, there]) {
       await eventually(async () => (await stock(api, 'pl')).data?.available === 80);
     }
@@ -181,7 +175,6 @@ describe('Two replicas', () => {
   });
 
   it('wait for a replica that is gone no longer than its lease lasts', async () => {
-    // Its lease is taken within the time that is measured.
     const { response, ms } = await timed(async () => {
       await service.dataSource.query(
         `INSERT INTO catalog_copies (key, refreshing_until)
@@ -219,7 +212,6 @@ describe('A slow provider', () => {
     await stock(user.api, 'gb');
     await service.control.setStock('6', 'gb', 33);
     const gate = await service.control.addGate({ method: 'getcount', stage: 'received' });
-    // The refresh may begin at once, before the request.
     const first = await timed(async () => {
       service.clock.advanceSeconds(300);
       await countries(user.api);
@@ -258,7 +250,7 @@ describe('In the background', () => {
   });
 
   it('a price outside the table is refreshed for a charged order, not for a refused one', async () => {
-    // The table of prices is fetched, and lacks the two: only this test sets them.
+    // The fetched price table lacks both prices, which only this test sets.
     await price(user.api, 1, 30);
     await service.control.setPrice('6', 71, '10.00');
     await service.control.setPrice('6', 72, '10.00');
@@ -308,8 +300,7 @@ describe('The price of an order', () => {
     await service.control.setPrice('6', 77, '15.00');
     await service.control.setLatencies({ getprice: 1700 });
     service.clock.advanceSeconds(61);
-    const { data } = await buy(user.api, { country: 'ru', period: 77, count: 2 });
-    expect(data?.price_charged).toBe('36.00');
+    expect((await buy(user.api, { country: 'ru', period: 77, count: 2 })).data?.price_charged).toBe('36.00');
   });
 
   it('is never an old cached one: without the provider nothing is held', async () => {
@@ -319,9 +310,7 @@ describe('The price of an order', () => {
     service.clock.advanceSeconds(61);
     await failProvider();
     expect(outcomeOf(await buy(user.api, { country: 'ru', period: 30 }))).toEqual([503, UNAVAILABLE]);
-    expect(await service.balanceOf(user)).toEqual(before);
-    expect(await callsTo('buy')).toEqual([]);
-    // A quote still shows the last known price.
+    expect([await service.balanceOf(user), await callsTo('buy')]).toEqual([before, []]);
     expect((await price(user.api, 1, 30)).data).toEqual(quote);
   });
 });

@@ -12,11 +12,11 @@ const VERSIONS = ['6', '4', '4s'] as const satisfies Version[];
 const WIRE_VERSIONS = { '6': '6', '4': '4', '4s': '3' } as const;
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 
-// One of its own: the clock is changed. A call that hangs ends soon after the test that has made it.
+// The clock advances. A short timeout ends hanging calls soon after their test.
 const service = forAllTests(() => startTestService({ environment: { PROVIDER_TIMEOUT_MS: '2000' } }));
 const user = forAllTests(() => service.createUser());
 beforeEach(async () => {
-  // The values that another test left in the cache are too old to be served.
+  // Values cached by the previous test become too old to be served.
   service.clock.advanceDays(2);
   await service.control.resetFaults();
   await service.control.clearCalls();
@@ -39,8 +39,7 @@ describe('GET /countries', () => {
   it.each(VERSIONS)('lists what the provider sells of version %s, sorted', async (version) => {
     const sold = await service.wire.call<{ list: string[] }>(`getcountry/?version=${WIRE_VERSIONS[version]}`);
     const { data, response } = await countries(version);
-    expect(response.status).toBe(200);
-    expect(data).toEqual([...sold.list].sort());
+    expect([response.status, data]).toEqual([200, [...sold.list].sort()]);
     expect(data?.length).toBeGreaterThan(5);
   });
 
@@ -77,8 +76,7 @@ describe('GET /countries/{country}/count', () => {
     'gives 0 for the unknown country %j',
     async (country) => {
       const { data, response } = await stock(country);
-      expect(response.status).toBe(200);
-      expect(data?.available).toBe(0);
+      expect([response.status, data?.available]).toEqual([200, 0]);
     },
   );
 
@@ -172,9 +170,8 @@ describe('GET /price', () => {
     const order = (country = 'ru') => user.buy({ country, period: 75 });
     const unsupported = [400, { detail: 'Unsupported rental period' }];
     for (const country of ['ru', 'us', 'de']) {
-      // A period that one country lacks is sold in others, and quoted.
-      expect((await price(1, 75)).response.status).toBe(200);
-      expect((await order('nl')).response.status).toBe(200);
+      // Other countries sell the period that one country lacks, so the period has a quote.
+      expect([(await price(1, 75)).response.status, (await order('nl')).response.status]).toEqual([200, 200]);
       await service.control.clearCalls();
       await service.control.addFault({ method: 'buy', kind: 'error', errorId: 210 });
       expect([outcomeOf(await order(country)), outcomeOf(await order(country))]).toEqual([
@@ -191,8 +188,7 @@ describe('GET /price', () => {
     expect((await price(1, 60)).response.status).toBe(200);
 
     service.clock.advanceSeconds(600);
-    expect((await price(1, 75)).response.status).toBe(200);
-    expect((await order()).response.status).toBe(200);
+    expect([(await price(1, 75)).response.status, (await order()).response.status]).toEqual([200, 200]);
   });
 
   it('never asks the provider for a period beyond all bounds', async () => {
@@ -233,7 +229,7 @@ describe('The catalog cache', () => {
     const first = await request('first');
     const sent: string[] = [];
     const log = jest.spyOn(service.dataSource.logger, 'logQuery').mockImplementation((statement) => {
-      // Jobs send statements meanwhile, and so does what the first request left behind.
+      // Jobs, and work left by the first request, send statements too.
       if (requestId() === 'second') sent.push(statement);
     });
     const second = await request('second');
@@ -271,7 +267,7 @@ describe('The catalog cache', () => {
     expect(await both()).toEqual([100, '12.00']);
     await service.control.setStock('6', 'se', 50);
     await service.control.setPrice('6', 14, '20.00');
-    // Any later, it might be refreshed in the background.
+    // Later, a background refresh could begin.
     service.clock.advanceSeconds(39);
     expect(await both()).toEqual([100, '12.00']);
     service.clock.advanceSeconds(21);
@@ -293,7 +289,7 @@ describe('The catalog cache', () => {
       const responses = await Promise.all([countries('4'), stock('de', '4'), price(1, 30, '4')]);
       return responses.map(({ data }) => data);
     };
-    // The breakers of the test before close with their next probe.
+    // The previous test's breakers close with their next probe.
     const before = await eventually(async () => {
       const known = await all();
       return !known.includes(undefined) && known;

@@ -6,7 +6,6 @@ import { forAllTests } from './support/fixtures';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-
 let environment: Record<string, string>;
 
 // Most commands run on a database that no service has touched.
@@ -37,8 +36,7 @@ const refusalsOf = (commands: readonly string[]): Promise<string[]> =>
 
 async function insertUser(): Promise<number> {
   const insert = `INSERT INTO users (username) VALUES ('test') RETURNING id::text`;
-  const [row] = await query<{ id: string }>(database, insert);
-  return Number(row?.id);
+  return Number((await query<{ id: string }>(database, insert))[0]?.id);
 }
 
 describe('the command line', () => {
@@ -94,8 +92,7 @@ describe('the command line', () => {
         origin: 'staff',
         token: expect.stringMatching(/^prx_[0-9A-Za-z]{49}$/),
       });
-      const lifetimeDays = (Date.parse(issued.expires_at) - Date.parse(issued.created_at)) / 86_400_000;
-      expect(lifetimeDays).toBeCloseTo(30, 2);
+      expect((Date.parse(issued.expires_at) - Date.parse(issued.created_at)) / 86_400_000).toBeCloseTo(30, 2);
       expect(await responseTo(`tokens create --user ${userId} --scopes staff`)).toMatchObject({
         scopes: expect.arrayContaining(['staff:users', 'staff:audit']),
         expires_at: null,
@@ -159,7 +156,6 @@ describe('the command line', () => {
         ended_at: null,
         ended_by: null,
         end_reason: null,
-        // No price has been read from the provider yet.
         preview: null,
       });
       const replacement = `--from 2099-01-01T00:00:00+03:00 --replaces ${rule.id} --by boris --reason better`;

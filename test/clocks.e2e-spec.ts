@@ -9,10 +9,10 @@ import { startTestService, testUser } from './support/test-service';
 const HOUR_MS = 3_600_000;
 
 describe('When a clock is changed', () => {
-  // Its clock is changed.
+  // The clock changes.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser({ balance: '500.00' }));
-  // The values that the replica of a test fetched are young, because its clock is not advanced.
+  // A replica's copies look young, because the replica's clock does not advance.
   beforeEach(() => service.dataSource.query('DELETE FROM catalog_copies'));
   afterEach(() => jest.restoreAllMocks());
 
@@ -29,12 +29,11 @@ describe('When a clock is changed', () => {
     const claim = claims.claimNextBatch.bind(claims);
     jest.spyOn(claims, 'claimNextBatch').mockImplementationOnce(async (...how) => {
       const batch = await claim(...how);
-      // The monotonic clock stands still meanwhile.
+      // The monotonic clock stands still.
       jest.spyOn(SystemClock.prototype, 'now').mockReturnValue(new Date(Date.now() + HOUR_MS));
       return batch;
     });
-    const { error } = await buy();
-    expect(error).toEqual({ detail: 'Service temporarily unavailable' });
+    expect((await buy()).error).toEqual({ detail: 'Service temporarily unavailable' });
     const { sales } = await service.control.getState();
     expect(sales.filter(({ descr }) => descr.includes(`.u${user.id}.`))).toEqual([]);
     expect(await service.balanceOf(user)).toMatchObject({ available: '500.00', held: '0.00' });
@@ -62,8 +61,7 @@ describe('When a clock is changed', () => {
     await setDatabaseBack();
     await setPrice('30.00');
     await withReplica(service, {}, async (replica) => {
-      const { data } = await testUser(replica.baseUrl, user.id, user.token).buy();
-      expect(data?.price_charged).toBe('36.00');
+      expect((await testUser(replica.baseUrl, user.id, user.token).buy()).data?.price_charged).toBe('36.00');
     });
   });
 
@@ -71,8 +69,7 @@ describe('When a clock is changed', () => {
     const jobs = new Jobs(service.dataSource, Metrics.disabled);
     jobs.run({ name: 'set-back', everySeconds: 600, execute: () => Promise.resolve({ done: 1 }) });
     const run = () => jobs.runWhenDue('set-back');
-    expect(await run()).toEqual({ done: 1 });
-    expect(await run()).toBeNull();
+    expect([await run(), await run()]).toEqual([{ done: 1 }, null]);
     await service.dataSource.query(
       `UPDATE job_runs SET started_at = started_at + interval '1 hour' WHERE name = 'set-back'`,
     );

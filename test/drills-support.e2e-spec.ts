@@ -20,8 +20,7 @@ describe('what the drills share', () => {
       isReady: () => isListening(port),
     });
 
-    expect(daemon.output()).toBe('up\n');
-    expect(isRunning(daemon.pid)).toBe(true);
+    expect([daemon.output(), isRunning(daemon.pid)]).toEqual(['up\n', true]);
     daemon.signal('SIGSTOP');
     await daemon.stop();
     expect([daemon.isRunning(), isRunning(daemon.pid), await isListening(port)]).toEqual([

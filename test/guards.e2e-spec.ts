@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { components } from '../clients/typescript/src/api-types';
 import { PriceRulesService } from '../src/pricing';
 import { RatePermits } from '../src/provider/rate-permits';
 import { outcomeOf } from './support/api-client';
@@ -9,11 +8,9 @@ import { holdPermits } from './support/hold-permits';
 import { PriceLead } from './support/price-lead';
 import { startTestService } from './support/test-service';
 
-type PurchaseRequest = components['schemas']['PurchaseRequest'];
-
 const BY = { by: 'anna', reason: 'test' };
 
-// Prices rise, and our balance at the provider sinks.
+// Prices rise, and our balance at the provider falls.
 const service = forAllTests(startTestService);
 const user = forEachTest(() => service.createUser({ balance: '1000.00' }));
 const priceLead = forAllTests(() => new PriceLead(service));
@@ -40,24 +37,21 @@ describe('the header Order-Guards', () => {
     expect(guardsOf(bought)).toBe('max_price=60.00, allow_partial=false');
     expect(guardsOf(await user.buy({ dry_run: true }))).toBe('dry_run=true');
     const refused = await prolong(bought.data?.proxies[0]?.id ?? '', '0.01');
-    expect(refused.response.status).toBe(409);
-    expect(guardsOf(refused)).toBe('max_price=0.01');
-    // The specified body has no code.
+    expect([refused.response.status, guardsOf(refused)]).toEqual([409, 'max_price=0.01']);
+    // The specified body contains no code.
     expect(refused.response.headers.get('Order-Refusal')).toBe('price-above-max');
     expect(refused.error).toEqual({ detail: 'The price is 25.08, above the max_price of 0.01' });
   });
 
   it('is absent for a misspelt guard, which the specified body ignores', async () => {
-    const bought = await user.buy({ max_prise: '0.01', dryrun: true } as Partial<PurchaseRequest>);
-    expect(bought.response.status).toBe(200);
-    expect(guardsOf(bought)).toBeNull();
+    const bought = await user.buy({ max_prise: '0.01', dryrun: true } as object);
+    expect([bought.response.status, guardsOf(bought)]).toEqual([200, null]);
   });
 });
 
 describe('max_price', () => {
   it('lets through what costs as much, and refuses with the present price what costs more', async () => {
-    const bought = await user.buy({ count: 3, max_price: '75.24' });
-    expect(bought.data).toMatchObject({ price_charged: '75.24' });
+    expect((await user.buy({ count: 3, max_price: '75.24' })).data).toMatchObject({ price_charged: '75.24' });
     expect(outcomeOf(await user.buy({ count: 3, max_price: '75.23' }))).toEqual([
       409,
       { detail: 'The price is 75.24, above the max_price of 75.23' },
@@ -67,8 +61,7 @@ describe('max_price', () => {
   });
 
   it('guards a prolongation', async () => {
-    const { data } = await user.buy();
-    const proxyId = data?.proxies[0]?.id ?? '';
+    const proxyId = (await user.buy()).data?.proxies[0]?.id ?? '';
     expect(outcomeOf(await prolong(proxyId, '25.07'))).toEqual([
       409,
       { detail: 'The price is 25.08, above the max_price of 25.07' },
@@ -136,7 +129,7 @@ describe('max_price', () => {
     await user.buy();
     await service.control.setBalance('10.00');
     try {
-      // The first refusal for lack of funds is the provider's own.
+      // The first refusal for lack of funds comes from the provider.
       await user.buy();
       expect((await user.buy()).response.status).toBe(503);
       expect((await user.buy({ max_price: '25.07' })).response.status).toBe(409);
@@ -148,7 +141,7 @@ describe('max_price', () => {
   });
 
   it('holds the price of an order that waits in the queue while prices rise', async () => {
-    // Without a limit no order would wait.
+    // Without a rate limit, no order would wait.
     const permits = service.app.get(RatePermits);
     Object.assign(permits, { calls: 100 });
     const { order, raised } = await holdPermits(service.dataSource, async () => {
@@ -177,7 +170,7 @@ describe('allow_partial: false', () => {
 
   it('requests the stock itself, and refuses what is more before anything is ordered', async () => {
     await service.control.setStock('6', 'es', 10);
-    // From now on the copy of the catalog says 9.
+    // Makes the catalog's copy say 9.
     await user.buy({ country: 'es' });
     await service.control.setStock('6', 'es', 3);
     await service.control.clearCalls();
@@ -195,8 +188,7 @@ describe('allow_partial: false', () => {
     const detailOf = async (count: number) => outcomeOf(await poor.buy({ ...order, count }));
     expect(await detailOf(1)).toEqual([400, { detail: 'Insufficient balance' }]);
     expect(await detailOf(11)).toEqual([400, { detail: 'Not enough proxies available' }]);
-    const { data } = await poor.buy({ ...order, count: 11, dry_run: true });
-    expect(data).toMatchObject({
+    expect((await poor.buy({ ...order, count: 11, dry_run: true })).data).toMatchObject({
       refusals: [{ detail: 'Not enough proxies available' }, { detail: 'Insufficient balance' }],
     });
     expect(await service.control.getCalls('getcount')).toEqual([]);
@@ -243,9 +235,7 @@ describe('allow_partial: false', () => {
   it('is refused with 503 when the stock cannot be read', async () => {
     await user.buy();
     await service.control.addFault({ method: 'getcount', kind: 'http-status', status: 503, times: null });
-    const { response } = await whole('ru', 1);
-    expect(response.status).toBe(503);
-    expect(await sold()).toBe(1);
+    expect([(await whole('ru', 1)).response.status, await sold()]).toEqual([503, 1]);
   });
 
   it('leaves the customer what came of a short delivery, which the provider does not take back', async () => {

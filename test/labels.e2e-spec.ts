@@ -12,10 +12,8 @@ interface Details {
 }
 
 const NOT_FOUND = '{"detail":"Proxy not found","code":"proxy-not-found"}';
-
 const service = forAllTests(unauditedTestService);
 const user = forEachTest(() => service.createUser());
-
 const insert = (count: number, of: TestUser = user) => insertProxies(service.dataSource, of.id, count);
 const get = (path: string): Promise<RawResponse> => sendRaw(service.baseUrl, { path, token: user.token });
 const patch = (path: string, body: object): Promise<RawResponse> =>
@@ -55,8 +53,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
   it('sets the label and the tags, and leaves what it does not name', async () => {
     const [id = 0] = await insert(1);
     const changed = await patch(`/proxies/${id}`, { descr: ' Scraper №1 ', tags: ['B', 'a b', 'b '] });
-    expect(changed.status).toBe(200);
-    expect(changed.json()).toEqual(await details(id));
+    expect([changed.status, changed.json()]).toEqual([200, await details(id)]);
     expect(changed.json()).toMatchObject({ id: String(id), descr: 'Scraper №1', tags: ['a b', 'b'] });
     expect((await patch(`/proxies/${id}`, {})).json()).toMatchObject({ descr: 'Scraper №1' });
     expect((await patch(`/proxies/${id}`, { tags: [] })).json()).toMatchObject({
@@ -102,8 +99,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
     await withReplica(service, {}, async (replica) => {
       const elsewhere = (path: string, headers: Record<string, string> = {}) =>
         sendRaw(replica.baseUrl, { path, token: user.token, headers });
-      const before = await elsewhere('/proxies');
-      const known = { 'If-None-Match': String(before.headers.etag) };
+      const known = { 'If-None-Match': String((await elsewhere('/proxies')).headers.etag) };
       expect((await elsewhere('/proxies', known)).status).toBe(304);
       await patch(`/proxies/${id}`, { descr: 'mine' });
       const after = await elsewhere('/proxies', known);
@@ -114,8 +110,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
   });
 
   it('never reaches the provider, and nothing of the provider overwrites it', async () => {
-    const { data } = await user.buy();
-    const id = data?.proxies[0]?.id ?? '';
+    const id = (await user.buy()).data?.proxies[0]?.id ?? '';
     const sales = (await service.control.getState()).sales.map(({ descr }) => descr);
     await service.control.clearCalls();
     await patch(`/proxies/${id}`, { descr: 'mine', tags: ['team'] });
@@ -129,16 +124,14 @@ describe('PATCH /proxies/{proxy_id}', () => {
   });
 
   it('is in the response of a prolongation, and in the replay of it as it was then', async () => {
-    const { data } = await user.buy();
-    const id = data?.proxies[0]?.id ?? '';
+    const id = (await user.buy()).data?.proxies[0]?.id ?? '';
     await patch(`/proxies/${id}`, { descr: 'then' });
     const prolong = () => user.prolong(id, { key: `label-${id}` });
     const first = await prolong();
     await patch(`/proxies/${id}`, { descr: 'now' });
     const replay = await prolong();
     expect(first.data?.proxy.descr).toBe('then');
-    expect(replay.response.headers.get('idempotency-replayed')).toBe('true');
-    expect(replay.data).toEqual(first.data);
+    expect([replay.response.headers.get('idempotency-replayed'), replay.data]).toEqual(['true', first.data]);
   });
 });
 
@@ -159,8 +152,7 @@ describe('PATCH /proxies', () => {
       unchanged: [],
       not_found: [String(theirs), 'x'],
     });
-    expect((await details(one)).tags).toEqual(['new']);
-    expect((await details(two)).tags).toEqual(['keep', 'new']);
+    expect([(await details(one)).tags, (await details(two)).tags]).toEqual([['new'], ['keep', 'new']]);
     expect((await details(three)).tags).toEqual([]);
     expect((await patch('/proxies', body)).json()).toMatchObject({
       changed: [],

@@ -7,7 +7,7 @@ import { createStaff } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
 
-// Rows are written that no order bought, the sweep reads those of all users, and checks come on request.
+// The tests write rows without orders, sweep all users' proxies, and request checks.
 /*
  * Statements lock several rows of a table in the order of their ids (`docs/architecture.md`). In these
  * tests, the rows lie in the opposite order, and somebody holds the first: the statement must lock no other.
@@ -123,8 +123,7 @@ describe('Proxies are locked in the order of their ids by', () => {
         ),
     ],
   ])('%s', async (_, waitsIn, prepare) => {
-    const work = await prepare();
-    expect(await freeWhileFirstIsHeld('proxies', ids, work, waitsIn)).toEqual(ids.slice(1));
+    expect(await freeWhileFirstIsHeld('proxies', ids, await prepare(), waitsIn)).toEqual(ids.slice(1));
   });
 });
 
@@ -133,8 +132,7 @@ it('Users are locked in the order of their ids when changes of their lists are c
   for (const id of ids.toReversed()) await insertProxies(service.owner, id, 1);
   const change = () =>
     service.dataSource.query(`UPDATE proxies SET host = host || '.' WHERE user_id = ANY ($1)`, [ids]);
-  const free = await freeWhileFirstIsHeld('users', ids, change, 'UPDATE proxies SET host');
-  expect(free).toEqual(ids.slice(1));
+  expect(await freeWhileFirstIsHeld('users', ids, change, 'UPDATE proxies SET host')).toEqual(ids.slice(1));
 });
 
 describe('Renewals are locked in the order of their ids when', () => {
@@ -156,11 +154,8 @@ describe('Renewals are locked in the order of their ids when', () => {
     for (const id of ids.toReversed()) await query('UPDATE renewals SET period = 30 WHERE id = $1', [id]);
   });
 
-  async function rentalThatEndsIn(days: number): Promise<number | undefined> {
-    const [id] = await insertProxies(service.owner, user.id, 1, { endsInSeconds: days * 86_400 });
-    return id;
-  }
-
+  const rentalThatEndsIn = async (days: number): Promise<number | undefined> =>
+    (await insertProxies(service.owner, user.id, 1, { endsInSeconds: days * 86_400 }))[0];
   const records = () => service.app.get(RenewalRecords);
 
   it.each<[string, string, () => Promise<() => Promise<unknown>>]>([
@@ -185,8 +180,7 @@ describe('Renewals are locked in the order of their ids when', () => {
     ['they are put off', 'UPDATE renewals', async () => () => records().putOff(ids.toReversed())],
     ['their user has money', 'UPDATE renewals', async () => () => records().retryUnblocked()],
   ])('%s', async (_, waitsIn, prepare) => {
-    const work = await prepare();
-    expect(await freeWhileFirstIsHeld('renewals', ids, work, waitsIn)).toEqual(ids.slice(1));
+    expect(await freeWhileFirstIsHeld('renewals', ids, await prepare(), waitsIn)).toEqual(ids.slice(1));
   });
 });
 

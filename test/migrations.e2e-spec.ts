@@ -62,7 +62,6 @@ const never = new AbortController().signal;
 
 describe('Migrating', () => {
   const withIndex = withMigrations(IndexOfCountries9000000000000);
-
   const database = forEachTest(createTestDatabase);
   const owner = forEachTest(() => connectAsOwner(database));
   afterEach(async () => {
@@ -74,7 +73,7 @@ describe('Migrating', () => {
     owner.query(`SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('orders_country_idx')`);
 
   it('builds an index while others write, while another replica waits for its turn to migrate', async () => {
-    // The writer keeps the first replica in its migration until the second one is waiting.
+    // The writer holds the first replica in its migration until the second one waits.
     const writer = await lockRow(owner, 'LOCK TABLE orders IN ROW EXCLUSIVE MODE');
     const first = migrate(database, withIndex);
     await untilWaiting(owner);
@@ -84,7 +83,7 @@ describe('Migrating', () => {
         `SELECT count(*)::int AS sessions FROM pg_stat_activity
           WHERE datname = current_database() AND query LIKE '%advisory_lock%' AND pid <> pg_backend_pid()`,
       );
-      // The first one holds the lock in the session that builds the index.
+      // The first replica holds the lock in the session that builds the index.
       return (row?.sessions ?? 0) > 0;
     });
     await writer.release();
@@ -108,7 +107,7 @@ describe('Migrating', () => {
     owner.query(`SELECT has_table_privilege('proxy_rental_test', $1, 'INSERT') AS "mayWrite"`, [table]);
 
   it('gives the service its rights on a new table with the functions that use it', async () => {
-    // The baseline has a trigger on the table of orders, and so has this release.
+    // Both the baseline and this release have a trigger on `orders`.
     const release = withMigrations(TableOfColours9000000000000);
     const trigger = `${release.functions['record_order_state']}\n-- anew`;
     const reader = await lockRow(owner, 'LOCK TABLE orders IN ROW EXCLUSIVE MODE');
@@ -126,8 +125,7 @@ describe('Migrating', () => {
   it('leaves the rights alone that a later version has granted', async () => {
     await owner.query(`INSERT INTO migrations (timestamp, name) VALUES (9e12, 'Later9000000000000')`);
     await owner.query('CREATE TABLE later (); GRANT SELECT ON later TO proxy_rental_test');
-    expect(await migrate(database)).toEqual([]);
-    expect(await mayWrite('later')).toEqual([{ mayWrite: false }]);
+    expect([await migrate(database), await mayWrite('later')]).toEqual([[], [{ mayWrite: false }]]);
   });
 
   const findInstalled = async (...names: readonly string[]): Promise<string[]> => {
@@ -148,16 +146,14 @@ describe('Migrating', () => {
       number: release.number + 1,
       functions: {
         ...others,
-        // Without one of its triggers.
         record_order_state: kept.replace(/CREATE OR REPLACE TRIGGER orders_record_first_state[^;]*;/, ''),
-        // With a parameter that the version before does not give.
+        // The previous version does not pass the new parameter.
         iso_text: `
           CREATE FUNCTION iso_text(moment timestamptz, fraction text DEFAULT '', zone text DEFAULT '')
             RETURNS text LANGUAGE sql STABLE AS $$ SELECT 'newer' $$`,
-        // With another result.
         publishing_lock: `CREATE OR REPLACE FUNCTION publishing_lock() RETURNS text
           LANGUAGE sql IMMUTABLE AS $$ SELECT 'newer' $$`,
-        // Called by a trigger whose file comes before it.
+        // The file of the calling trigger comes first.
         a_colour: `CREATE OR REPLACE FUNCTION a_colour() RETURNS trigger LANGUAGE plpgsql AS $$
           BEGIN RETURN NEW; END $$;
           CREATE TRIGGER orders_colour BEFORE INSERT ON orders FOR EACH ROW WHEN (is_green(NEW.country))
@@ -178,8 +174,7 @@ describe('Migrating', () => {
       'publishing_lock() text',
       'record_order_state() trigger',
     ];
-    expect(await migrate(database, newer)).toEqual([]);
-    expect(await findInstalled(...names)).toEqual(after);
+    expect([await migrate(database, newer), await findInstalled(...names)]).toEqual([[], after]);
     await migrate(database);
     expect(await findInstalled(...names)).toEqual(after);
 
@@ -196,13 +191,11 @@ describe('Migrating', () => {
     const waiting = untilMigrated(database, (line) => notes.push(line), never);
     await eventually(() => notes.length > 0);
     await migrate(database);
-    expect(await waiting).toBe(true);
-    expect(notes).toEqual([expect.stringMatching(/to install functions of 1\./)]);
+    expect([await waiting, notes]).toEqual([true, [expect.stringMatching(/to install functions of 1\./)]]);
   });
 
   it('names the role that has to migrate', async () => {
-    const migrating = migrate({ url: database.url }, withIndex);
-    await expect(migrating).rejects.toThrow('DATABASE_OWNER_URL');
+    await expect(migrate({ url: database.url }, withIndex)).rejects.toThrow('DATABASE_OWNER_URL');
     expect(await migrate({ url: database.url })).toEqual([]);
   });
 });
@@ -238,7 +231,7 @@ describe('A start that does not migrate', () => {
   });
 });
 
-/** It creates all tables, which are not in use yet, in one transaction. The rules are for later ones. */
+/** The baseline creates all tables at once, before they are used. The rules are for later migrations. */
 const UNCHECKED = migrations[0]?.name;
 
 class Recorder extends AbstractLogger {

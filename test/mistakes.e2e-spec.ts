@@ -3,12 +3,6 @@ import { sendRaw } from './support/raw-http';
 import { createStaff } from './support/staff';
 import { sharedTestService } from './support/test-service';
 
-interface Item {
-  readonly type: string;
-  readonly loc: readonly (string | number)[];
-  readonly ctx?: object;
-}
-
 describe('A 422 response', () => {
   const service = forAllTests(sharedTestService);
   const user = forAllTests(() => service.createUser({ balance: '0.00' }));
@@ -23,10 +17,10 @@ describe('A 422 response', () => {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       headers: { 'content-type': 'application/json', ...headers },
     });
-    return {
-      status: response.status,
-      detail: (response.json() as { readonly detail: readonly Item[] }).detail,
+    const { detail } = response.json() as {
+      detail: { type: string; loc: (string | number)[]; ctx?: object }[];
     };
+    return { status: response.status, detail };
   }
 
   const placesOf = ({ status, detail }: Awaited<ReturnType<typeof send>>) => [
@@ -88,7 +82,7 @@ describe('A 422 response', () => {
     const query = String(new URLSearchParams(unknown));
     const { detail } = await send(`POST /staff/users/0/credit?${query}`, unknown);
     expect(detail).toHaveLength(21);
-    // 1 of the path, 15 of the query, 1 header, and 17 of the body.
+    // 1 mistake in the path, 15 in the query, 1 in the headers and 17 in the body.
     expect(detail[20]).toMatchObject({ type: 'too_many_errors', loc: ['body'], ctx: { more: 14 } });
   });
 

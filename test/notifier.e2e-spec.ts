@@ -15,8 +15,8 @@ describe('A request whose order another replica sends', () => {
   let listener: Client;
   let heard: string[] = [];
 
-  // All its sessions that listen are ended, and it may not notify. None sends what is not placed at it,
-  // unless it is about to send something anyway.
+  // The tests end listening sessions and forbid notifications. Without the job, a replica sends another one's
+  // orders only together with its own.
   const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
   const relay = forAllTests(() => startDatabaseRelay(service.databaseUrl));
   const replica = forAllTests(() =>
@@ -34,14 +34,12 @@ describe('A request whose order another replica sends', () => {
       const [kind, ...ids] = payload.split(',');
       if (kind === 'orders') heard.push(...ids);
     });
-    // Both fetch what they check orders against, and the replica begins to listen.
+    // Both replicas fetch the catalog, and the second one begins to listen.
     for (const { baseUrl } of [service, replica]) expect((await buy(baseUrl, 0)).status).toBe(200);
     await eventually(async () => (await listeningSessions()).length === 2);
   }, 30_000);
   beforeEach(() => (heard = []));
-  afterEach(async () => {
-    await service.untilSettled();
-  });
+  afterEach(() => service.untilSettled());
   beforeClosing(async () => {
     await service.audit({ withProvider: true });
     await listener.end();
@@ -62,10 +60,10 @@ describe('A request whose order another replica sends', () => {
     const response = buy(replica.baseUrl, 0);
     await claim.reached;
     await meanwhile();
-    // There is one queue: the replica that sends an order of the service itself sends the other one too.
+    // The replica that sends its own order also sends the other one from the common queue.
     expect((await buy(service.baseUrl, 1)).status).toBe(200);
     const { status, body } = await response;
-    // Its claim finds nothing. Until it has looked once more, it would send what is placed next.
+    // After its empty claim, the replica would send the next order until it has looked once more.
     const looked = relay.catchNext({ statement: QUEUE_LOOK, moment: 'after', action: 'hold' });
     claim.letGo();
     await looked.reached;
@@ -84,7 +82,7 @@ describe('A request whose order another replica sends', () => {
     await orderElsewhere(async () => {
       const ended = (await listeningSessions()).map(({ pid }) => pid);
       for (const pid of ended) await service.owner.query('SELECT pg_terminate_backend($1)', [pid]);
-      // A replica that a busy machine delays may listen again before this looks.
+      // On a busy machine, the replica may listen again before this looks.
       await eventually(async () => !(await listeningSessions()).some(({ pid }) => ended.includes(pid)));
     });
     await eventually(async () => (await listeningSessions()).length === 2);

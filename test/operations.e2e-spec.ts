@@ -18,9 +18,7 @@ import { createTestDirectory, removeTestDirectory } from './support/test-directo
 
 const rules = readAlertRules();
 const names = rules.map(({ alert }) => alert);
-
 const document = readFileSync(join(OPERATIONS, '..', 'docs', 'runbook.md'), 'utf8');
-
 const readRunbook = (): string[] => [...document.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading);
 
 describe('Each alert', () => {
@@ -69,8 +67,7 @@ async function readSeries(): Promise<Map<string, string[]>> {
     ['proxy_rental_full_backup_timestamp_seconds', []],
   ]);
   for (const [name, { type, labels }] of Object.entries<MetricDefinition>(METRICS)) {
-    const suffixes = type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
-    for (const suffix of suffixes) {
+    for (const suffix of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) {
       series.set(METRIC_PREFIX + name + suffix, [
         ...Object.keys(labels),
         ...(suffix === '_bucket' ? ['le'] : []),

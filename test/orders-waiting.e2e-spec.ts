@@ -71,7 +71,7 @@ describe('A request that waits for the end of an order', () => {
   it('returns as soon as the order is delivered', async () => {
     const response = await whileOrderIsOpen(async (orderId) => {
       const waiting = read(orderId);
-      // So does the request of the order itself.
+      // The request that placed the order waits too.
       await untilWaiting(2);
       return { waiting };
     });
@@ -154,13 +154,11 @@ describe('A request that waits for the end of an order', () => {
     });
     const waiting = read(location?.split('/').at(-1) ?? '');
     await service.control.openGate(gate);
-    expect((await first).headers.get('Location')).toBeNull();
-    expect((await waiting).order.state).toBe('completed');
+    expect([(await first).headers.get('Location'), (await waiting).order.state]).toEqual([null, 'completed']);
   });
 
   it('is named by the response to an order whose outcome is unknown', async () => {
-    const { data } = await user.buy();
-    const proxyId = data?.proxies[0]?.id ?? '';
+    const proxyId = (await user.buy()).data?.proxies[0]?.id ?? '';
     await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     const listing = { method: 'getproxy', kind: 'http-status', status: 500, times: null } as const;
     await service.control.addFault({ ...listing, match: { descr: 'prs*' } });
@@ -171,7 +169,6 @@ describe('A request that waits for the end of an order', () => {
     expect(bought.headers.get('Location')).toBe(`/orders/${unknown}`);
     expect(bought.headers.get('Retry-After')).toBe('5');
     expect(await bought.text()).toBe(JSON.stringify({ detail: text }));
-    // The same key is for the same order.
     expect((await buy('unknown')).headers.get('Location')).toBe(`/orders/${unknown}`);
     await service.control.resetFaults();
     await passSettlementDelay(service);
@@ -179,9 +176,7 @@ describe('A request that waits for the end of an order', () => {
 
     const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
     await service.control.addFault({ method: 'prolong', kind: 'response-lost' });
-    const prolonging = fetchAs(user, 'POST', `${service.baseUrl}/proxies/${proxyId}/prolong`, {
-      period: 30,
-    });
+    const prolonging = fetchAs(user, 'POST', `${service.baseUrl}/proxies/${proxyId}/prolong`, { period: 30 });
     await service.control.untilGateReached(gate);
     await service.control.addFault({ ...listing, match: { descr: 'prs*' } });
     await service.control.openGate(gate);
@@ -202,8 +197,7 @@ describe('A service that is closed', () => {
     const service = await startTestService({ tuning: { reconcileIntervalMs: 60_000 } });
     const user = await service.createUser();
     await leaveOrderOpen(service, user);
-    const { data } = await user.api.GET('/orders');
-    const [order] = data?.items ?? [];
+    const [order] = (await user.api.GET('/orders')).data?.items ?? [];
     const waiting = fetch(`${service.baseUrl}/orders/${order?.id}?wait=30`, {
       headers: { Authorization: `Bearer ${user.token}` },
     });

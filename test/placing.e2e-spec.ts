@@ -1,4 +1,4 @@
-// A service of its own: its statements are counted, and orders are placed without the checks of the route.
+// A service of its own: its statements are counted, and orders are placed without the route's checks.
 import { randomBytes } from 'node:crypto';
 import { type Scope, TokensService } from '../src/auth';
 import { Money } from '../src/common';
@@ -15,7 +15,6 @@ const SCOPES: readonly Scope[] = ['proxies:write'];
 describe('Orders that are requested together', () => {
   withinOneDay();
 
-  // The orders that are placed here stay in the queue.
   const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
   const rich = forEachTest(() => service.createUser({ balance: '1000.00' }));
   const poor = forEachTest(() => service.createUser({ balance: '100.00' }));
@@ -35,16 +34,12 @@ describe('Orders that are requested together', () => {
 
   async function limitedTo(dailyLimit: string, { id: userId }: TestUser) {
     const limited = { userId, scopes: SCOPES, dailyLimit: Money.parse(dailyLimit) };
-    const { token } = await service.app.get(TokensService).issue(limited);
-    return { tokenId: token.id, dailyLimit };
+    return { tokenId: (await service.app.get(TokensService).issue(limited)).token.id, dailyLimit };
   }
 
   const keyed = (key: string) => ({ idempotency: { key, requestHash: randomBytes(32) } });
-
-  const place = async (orders: readonly NewOrder[]): Promise<Placement[]> => {
-    const placed = await Promise.all(orders.map((order) => service.app.get(OrderPlacement).place([order])));
-    return placed.flat();
-  };
+  const place = async (orders: readonly NewOrder[]): Promise<Placement[]> =>
+    (await Promise.all(orders.map((order) => service.app.get(OrderPlacement).place([order])))).flat();
 
   const outcomeOf = (placement: Placement): string => {
     if (placement.outcome === 'failed') return (placement.error as Error).message;
@@ -203,8 +198,7 @@ describe('Orders that are requested together', () => {
     await new Promise(setImmediate);
     await new Promise(setImmediate);
     expect(countPlacings()).toBe(1);
-    const others = Array.from({ length: 20 }, () => placement.place([order]));
-    await Promise.all([first, ...others]);
+    await Promise.all([first, ...Array.from({ length: 20 }, () => placement.place([order]))]);
     expect(countPlacings()).toBe(2);
   });
 });

@@ -38,8 +38,7 @@ describe('GET /me', () => {
 
   it('shows null for unknown fields, and an empty balance', async () => {
     const { api } = await signUp({ username: 'bob' });
-    const { data } = await api.GET('/me');
-    expect(data).toEqual({
+    expect((await api.GET('/me')).data).toEqual({
       tg_id: null,
       username: 'bob',
       web_username: null,

@@ -152,8 +152,7 @@ describe('GET /proxies/export', () => {
     await buy(user, { count: 2 });
     await buy(user, { proxy_type: 'socks' });
     const response = await download(user, '?format=json');
-    expect(response.status).toBe(200);
-    expect(response.headers['content-type']).toBe('application/json');
+    expect([response.status, response.headers['content-type']]).toEqual([200, 'application/json']);
     expect(response.headers['content-disposition']).toBe('attachment; filename="proxies.json"');
     expect(response.json()).toEqual(await list(user));
   });
@@ -163,8 +162,7 @@ describe('GET /proxies/export', () => {
     await buy(user, { count: 2 });
     await buy(user, { proxy_type: 'socks' });
     const response = await download(user, '?format=txt');
-    expect(response.status).toBe(200);
-    expect(response.headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect([response.status, response.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8']);
     expect(response.headers['content-disposition']).toBe('attachment; filename="proxies.txt"');
     const lines = (await list(user)).map(
       ({ host, port, login, password }) => `${host}:${port}:${login}:${password}\n`,
@@ -179,8 +177,7 @@ describe('GET /proxies/export', () => {
     expect([response.status, data]).toEqual([200, []]);
     expect((await download(user)).text).toBe('[]');
     const text = await download(user, '?format=txt');
-    expect(text.status).toBe(200);
-    expect(text.text).toBe('');
+    expect([text.status, text.text]).toEqual([200, '']);
     expect(text.headers['content-disposition']).toBe('attachment; filename="proxies.txt"');
   });
 
@@ -255,8 +252,7 @@ describe('GET /proxies/export', () => {
   it.each([999, 1000, 1001])('is complete with %i proxies', async (count) => {
     const user = await service.createUser();
     const ids = await insert(user, count);
-    const json = (await download(user)).json() as { id: string }[];
-    expect(json.map(({ id }) => Number(id))).toEqual(ids);
+    expect(((await download(user)).json() as { id: string }[]).map(({ id }) => Number(id))).toEqual(ids);
     expect((await download(user, '?format=txt')).text.split('\n')).toHaveLength(count + 1);
   });
 
@@ -304,8 +300,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     expect((await ping(user, id)).data?.latency_ms).toBeGreaterThanOrEqual(0);
     await closed;
     server.close();
-    expect(connections).toBe(1);
-    expect(heard).toEqual([]);
+    expect([connections, heard]).toEqual([1, []]);
   });
 
   it('measures an expired proxy that still responds', async () => {
@@ -327,8 +322,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     const user = await service.createUser();
     const [id = 0] = await insert(user, 1, row);
     const { data, response } = await ping(user, id);
-    expect(response.status).toBe(200);
-    expect(data).toEqual({ latency_ms: null });
+    expect([response.status, data]).toEqual([200, { latency_ms: null }]);
   });
 
   it('is null for a proxy that does not respond in time', async () => {
@@ -352,8 +346,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     const user = await service.createUser();
     for (const unknown of [id, 999_999_999]) {
       const { error, response } = await ping(user, unknown);
-      expect(response.status).toBe(404);
-      expect(error).toEqual({ detail: 'Proxy not found' });
+      expect([response.status, error]).toEqual([404, { detail: 'Proxy not found' }]);
     }
   });
 
@@ -380,7 +373,6 @@ describe('GET /proxies/{proxy_id}/ping', () => {
   )('returns 404 for the malformed id %s', async (_, id) => {
     const user = await service.createUser();
     const response = await sendRaw(service.baseUrl, { path: `/proxies/${id}/ping`, token: user.token });
-    expect(response.status).toBe(404);
-    expect(response.json()).toEqual({ detail: 'Proxy not found' });
+    expect([response.status, response.json()]).toEqual([404, { detail: 'Proxy not found' }]);
   });
 });

@@ -15,7 +15,7 @@ const TIMEOUT_MS = 1000;
 const TYPES: ProxyType[] = ['http', 'socks'];
 let user: TestUser;
 
-// There is an echo endpoint.
+// The service has an echo endpoint.
 const relay = forAllTests(startTcpRelay);
 const silent = forAllTests(openSilentPort);
 const service = forAllTests(() =>
@@ -30,8 +30,7 @@ beforeEach(async () => {
 
 /** IPv4 by default, the family of the echo endpoint. */
 async function buy(type: ProxyType = 'http', version: '4' | '6' = '4') {
-  const { data } = await user.buy({ count: 1, version, period: 30, proxy_type: type });
-  const [proxy] = data?.proxies ?? [];
+  const [proxy] = (await user.buy({ count: 1, version, period: 30, proxy_type: type })).data?.proxies ?? [];
   if (!proxy) throw new Error('nothing was bought');
   return proxy;
 }
@@ -66,8 +65,7 @@ async function closedPort(): Promise<string> {
 
 describe.each(TYPES)('The check of a proxy of type %s', (type) => {
   it('goes through the proxy to the echo endpoint, and returns the exit address and the times', async () => {
-    const proxy = await buy(type);
-    const { status, data, headers } = await check(proxy.id);
+    const { status, data, headers } = await check((await buy(type)).id);
     expect(status).toBe(200);
     expect(data).toEqual({
       works: true,
@@ -143,7 +141,6 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
   it('reports once that the exit address is another one than before', async () => {
     const proxy = await buy(type);
     await check(proxy.id);
-    // It shows no address.
     await setFault(proxy.id, 'close');
     await check(proxy.id);
     await setFault(proxy.id, 'elsewhere');
@@ -316,8 +313,7 @@ describe('GET /echo', () => {
 
   it('returns the address of the client, and nothing else', async () => {
     const { status, body, headers } = await request('?nonce=0123abcd');
-    expect(status).toBe(200);
-    expect(body).toEqual({ nonce: '0123abcd', address: '127.0.0.1', forwarded_for: false });
+    expect([status, body]).toEqual([200, { nonce: '0123abcd', address: '127.0.0.1', forwarded_for: false }]);
     expect(headers.get('Cache-Control')).toBe('no-store');
   });
 

@@ -17,7 +17,7 @@ interface Page {
   readonly next_cursor: string | null;
 }
 
-// Proxies are left that the provider does not have, and the books lack changes.
+// The tests leave proxies that the provider lacks, and books that lack changes.
 const service = forAllTests(startTestService);
 
 const request = (user: TestUser, id: number | string, query = '') =>
@@ -43,8 +43,7 @@ describe('The history of a proxy', () => {
     const user = await service.createUser();
     const proxy = await buyOne(user);
     const { data } = await prolong(user, proxy.id);
-    const response = await page(user, proxy.id);
-    expect(response).toEqual({
+    expect(await page(user, proxy.id)).toEqual({
       items: [
         {
           at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -148,8 +147,7 @@ describe('The history of a proxy', () => {
       ALTER TABLE proxy_changes DISABLE TRIGGER proxy_changes_append_only;
       DELETE FROM proxy_changes WHERE proxy_id = ${proxy.id};
       ALTER TABLE proxy_changes ENABLE TRIGGER proxy_changes_append_only`);
-    const { items } = await page(user, proxy.id);
-    expect(items).toMatchObject([
+    expect((await page(user, proxy.id)).items).toMatchObject([
       { event: 'prolonged', order_id: without.data?.order_id, from: kept.data?.proxy.date_end, to: null },
       {
         event: 'prolonged',

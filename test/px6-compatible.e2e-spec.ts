@@ -25,7 +25,6 @@ type Listing = Body & { readonly list: readonly WireProxy[] };
 /** Clients parse it as Moscow time without a zone. */
 const DATED = { date_mod: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/) };
 const BUY = 'buy/?count=1&period=30&country=ru&version=4&nokey';
-
 const log = captureLog();
 afterAll(() => log.stop());
 const relay = forAllTests(startTcpRelay);
@@ -49,8 +48,7 @@ const refusal = (id: number) => ({ status: 'no', error_id: id, error: expect.any
 const list = async (query = '') => (await call<Listing>(`getproxy?nokey&${query}`)).list;
 
 async function buy(more = ''): Promise<WireProxy> {
-  const { list: bought } = await call<Listing>(BUY + more);
-  const [proxy] = bought;
+  const [proxy] = (await call<Listing>(BUY + more)).list;
   if (!proxy) throw new Error('nothing was bought');
   return proxy;
 }
@@ -130,10 +128,8 @@ describe('The wire of PROXY6', () => {
       list: { [String(ids[0])]: listed },
     });
     expect((await list('descr=one&limit=1&page=2')).map(({ id }) => id)).toEqual([ids[1]]);
-    expect(await list('descr=other')).toEqual([]);
-    expect((await call('getproxy?descr=other'))['list']).toEqual([]);
-    expect(await list('state=expiring')).toEqual([]);
-    expect(await list('state=expired')).toEqual([]);
+    expect([await list('descr=other'), (await call('getproxy?descr=other'))['list']]).toEqual([[], []]);
+    expect([await list('state=expiring'), await list('state=expired')]).toEqual([[], []]);
 
     const prolonged = await call(`prolong/?period=7&ids=${ids.join()},999999999`);
     const orders = (await user.api.GET('/orders', { params: { query: { kind: 'prolongation' } } })).data;
@@ -180,8 +176,7 @@ describe('The wire of PROXY6', () => {
     const withdraw = (at: string) =>
       service.owner.query(`UPDATE proxies SET withdrawn_at = ${at} WHERE id = $1`, [id]);
     await withdraw('now()');
-    expect(await list()).toEqual([]);
-    expect(await call(`setdescr?new=a&ids=${id}`)).toEqual(refusal(404));
+    expect([await list(), await call(`setdescr?new=a&ids=${id}`)]).toEqual([[], refusal(404)]);
     await withdraw('NULL');
     const many = Array.from({ length: 21 }, (_, n) => n + 1).join();
     expect(await call(`settype?ids=${many}&type=socks`)).toEqual(refusal(230));
@@ -207,8 +202,7 @@ describe('The wire of PROXY6', () => {
   });
 
   it('refuses what the stock or the balance does not cover', async () => {
-    const poor = await service.createUser({ balance: '1.00' });
-    expect(await call(BUY, poor)).toEqual(refusal(400));
+    expect(await call(BUY, await service.createUser({ balance: '1.00' }))).toEqual(refusal(400));
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     expect(await call(BUY)).toEqual(refusal(300));
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 400 });
@@ -249,8 +243,7 @@ describe('The wire of PROXY6', () => {
     const buying = statusOf(`${BUY}&descr=key:open`);
     await service.control.untilGateReached(buyGate, 60_000);
     expect(await statusOf(`${BUY}&descr=key:open`)).toBe(503);
-    expect(await statusOf('getproxy?descr=key:open')).toBe(503);
-    expect(await list('descr=never')).toEqual([]);
+    expect([await statusOf('getproxy?descr=key:open'), await list('descr=never')]).toEqual([503, []]);
     expect(await list('descr=old')).toHaveLength(1);
     await service.control.openGate(buyGate);
     expect(await buying).toBe(200);
@@ -324,7 +317,7 @@ describe('A token in the path', () => {
     await send('getprice', { token: token.slice(0, 20) });
     await sendRaw(service.baseUrl, { path: `/api/${token.slice(0, 20)}` });
     await sendRaw(service.baseUrl, { path: `//API/${token.slice(0, 20)}/buy` });
-    // A line follows its response.
+    // Lines are logged after their responses.
     const lines = () => log.lines.slice(before);
     await eventually(() => lines().filter((line) => /"path":"\/+(api|API)\/…"/.test(line)).length >= 4);
     expect(lines().join('')).not.toContain(token.slice(4, 16));

@@ -13,18 +13,17 @@ interface Customer {
   readonly call: (method: string, path: string, body?: object) => Promise<StaffResponse<unknown>>;
 }
 
-// A run renews what is due to any user, and tables are locked.
+// A run renews all users' proxies, and the tests lock tables.
 const service = forAllTests(startTestService);
 const staff = forAllTests(() => createStaff(service));
 beforeClosing(() => service.audit({ withProvider: true }));
 
 async function customer(): Promise<Customer> {
   const user = await service.createUser();
-  const { data } = await user.buy({ period: 7 });
-  const proxyId = Number(data?.proxies[0]?.id);
+  const proxyId = Number((await user.buy({ period: 7 })).data?.proxies[0]?.id);
   await service.owner.query(`UPDATE proxies SET tags = '{team-a}', label = 'one' WHERE id = $1`, [proxyId]);
   const [rule] = await service.dataSource.query<{ id: number }[]>(
-    // A rental of a week is due at once.
+    // 168 hours make a rental of seven days due at once.
     `INSERT INTO renewal_rules (user_id, tag, label, period, hours_before)
      VALUES ($1, 'team-a', 'one', 7, 168) RETURNING id`,
     [user.id],
@@ -120,7 +119,7 @@ describe.each<[name: string, lastTable: string | null, change: Change]>([
     expect([chargedBefore, await chargedTo(one.user)]).toEqual([1, 1]);
   });
 
-  // A change writes it after it has locked the rows that keep renewals from being placed.
+  // A change locks the rows that prevent placements, then writes this table.
   if (lastTable === null) return;
   it('that began to be placed while the change was written', async () => {
     const one = await customer();

@@ -7,16 +7,14 @@ const PER_CALL = 10;
 const CALLS_PER_SECOND = 10;
 
 describe('Many due renewals', () => {
-  // The provider takes few calls.
+  // The provider accepts few calls.
   const service = forAllTests(() =>
     startTestService({
       environment: { PROVIDER_RATE_PER_SECOND: String(CALLS_PER_SECOND) },
       tuning: { ordersPerCall: PER_CALL },
     }),
   );
-  beforeAll(async () => {
-    await service.control.setStock('6', 'ru', 1_000_000);
-  });
+  beforeAll(() => service.control.setStock('6', 'ru', 1_000_000));
 
   const buy = (user: TestUser, count = 1) => user.buy({ period: 7, count });
 
@@ -50,7 +48,7 @@ describe('Many due renewals', () => {
       (await service.dataSource.query('SELECT FROM renewals WHERE state = $1', [state])).length;
     await eventually(async () => (await count('placed')) > 0);
     const beside = await callsBesidePurchase(buying);
-    // Otherwise the purchases had no renewals next to them.
+    // Some renewals were still open, so the purchases competed with them.
     expect(await count('done')).toBeLessThan(DUE);
     stopping.abort();
     await running;

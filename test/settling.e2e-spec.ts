@@ -15,17 +15,15 @@ async function startEmbellisher(target: string): Promise<{ url: string; close():
     const result = await fetch(target + url);
     const text = await result.text();
     response.writeHead(result.status, { 'Content-Type': 'application/json' });
-    const isMoney = /\/(buy|prolong)\//.test(url);
-    response.end(isMoney ? text.replace('{', String.raw`{"note":"\u0000",`) : text);
+    response.end(/\/(buy|prolong)\//.test(url) ? text.replace('{', String.raw`{"note":"\u0000",`) : text);
   };
   return { url: `http://127.0.0.1:${await listen(server)}`, close: () => server.close() };
 }
 
 describe('The response of the provider to an order', () => {
-  // Nothing else may change the stock, or be written of it.
+  // Nothing else may change the stock or write about it.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser());
-
   const buy = async (key?: string) => (await user.buy({ count: 3 }, key)).data;
   const prolong = async (proxyId: string, key?: string) => (await user.prolong(proxyId, { key })).data;
 
@@ -49,8 +47,7 @@ describe('The response of the provider to an order', () => {
   it.each([undefined, 'k'])('is stored, recorded and returned by one statement (key: %s)', async (key) => {
     let proxyId = '';
     const [settled, ...more] = await statementsNaming('provider_calls', async () => {
-      const bought = await buy(key);
-      proxyId = bought?.proxies[0]?.id ?? '';
+      proxyId = (await buy(key))?.proxies[0]?.id ?? '';
     });
     expect(settled).toContain('INSERT INTO proxies');
     expect(more).toEqual([]);
@@ -64,11 +61,10 @@ describe('The response of the provider to an order', () => {
   it('is not read again from the database for the response to the customer', async () => {
     let proxyId = '';
     const readsOfProxies = await statementsNaming('FROM proxies WHERE', async () => {
-      const bought = await buy();
-      proxyId = bought?.proxies[0]?.id ?? '';
+      proxyId = (await buy())?.proxies[0]?.id ?? '';
     });
     expect(readsOfProxies.filter((one) => one.startsWith('SELECT'))).toEqual([]);
-    // Each second, all orders that requests wait for are read.
+    // Once a second, the service reads all orders that requests wait for.
     const { awaited } = service.app.get(OrderQueries);
     const polling = jest
       .spyOn(awaited as unknown as { poll: () => Promise<void> }, 'poll')
@@ -89,7 +85,7 @@ describe('The response of the provider to an order', () => {
       return row?.value;
     };
     const writes: string[][] = [];
-    // The sales of other tests are counted off everywhere.
+    // Sales of other tests may still be subtracted from the stock.
     const before = await eventually(async () => {
       const known = await stock();
       return known === (await stored()) && known;
@@ -108,8 +104,7 @@ describe('The response of the provider to an order', () => {
 
   it.each([undefined, 'k'])('is returned as the list of proxies then shows it (key: %s)', async (key) => {
     const bought = await buy(key);
-    const { data: listed } = await user.api.GET('/proxies');
-    expect(listed).toEqual(bought?.proxies);
+    expect((await user.api.GET('/proxies')).data).toEqual(bought?.proxies);
 
     const prolonged = await prolong(bought?.proxies[1]?.id ?? '', key && `${key}2`);
     const { data: listedAgain } = await user.api.GET('/proxies');
@@ -127,8 +122,7 @@ describe('The response of the provider to an order', () => {
       const customer = testUser(replica.baseUrl, id, token);
       const { data: bought } = await customer.buy();
       expect(bought?.proxies).toHaveLength(1);
-      const { response } = await customer.prolong(bought?.proxies[0]?.id ?? '');
-      expect(response.status).toBe(200);
+      expect((await customer.prolong(bought?.proxies[0]?.id ?? '')).response.status).toBe(200);
     } finally {
       await replica.close();
       embellisher.close();

@@ -22,7 +22,7 @@ describe('A service that is closed', () => {
     const service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '20000' } });
     const user = await service.createUser();
     await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
-    // One order is with the provider, and another one has no price yet: its stock is being read.
+    // The provider has one order; another one waits for its stock, and so has no price yet.
     const buying = await service.control.addGate({ method: 'buy', stage: 'received' });
     const first = user.buy();
     await service.control.untilGateReached(buying);
@@ -86,7 +86,7 @@ describe('A service that is closed', () => {
     await eventually(() => Promise.resolve(waits.count() === 1));
     leaving.destroy();
     await eventually(() => Promise.resolve(waits.count() === 0));
-    // Several: one of them is read by what was left of the connection before.
+    // The remains of an earlier connection read one of these.
     const idle = await Promise.all(Array.from({ length: 3 }, () => open('/health')));
     await Promise.all(idle.map((socket) => once(socket, 'data')));
     const startedAtMs = performance.now();
@@ -105,10 +105,9 @@ describe('A service that is closed', () => {
     for (let failure = 0; failure < 3; failure += 1) {
       await provider.countries('6').catch(() => undefined);
     }
-    await eventually(async () => {
-      const runs = await service.dataSource.query(`SELECT FROM job_runs WHERE name = 'sweep'`);
-      return runs.length > 0;
-    });
+    await eventually(
+      async () => (await service.dataSource.query(`SELECT FROM job_runs WHERE name = 'sweep'`)).length > 0,
+    );
     const startedAtMs = performance.now();
     await service.close();
     expect(performance.now() - startedAtMs).toBeLessThan(10_000);
@@ -118,7 +117,7 @@ describe('A service that is closed', () => {
     const compose = await readFile(join(__dirname, '..', 'docker', 'compose.yaml'), 'utf8');
     const [, seconds] = /# The longest order[^]*?stop_grace_period: (\d+)s/.exec(compose) ?? [];
     const defaults = readEnvironment({ DATABASE_URL: 'postgres://localhost/x', PROVIDER: 'sandbox' });
-    // The work after the last response, a statement for instance, may take its time as well.
+    // Work after the last response, such as a statement, takes time too.
     expect(Number(seconds) * 1000).toBeGreaterThanOrEqual(longestOrderMs(defaults) + 35_000);
   });
 });

@@ -27,7 +27,7 @@ const SCOPES = ['profile:read', 'proxies:read'];
 const FAILURE_LIMIT = 20;
 let lastTgId = 5_000_000_000;
 
-// People sign in by Telegram here, and the clock advances.
+// The service accepts sign-ins, and the clock advances.
 const log = forAllTests(captureLog);
 const service = forAllTests(() =>
   startTestService({
@@ -67,8 +67,7 @@ function initData(
   botToken = BOT_TOKEN,
 ): string {
   const signed = new URLSearchParams(fields);
-  const hash = hashOf(signed, botToken);
-  signed.append('hash', hash);
+  signed.append('hash', hashOf(signed, botToken));
   return signed.toString();
 }
 
@@ -81,7 +80,7 @@ const bodyOf = (fieldCount: number): string =>
 const validFor = (person: Person, atSeconds = nowSeconds()) =>
   initData({ query_id: 'AAHdF6IQ', user: userField(person), auth_date: String(atSeconds) });
 
-/** A minute's limit of an address is never reached by another test. */
+/** Different addresses, so that no test reaches another one's limit. */
 let addresses = 0;
 const anyAddress = () => `198.51.100.${(addresses += 1) % 250}`;
 
@@ -154,8 +153,7 @@ describe('A customer who opens the Mini App', () => {
   });
 
   it('is signed in by what the library signs, too', async () => {
-    const person = await createPerson('anna');
-    const user = { id: person.tgId, first_name: 'Anna', username: 'anna' };
+    const user = { id: (await createPerson('anna')).tgId, first_name: 'Anna', username: 'anna' };
     const { token } = await tokenOf(
       signIn(sign({ user, query_id: 'AA', start_param: 'x' }, BOT_TOKEN, service.clock.now())),
     );
@@ -201,18 +199,16 @@ describe('A customer who opens the Mini App', () => {
       [person.id, 'by staff', 1],
       [known.id, 'Known_one', 1],
     ]);
-    // A name that staff gave to two, as all of these, is no warning.
+    // No warning for a name that staff gave twice, as in all of these.
     await tokenOf(signIn(validFor(await createPerson('k'))));
     expect(await read(known.id)).toMatchObject({ same_name_as: [`/staff/users/${person.id}`] });
   });
 
   it('gets another token for the same data, until that is too old', async () => {
-    const person = await createPerson();
-    const data = validFor(person);
+    const data = validFor(await createPerson());
     const first = await tokenOf(signIn(data));
     service.clock.advanceSeconds(MAX_AGE_SECONDS - 5);
-    const second = await tokenOf(signIn(data));
-    expect(second.token).not.toBe(first.token);
+    expect((await tokenOf(signIn(data))).token).not.toBe(first.token);
     expect(await me(first.token)).toBeDefined();
     service.clock.advanceSeconds(10);
     const late = await signIn(data);
@@ -292,8 +288,7 @@ describe('A person who is no customer, or has no valid data,', () => {
     [
       'with a name that hides a value',
       (person) => {
-        const valid = new URLSearchParams(validFor(person));
-        const { user = '', ...others } = Object.fromEntries(valid);
+        const { user = '', ...others } = Object.fromEntries(new URLSearchParams(validFor(person)));
         return new URLSearchParams({
           ...others,
           user: userField({ tgId: 1 }),
@@ -326,8 +321,7 @@ describe('A person who is no customer, or has no valid data,', () => {
       403,
       { detail: 'This Telegram user has no account' },
     ]);
-    const users = await service.dataSource.query<object[]>('SELECT FROM users WHERE tg_id = 77');
-    expect(users).toEqual([]);
+    expect(await service.dataSource.query<object[]>('SELECT FROM users WHERE tg_id = 77')).toEqual([]);
   });
 
   it('learns that they are blocked, and nothing of them changes', async () => {
@@ -344,8 +338,7 @@ describe('A person who is no customer, or has no valid data,', () => {
     const person = await createPerson();
     for (let n = 0; n < 20; n += 1) await tokenOf(signIn(validFor(person)));
     const refused = await signIn(validFor(person));
-    expect(refused.status).toBe(429);
-    expect(refused.headers['ratelimit-policy']).toBe('"sign-in";q=20;w=60');
+    expect([refused.status, refused.headers['ratelimit-policy']]).toEqual([429, '"sign-in";q=20;w=60']);
     expect((await signIn(validFor(await createPerson()))).status).toBe(201);
     service.clock.advanceSeconds(60);
     expect((await signIn(validFor(person))).status).toBe(201);
@@ -377,7 +370,7 @@ describe('A person who is no customer, or has no valid data,', () => {
         expect(refused.status).toBe(status);
         expect(refused.text.length).toBeLessThan(10_000);
       }
-      // Its body never comes.
+      // The body never arrives.
       const head = `POST /auth/telegram HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from}\r\n`;
       const response = await exchangeRaw(
         service.baseUrl,
@@ -427,8 +420,7 @@ describe('Signing in', () => {
     const line = log.lines.findLast((one) => one.includes(`"userId":"${person.id}"`));
     expect(line).toContain(`"path":"/auth/telegram"`);
     expect(line).toContain(`"tokenId":${id}`);
-    const hash = /hash=(\w+)/.exec(data)?.[1] ?? '';
-    for (const secret of [hash, token, token.slice(4), BOT_TOKEN, 'AAHdF6IQ']) {
+    for (const secret of [/hash=(\w+)/.exec(data)?.[1] ?? '', token, token.slice(4), BOT_TOKEN, 'AAHdF6IQ']) {
       expect(text).not.toContain(secret);
     }
   });
@@ -441,7 +433,7 @@ describe('Signing in', () => {
     const person = { id: 0, tgId: 123456789 };
     await service.app.get(UsersService).create({ username: 'x', tgId: person.tgId });
     const response = await signIn(example);
-    // Its time has passed or is to come, but its signature holds.
+    // The signature is valid, but the time is past or future.
     const { clock } = service;
     const agoSeconds = nowSeconds() - 1795348800;
     clock.advanceSeconds(-agoSeconds);

@@ -12,13 +12,11 @@ import { withinOneDay } from './support/within-one-day';
 const service = forAllTests(sharedTestService);
 const customer = forAllTests(() => service.createUser());
 const staff = forAllTests(() => createStaff(service));
-
 const describeAt = (path: string): Promise<Description> => readDescription(service.baseUrl + path);
 
 describe('Access', () => {
   it('to every route of staff is refused to customers and to tokens without the scope', async () => {
-    const operations = operationsOf(await describeAt('/staff/openapi.json'));
-    for (const { name, method, path, operation } of operations) {
+    for (const { name, method, path, operation } of operationsOf(await describeAt('/staff/openapi.json'))) {
       const [scope] = scopesOf(operation);
       const others = await createStaff(
         service,
@@ -45,7 +43,6 @@ describe('Access', () => {
       const isRead = method === 'GET';
       expect([name, scopesOf(operation).includes('staff:read')]).toEqual([name, isRead]);
       const { status } = await sendRaw(service.baseUrl, request);
-      // Not found, or without the fields that it requires.
       expect([name, isRead ? [200, 400, 404, 422] : [403]]).toEqual([name, expect.arrayContaining([status])]);
     }
   });
@@ -57,7 +54,7 @@ describe('Access', () => {
     expect(body.scopes).toEqual(ALL_SCOPES.filter((scope) => scope.endsWith(':read')));
     for (const { name, method, path, scope, body: sent } of PROTECTED_ENDPOINTS) {
       const isReading = scope.endsWith(':read');
-      // It opens connections to proxies, as the GET for one does.
+      // Connects to proxies, as the GET for one proxy does.
       expect([name, isReading && method !== 'GET']).toEqual([name, name === 'POST /proxies/ping']);
       const request = { method, path, token: body.token, body: sent };
       const headers = { 'content-type': 'application/json' };
@@ -73,8 +70,7 @@ describe('Access', () => {
   it('is listed: every scope with what it grants and the routes that it allows', async () => {
     const { status, body } =
       await staff.get<{ scope: string; grants: string; for: string; routes: string[] }[]>('/staff/scopes');
-    expect(status).toBe(200);
-    expect(body.map(({ scope }) => scope)).toEqual([...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
+    expect([status, body.map(({ scope }) => scope)]).toEqual([200, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]]);
     const described = [
       ...operationsOf(await describeAt('/openapi.json')),
       ...operationsOf(await describeAt('/staff/openapi.json')),
@@ -99,8 +95,7 @@ describe('A token', () => {
     expect((await getMe(await issue({ allowedIps: ['10.0.0.0/8', '127.0.0.1'] }))).status).toBe(200);
     expect((await getMe(await issue({ allowedIps: ['127.9.9.9/8'] }))).status).toBe(200);
     const refused = await getMe(await issue({ allowedIps: ['10.0.0.0/8', '2001:db8::/32'] }));
-    expect(refused.status).toBe(403);
-    expect(refused.json()).toEqual({ detail: 'Address not allowed' });
+    expect([refused.status, refused.json()]).toEqual([403, { detail: 'Address not allowed' }]);
   });
 
   describe('used through a load balancer', () => {
@@ -108,9 +103,7 @@ describe('A token', () => {
     let token: string;
 
     const balanced = forAllTests(() =>
-      startReplica(service, {
-        server: { trustedProxies: ['127.0.0.0/8', '10.9.0.0/16'] },
-      }),
+      startReplica(service, { server: { trustedProxies: ['127.0.0.0/8', '10.9.0.0/16'] } }),
     );
     beforeAll(async () => {
       token = await issue({ allowedIps: [NETWORK], scopes: [...ALL_SCOPES, ...ALL_STAFF_SCOPES] });
@@ -118,8 +111,7 @@ describe('A token', () => {
 
     const getThrough = async (forwarded: string | undefined, using = token) => {
       const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
-      const response = await sendRaw(balanced.baseUrl, { path: '/staff/scopes', token: using, headers });
-      return response.status;
+      return (await sendRaw(balanced.baseUrl, { path: '/staff/scopes', token: using, headers })).status;
     };
 
     it.each([
@@ -218,8 +210,7 @@ describe('A token', () => {
     it('can spend again what was refunded', async () => {
       const token = await issue({ dailyLimit: Money.parse(price) });
       await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
-      const refused = await buy(token);
-      expect([refused.status, await spentBy(token)]).toEqual([400, '0.00']);
+      expect([(await buy(token)).status, await spentBy(token)]).toEqual([400, '0.00']);
       expect((await buy(token)).status).toBe(200);
       expect(await spentBy(token)).toBe(price);
     });
@@ -229,8 +220,7 @@ describe('A token', () => {
       await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
       expect((await buy(token, {}, 3)).status).toBe(200);
       expect(await spentBy(token)).toBe(price);
-      expect((await buy(token, {}, 2)).status).toBe(200);
-      expect((await buy(token)).json()).toEqual(EXCEEDED);
+      expect([(await buy(token, {}, 2)).status, (await buy(token)).json()]).toEqual([200, EXCEEDED]);
     });
   });
 });

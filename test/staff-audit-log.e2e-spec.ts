@@ -16,7 +16,7 @@ import { startTestService } from './support/test-service';
 type Action = Json<dto.ActionOut>;
 type ActionsPage = Json<dto.ActionsPage>;
 
-// Every operation of staff is executed, also those that concern all customers.
+// The tests execute every staff operation, including those that affect all customers.
 const service = forAllTests(startTestService);
 const staff = forAllTests(() => createStaff(service));
 const customer = forAllTests(() => service.createUser());
@@ -30,16 +30,9 @@ const POSTING = { amount: '1.00', reason: 'test' };
 const READS_BY_POST = ['prices.preview', 'users.erase'];
 const RULE = { markup_percent: '20' };
 const PERIOD = '?from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
-
-async function purchase(): Promise<number> {
-  const { data } = await customer.buy();
-  return data?.order_id ?? 0;
-}
-
-async function insert(statement: string, ...parameters: unknown[]): Promise<number> {
-  const [row] = await service.dataSource.query<{ id: number }[]>(statement, parameters);
-  return row?.id ?? 0;
-}
+const purchase = async (): Promise<number> => (await customer.buy()).data?.order_id ?? 0;
+const insert = async (statement: string, ...parameters: unknown[]): Promise<number> =>
+  (await service.dataSource.query<{ id: number }[]>(statement, parameters))[0]?.id ?? 0;
 
 const orderInReview = async (): Promise<number> =>
   insert(
@@ -135,7 +128,7 @@ const REQUESTS: Readonly<Record<string, () => Request | Promise<Request>>> = {
     path: { prolongation_id: await foundProlongation() },
   }),
   'POST /staff/maintenance/end': async () => {
-    // No order is open that is older: they are all settled.
+    // No open order is older, because all are settled.
     await service.dataSource.query(`INSERT INTO maintenance (begun_at) VALUES ('2020-01-01')`);
     await service.dataSource.query(
       `INSERT INTO completed_sweeps (began_at, listed) VALUES ('2020-01-02', 0), ('2020-01-03', 0)`,
@@ -222,8 +215,7 @@ it('is paged from the newest to the oldest record, each once', async () => {
 
 it('can be searched by member of staff, action and time', async () => {
   await staff.get('/staff/scopes');
-  const { items } = await search(`user_id=${staff.id}&action=scopes.list&limit=1`);
-  const [found] = items;
+  const [found] = (await search(`user_id=${staff.id}&action=scopes.list&limit=1`)).items;
   expect(found).toMatchObject({ user_id: staff.id, action: 'scopes.list', target: null, before: null });
   const at = encodeURIComponent(found?.at ?? '');
   expect((await search(`action=scopes.list&to=${at}`)).items.map(({ id }) => id)).not.toContain(found?.id);
@@ -268,8 +260,7 @@ it.each([
   ['secret of a webhook', 'whsec_…', generateWebhookSecret],
 ])('keeps no %s, even when the request contains one', async (_, kept, generate) => {
   expect((await staff.get(`/staff/users?query=${encodeURIComponent(generate())}`)).status).toBe(200);
-  const [line] = (await search(`user_id=${staff.id}&limit=1`)).items;
-  expect(line?.request).toEqual({ query: kept });
+  expect((await search(`user_id=${staff.id}&limit=1`)).items[0]?.request).toEqual({ query: kept });
 });
 
 const lastOf = async ({ id }: Staff): Promise<Action | undefined> =>
@@ -338,8 +329,7 @@ it('records every refusal with its text, because it shows something', async () =
         ? await staff.get<{ detail: string }>(path)
         : await staff.post<{ detail: string }>(path, body, headers);
     expect([path, [400, 403, 404, 409].includes(status)]).toEqual([path, true]);
-    const last = await lastOf(staff);
-    expect([path, last]).toEqual([
+    expect([path, await lastOf(staff)]).toEqual([
       path,
       expect.objectContaining({ target, refusal: response.detail, before: null, after: null }),
     ]);

@@ -7,16 +7,12 @@ import { readPages } from './support/pages';
 import { createStaff, type Json } from './support/staff';
 import { sharedTestService } from './support/test-service';
 
-type Posted = Json<dto.PostingOut>;
-type Entry = Json<dto.LedgerEntryOut>;
 type LedgerPage = Json<dto.LedgerPage>;
 
 const OWN_ACCOUNT = { detail: 'Staff cannot do this for their own account: ask a colleague' };
-
 const service = forAllTests(sharedTestService);
 const staff = forAllTests(() => createStaff(service));
 const user = forEachTest(() => service.createUser({ balance: '0.00' }));
-
 let keys = 0;
 const post = (
   direction: 'credit' | 'debit',
@@ -24,13 +20,12 @@ const post = (
   key: string | null = `posting-${(keys += 1)}`,
   by = staff,
 ) =>
-  by.post<Posted & { detail?: unknown }>(
+  by.post<Json<dto.PostingOut> & { detail?: unknown }>(
     `/staff/users/${user.id}/${direction}`,
     { reason: 'test', ...body },
     key === null ? {} : { 'Idempotency-Key': key },
   );
-const entriesOf = async (): Promise<readonly Entry[]> =>
-  (await staff.get<LedgerPage>(`/staff/users/${user.id}/ledger`)).body.items;
+const entriesOf = async () => (await staff.get<LedgerPage>(`/staff/users/${user.id}/ledger`)).body.items;
 const linesOf = (action: string) =>
   service.dataSource.query<Record<string, unknown>[]>(
     `SELECT reason, before, after, idempotency_key FROM audit_log
@@ -58,8 +53,7 @@ describe('Credit and debit', () => {
         replayed: false,
       },
     ]);
-    const debited = await post('debit', { amount: 499.99, reason: 'Twice' });
-    expect(debited.body).toMatchObject({
+    expect((await post('debit', { amount: 499.99, reason: 'Twice' })).body).toMatchObject({
       kind: 'adjustment',
       amount: '-499.99',
       balance: '0.01',
@@ -171,13 +165,12 @@ describe('With an Idempotency-Key a credit', () => {
       Array.from({ length: 8 }, () => post('credit', { amount: '5.00' }, `once-${user.id}`)),
     );
     expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
-    const entries = responses.map(({ body }) => JSON.stringify({ ...body, replayed: null }));
-    expect(new Set(entries).size).toBe(1);
+    expect(new Set(responses.map(({ body }) => JSON.stringify({ ...body, replayed: null }))).size).toBe(1);
     const replays = responses.filter(({ headers }) => headers.get('Idempotency-Replayed') === 'true');
     expect(replays).toHaveLength(7);
     expect(responses.filter(({ body }) => body.replayed)).toEqual(replays);
     expect(await service.balanceOf(user)).toMatchObject({ available: '5.00' });
-    // Each request is recorded; one of them changed something.
+    // Each request is recorded, but only one changed something.
     const lines = await linesOf('balance.credit');
     expect(lines).toHaveLength(8);
     expect(lines.filter(({ after }) => after !== null)).toHaveLength(1);
@@ -294,8 +287,7 @@ describe('A statement', () => {
        SELECT $1, 'topup', 1, 0, 'test' FROM generate_series(1, 2500)`,
       [user.id],
     );
-    const { body } = await statement('2020-01-01T00:00:00Z', '2100-01-01T00:00:00Z');
-    const numbers = body
+    const numbers = (await statement('2020-01-01T00:00:00Z', '2100-01-01T00:00:00Z')).body
       .trimEnd()
       .split('\r\n')
       .slice(1)
@@ -306,7 +298,7 @@ describe('A statement', () => {
   it('runs in the order of the entries, also when one waited while others were made', async () => {
     await post('credit', { amount: '10', reason: 'test' });
     await service.owner.transaction(async (slow) => {
-      // The time of an entry is that of its transaction's begin.
+      // An entry's time is the begin of its transaction.
       await slow.query('SELECT now()');
       await post('credit', { amount: '5', reason: 'test' });
       await slow.query(

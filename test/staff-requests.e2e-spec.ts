@@ -7,9 +7,7 @@ import { sharedTestService } from './support/test-service';
 const service = forAllTests(sharedTestService);
 const staff = forAllTests(() => createStaff(service));
 const user = forAllTests(() => service.createUser());
-beforeAll(async () => {
-  await user.buy();
-});
+beforeAll(() => user.buy());
 
 const extra = (loc: readonly string[], input: unknown) => ({
   type: 'extra_forbidden',
@@ -43,9 +41,7 @@ describe('What staff send', () => {
       const response = method === 'GET' ? await staff.get(target) : await staff.change(method, target, {});
       expect([name, response.status]).toEqual([name, 422]);
       if (!operation.requestBody) continue;
-      const { body } = await staff.change(method, path.replaceAll(/\{\w+\}/g, '999999'), {
-        colour: 'red',
-      });
+      const { body } = await staff.change(method, path.replaceAll(/\{\w+\}/g, '999999'), { colour: 'red' });
       expect([name, body]).toEqual([
         name,
         { detail: expect.arrayContaining([extra(['body', 'colour'], 'red')]) },

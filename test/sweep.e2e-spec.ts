@@ -20,7 +20,7 @@ const NOTHING = {
 };
 
 describe('The full sweep', () => {
-  // A sweep reads what all users have, so the tests have a service of their own; each begins with nothing.
+  // Sweeps read all users' proxies, and each test begins with none.
   const service = forAllTests(startTestService);
   afterEach(() => service.audit());
   afterEach(async () => {
@@ -32,11 +32,7 @@ describe('The full sweep', () => {
     await emptyDatabase(service);
   });
 
-  const buy = async (user: TestUser, count = 1) => {
-    const { data } = await user.buy({ count });
-    return data?.proxies ?? [];
-  };
-
+  const buy = async (user: TestUser, count = 1) => (await user.buy({ count })).data?.proxies ?? [];
   const run = () => service.runJob('sweep');
   /** The xmin of a row changes with every write, even one without a change. */
   const versions = () => service.dataSource.query('SELECT id, xmin::text FROM proxies ORDER BY id');
@@ -73,8 +69,7 @@ describe('The full sweep', () => {
       unixtimeEnd,
     });
     expect(await run()).toMatchObject({ changed: 1, extended: 0 });
-    const { data } = await user.api.GET('/proxies');
-    expect(data).toEqual([
+    expect((await user.api.GET('/proxies')).data).toEqual([
       {
         ...proxy,
         host: '127.0.0.2',
@@ -85,14 +80,13 @@ describe('The full sweep', () => {
   });
 
   it('counts and names what ends later than anybody ordered', async () => {
-    const user = await service.createUser();
-    const [proxy, other] = await buy(user, 2);
+    const [proxy, other] = await buy(await service.createUser(), 2);
     const warned = jest.spyOn(Logger.prototype, 'warn').mockClear();
     const unixtimeEnd = Math.floor(Date.parse(proxy?.date_end ?? '') / 1000);
     await service.control.changeProxy(await service.providerIdOf(proxy?.id), {
       unixtimeEnd: unixtimeEnd + 86_400,
     });
-    // A correction by hours is none.
+    // Hours are no correction.
     await service.control.changeProxy(await service.providerIdOf(other?.id), {
       unixtimeEnd: unixtimeEnd + 3600,
     });
@@ -141,7 +135,6 @@ describe('The full sweep', () => {
 
   describe('of a proxy that the provider has withdrawn', () => {
     let bought: { id: string }[];
-
     const order = () => user.buy({ count: 2 }, 'withdrawn');
     const exported = async (query: string) => {
       const response = await fetchAs(user, 'GET', `${service.baseUrl}/proxies/export?${query}`);
@@ -163,15 +156,14 @@ describe('The full sweep', () => {
     it('counts it as withdrawn after the second sweep, and changes no row after that', async () => {
       expect(await run()).toEqual({ ...NOTHING, listed: 1 });
       expect(activity((await user.api.GET('/proxies')).data)).toEqual([true, true]);
-      // The ends of the others alone are confirmed.
+      // Only the others' ends are confirmed.
       const confirmed = await service.dataSource.query(
         'SELECT end_confirmed_at(id) IS NOT NULL AS "isConfirmed" FROM proxies ORDER BY id',
       );
       expect(confirmed).toEqual([{ isConfirmed: false }, { isConfirmed: true }]);
       expect(await run()).toEqual({ ...NOTHING, listed: 1, withdrawn: 1 });
       const before = await versions();
-      expect(await run()).toEqual({ ...NOTHING, listed: 1 });
-      expect(await versions()).toEqual(before);
+      expect([await run(), await versions()]).toEqual([{ ...NOTHING, listed: 1 }, before]);
       expect(await stored()).toEqual([
         { absences: 2, withdrawn: true, active: false },
         { absences: 0, withdrawn: false, active: true },
@@ -243,9 +235,7 @@ describe('The full sweep', () => {
 
     const user = forEachTest(() => service.createUser());
     const staff = forEachTest(() => service.createUser({ scopes: ['staff:system'] }));
-    beforeEach(async () => {
-      await buy(user, 30);
-    });
+    beforeEach(() => buy(user, 30));
 
     it('marks nothing from 21 on, until staff decide about the number that they have seen', async () => {
       await withdraw(21);
@@ -288,7 +278,7 @@ describe('The full sweep', () => {
   });
 
   describe('of rows that cannot be read', () => {
-    /** A proxy of another kind that somebody bought by hand in the same account. */
+    /** An unknown kind of proxy, bought by hand in the same account. */
     const HAND = { descr: 'hand', type: 'mtproto', version: '5', user: null, pass: null, host: '10.0.0.1' };
 
     const list = (...changes: NonNullable<FaultSpec['changes']>) =>
@@ -306,7 +296,6 @@ describe('The full sweep', () => {
            FROM proxies ORDER BY id`,
       );
     const CONFIRMED = { absences: 0, withdrawn: false, confirmed: true };
-
     const user = forEachTest(() => service.createUser());
     let ids: number[];
     beforeEach(async () => {
@@ -317,7 +306,6 @@ describe('The full sweep', () => {
     it('skips and names those of others, and compares all proxies of ours', async () => {
       const warned = jest.spyOn(Logger.prototype, 'warn').mockClear();
       await list(
-        // Each row is named once.
         foreign('9011'),
         foreign('9012', { descr: null }),
         { path: [`${ids[0]}`, 'type'], value: 'HTTP' },
@@ -379,7 +367,7 @@ describe('The full sweep', () => {
     it('costs one of ours its own prolongation, and those of others nothing', async () => {
       for (let purchase = 0; purchase < 3; purchase += 1) await buy(user);
       await run();
-      // Too long ago to confirm the ends, so they are read, in one listing of everything.
+      // Too old to confirm the ends, which are then read in one listing.
       await service.dataSource.query(`UPDATE completed_sweeps SET began_at = began_at - interval '2 hours'`);
       const [odd, ...good] = (await user.api.GET('/proxies')).data ?? [];
       const id = await service.providerIdOf(odd?.id);
@@ -413,7 +401,7 @@ describe('The full sweep', () => {
 
   it('counts no absence when the database has lost the sightings', async () => {
     await buy(await service.createUser());
-    // A crash of the database empties this unlogged table. It happens while the sweep waits for its page.
+    // A database crash empties this unlogged table while the sweep waits for its page.
     await run();
     const gate = await service.control.addGate({ method: 'getproxy', stage: 'received' });
     const swept = run();
@@ -423,7 +411,6 @@ describe('The full sweep', () => {
     await expect(swept).rejects.toThrow('the sightings of the sweep are gone');
     const [{ absences }] = await service.dataSource.query('SELECT absences FROM proxies');
     expect(absences).toBe(0);
-    // Only the first one was complete.
     expect(await service.dataSource.query('SELECT FROM completed_sweeps')).toHaveLength(1);
   });
 

@@ -17,13 +17,11 @@ const { tables, functions } = jest.requireActual<{
 
 const SOURCES = join(__dirname, '..', 'src');
 const FUNCTIONS = join(SOURCES, 'database', 'functions');
-
 const WRITE = /\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM|TRUNCATE)\s+(?:ONLY\s+)?(\w+)/g;
 const READ = /\b(?:FROM|JOIN|USING)\s+(?:ONLY\s+)?(\w+)/g;
 
 function sourcesOf(): { module: string; text: string }[] {
-  const paths = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' });
-  return paths
+  return readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.(ts|sql)$/.test(path) && !/\.spec\.ts$|migrations|^sandbox/.test(path))
     .map((path) => {
       const isFunction = join(SOURCES, path).startsWith(FUNCTIONS + sep);
@@ -82,8 +80,7 @@ describe('The tables', () => {
 
   it('are read by the modules that are listed', () => {
     const written = listed(({ writers = {} }) => Object.keys(writers));
-    const read = othersOf((text) => matchesOf(READ, text));
-    const onlyRead = Object.entries(read)
+    const onlyRead = Object.entries(othersOf((text) => matchesOf(READ, text)))
       .map(([table, modules]) => [table, modules.filter((module) => !written[table]?.includes(module))])
       .filter(([, modules]) => (modules?.length ?? 0) > 0);
     expect(Object.fromEntries(onlyRead)).toEqual(listed(({ readers = [] }) => readers));

@@ -14,13 +14,11 @@ import { createTestDatabase } from './support/test-database';
 
 describe('A transaction', () => {
   const connect = (url: string, poolSize: number) =>
-    new DataSource({
-      ...dataSourceOptions({ url, poolSize, applicationName: 'test' }),
-    }).initialize();
+    new DataSource({ ...dataSourceOptions({ url, poolSize, applicationName: 'test' }) }).initialize();
 
   const database = forAllTests(createTestDatabase);
   const relay = forAllTests(() => startDatabaseRelay(database.url));
-  // One connection, so that each transaction would meet the rest of an open one before it.
+  // With one connection, a transaction would meet the remains of the previous one.
   const dataSource = forAllTests(() => connect(relay.url, 1));
   const observer = forAllTests(() => connect(database.ownerUrl, 2));
 
@@ -33,10 +31,8 @@ describe('A transaction', () => {
     );
     return row?.n ?? -1;
   };
-  const session = async (): Promise<number> => {
-    const [row] = await dataSource.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
-    return row?.pid ?? 0;
-  };
+  const session = async (): Promise<number> =>
+    (await dataSource.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid'))[0]?.pid ?? 0;
 
   it('commits everything at its end and returns the result of the work', async () => {
     const pid = await session();
@@ -46,8 +42,7 @@ describe('A transaction', () => {
       expect(await count('kept')).toBe(0);
       return 'done';
     });
-    expect(result).toBe('done');
-    expect(await count('kept')).toBe(2);
+    expect([result, await count('kept')]).toEqual(['done', 2]);
     expect(await session()).toBe(pid);
   });
 
@@ -122,7 +117,6 @@ describe('A transaction', () => {
       expect(error).toBeInstanceOf(TransactionOutcomeUnknown);
       expect(isDatabaseUnavailable(error)).toBe(true);
       expect(await count(username)).toBe(kept);
-      // The pool has opened another connection.
       await inTransaction(dataSource, (manager) => add(manager, `${username}-next`));
       expect(await count(`${username}-next`)).toBe(1);
     },
@@ -138,8 +132,7 @@ describe('A transaction', () => {
       }).catch((thrown: unknown) => thrown);
       commit.letGo();
       expect(error).toBeInstanceOf(TransactionOutcomeUnknown);
-      expect(isDatabaseUnavailable(error)).toBe(true);
-      expect(await count(limit)).toBe(0);
+      expect([isDatabaseUnavailable(error), await count(limit)]).toEqual([true, 0]);
     },
   );
 
@@ -149,8 +142,7 @@ describe('A transaction', () => {
       (thrown: unknown) => thrown,
     );
     expect(error).not.toBeInstanceOf(TransactionOutcomeUnknown);
-    expect(isDatabaseUnavailable(error)).toBe(true);
-    expect(await count('early')).toBe(0);
+    expect([isDatabaseUnavailable(error), await count('early')]).toEqual([true, 0]);
   });
 
   it.each(['a statement by itself', 'a transaction'])('is retried when it deadlocks: %s', async (what) => {

@@ -12,7 +12,6 @@ import { withinOneDay } from './support/within-one-day';
 type Usage = Json<UsageOut>;
 
 const DAY_MS = 86_400_000;
-
 const service = forAllTests(unauditedTestService);
 const user = forEachTest(() => service.createUser({ balance: '1000.00' }));
 withinOneDay();
@@ -78,7 +77,7 @@ describe('GET /usage', () => {
     const early = await buy(7);
     const past = await buy(3);
     await refund(ru.id, '1.50');
-    // The first of the month has no day before it in the same month.
+    // On the first of the month, no earlier day belongs to the month.
     const isFirst = new Date().getUTCDate() === 1;
     await service.owner.query(
       `UPDATE orders SET closed_at = CASE id WHEN $1 THEN date_trunc('month', now())
@@ -113,8 +112,7 @@ describe('GET /usage', () => {
     await user.prolong(proxy, { period: 14 });
     await refund(id, '0.50');
     const response = await fetchAs(user, 'GET', `${service.baseUrl}/ledger`);
-    const { items } = (await response.json()) as Json<BalanceChangesPage>;
-    const total = items.reduce(
+    const total = ((await response.json()) as Json<BalanceChangesPage>).items.reduce(
       (sum, { kind, held_delta: held, available_delta: available }) =>
         kind === 'capture' || kind === 'refund'
           ? sum.minus(Money.parse(kind === 'capture' ? held : available))
@@ -140,11 +138,7 @@ describe('GET /usage', () => {
     await testUser(service.baseUrl, user.id, text).buy();
     const { spent, token: used } = await readUsage(text);
     const left = Money.parse('500').minus(Money.parse(spent.today));
-    expect(used).toEqual({
-      daily_limit: '500.00',
-      used_today: spent.today,
-      left_today: left.toString(),
-    });
+    expect(used).toEqual({ daily_limit: '500.00', used_today: spent.today, left_today: left.toString() });
     const issued = await issue('499.00');
     await service.owner.query('UPDATE api_tokens SET limited_by = ARRAY[$1::bigint] WHERE id = $2', [
       token.id,
@@ -162,11 +156,9 @@ describe('GET /usage', () => {
     await buy(30);
     const { proxy } = await buy(3);
     await buy(7);
-    const { error } = await user.prolong(proxy, { period: 14 });
-    expect(error).toBeUndefined();
+    expect((await user.prolong(proxy, { period: 14 })).error).toBeUndefined();
     const [month, week, fortnight] = [await quote(30), await quote(7), await quote(14)];
-    const { rentals } = await readUsage();
-    expect(rentals).toMatchObject({
+    expect((await readUsage()).rentals).toMatchObject({
       active: 3,
       renewal_cost: month.plus(week).plus(fortnight).toString(),
       unpriced: 0,

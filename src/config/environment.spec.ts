@@ -179,9 +179,7 @@ describe('The environment', () => {
 
   it('cannot be changed once read', () => {
     const environment = readEnvironment({});
-    for (const part of [environment, ...Object.values(environment)]) {
-      expect(Object.isFrozen(part)).toBe(true);
-    }
+    for (const part of [environment, ...Object.values(environment)]) expect(Object.isFrozen(part)).toBe(true);
   });
 
   it.each<[name: string, complaint: string, values: string]>([

@@ -156,7 +156,7 @@ function* endlessLines(): Generator<string> {
   for (;;) yield 'one more line\n'.repeat(1000);
 }
 
-/** Refuses callers as an authentication guard does, which has to happen before a body is read. */
+/** Refuses callers before a body is read, as an authentication guard does. */
 class DoorGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const { headers } = context.switchToHttp().getRequest<Request>();
@@ -255,13 +255,10 @@ async function exchange(text: string, { halfClose = false } = {}): Promise<strin
 const CLOSE = 'Connection: close\r\n';
 const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 const LARGE_CHUNK = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
-
 const get = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
 const postHead = (more: string): string => `POST /parcels HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
-
-function bodyOf(rawResponse: string): unknown {
-  return JSON.parse(rawResponse.slice(rawResponse.lastIndexOf('\r\n\r\n')));
-}
+const bodyOf = (rawResponse: string): unknown =>
+  JSON.parse(rawResponse.slice(rawResponse.lastIndexOf('\r\n\r\n')));
 
 /** Waits for the path's line. Earlier tests' lines may come too, because lines follow responses. */
 async function accessLines(path: string): Promise<unknown[][]> {
@@ -374,7 +371,7 @@ const countConnections = (of = app): Promise<number> =>
 
 describe('A client that reads nothing of its response', () => {
   beforeEach(async () => {
-    // The connections that other tests left could end while those of a test are counted.
+    // Connections left by other tests could end while a test counts its own.
     const server: Server = app.getHttpServer();
     server.closeIdleConnections();
     while ((await countConnections()) > 0) await delay(5);
@@ -398,7 +395,7 @@ describe('A client that reads nothing of its response', () => {
     let byteCount = 0;
     for await (const piece of socket as AsyncIterable<Buffer>) {
       byteCount += piece.length;
-      // A pause for each piece would grow with the load of the machine, until nothing is read for too long.
+      // Pauses between the pieces would grow with the machine's load, until nothing is read for too long.
       const aheadMs = (byteCount / size) * 3 * READER_IDLE_MS - (performance.now() - startedAtMs);
       if (aheadMs > 0) await delay(aheadMs);
     }
@@ -450,7 +447,6 @@ describe('Requests that are pipelined on a connection', () => {
   });
 
   it('are forgotten with their connection, and wait in no line for the next ones', async () => {
-    // More together than may wait.
     for (let n = 0; n < 11; n += 1) {
       logger.lines.length = 0;
       const before = await countConnections();
@@ -459,11 +455,10 @@ describe('Requests that are pipelined on a connection', () => {
       await accessLines('/slow/5');
       socket.destroy();
       while ((await countConnections()) > before) await delay(5);
-      // The end of the connection is noticed when a response is written to it.
+      // Node notices a closed connection when it writes a response.
       expect((await accessLines('/slow/5')).length).toBeLessThan(200);
     }
-    const next = await exchange(get('/slow/5') + get('/slow/5', CLOSE));
-    expect(next.match(/"concurrent":1/g)).toHaveLength(2);
+    expect((await exchange(get('/slow/5') + get('/slow/5', CLOSE))).match(/"concurrent":1/g)).toHaveLength(2);
   });
 });
 
@@ -476,7 +471,7 @@ it('Connections above the limit are refused, and the log says so once', async ()
   );
   await Promise.race(ends);
   while (logger.at('warn').length === 0) await delay(1);
-  // One is kept for peers that are no load balancer.
+  // One connection is reserved for peers that are not load balancers.
   expect(await countConnections()).toBe(MAX_CONNECTIONS - 1);
   for (const socket of sockets) socket.destroy();
   await Promise.all(ends);
@@ -487,7 +482,7 @@ it('Connections above the limit are refused, and the log says so once', async ()
 });
 
 describe('An address', () => {
-  /** Of which an address has three at most. */
+  /** An address may have three of these. */
   const MOST_OF_ALL = 6;
   const bounded = forAllTests(() => startApplication(MOST_OF_ALL, []));
   const sockets: Socket[] = [];
@@ -562,8 +557,7 @@ describe('Connections that are all taken', () => {
     const ends = Promise.race(silent.map(({ socket }, at) => once(socket, 'close').then(() => at)));
     const next = await open('127.0.0.5', get('/pages/2'));
     expect(await next.data).toMatch(/^HTTP\/1.1 200 /);
-    expect([await ends, closedConnections.at(-1)]).toEqual([1, 'of-fullest']);
-    expect(honest.socket.destroyed).toBe(false);
+    expect([await ends, closedConnections.at(-1), honest.socket.destroyed]).toEqual([1, 'of-fullest', false]);
   });
 
   it('of a load balancer never end, and neither do those with a request', async () => {
@@ -675,8 +669,7 @@ describe('A body', () => {
     const socket = connect(port, '127.0.0.1');
     socket.write(start, () => socket.resetAndDestroy());
     await once(socket, 'close');
-    expect((await post('{"weight": 1}')).status).toBe(200);
-    expect(logger.at('error')).toEqual([]);
+    expect([(await post('{"weight": 1}')).status, logger.at('error')]).toEqual([200, []]);
   });
 
   it('that is refused leaves the connection usable', async () => {
@@ -812,7 +805,6 @@ describe('The access log', () => {
 
 it('A response neither names the framework nor has an ETag of its content', async () => {
   const { headers } = await fetch(`${origin}/pages/1`);
-  expect(headers.get('x-powered-by')).toBeNull();
-  expect(headers.get('etag')).toBeNull();
+  expect([headers.get('x-powered-by'), headers.get('etag')]).toEqual([null, null]);
   expect(headers.get('x-content-type-options')).toBe('nosniff');
 });

@@ -24,8 +24,7 @@ describe('parseJson', () => {
   });
 
   it('treats __proto__ and constructor like any other name', () => {
-    const object = parseJson('{"__proto__": 1, "constructor": 2}');
-    expect(Object.entries(object ?? {})).toEqual([
+    expect(Object.entries(parseJson('{"__proto__": 1, "constructor": 2}') ?? {})).toEqual([
       ['__proto__', 1n],
       ['constructor', 2n],
     ]);

@@ -67,8 +67,7 @@ describe('readInteger', () => {
 
   it('checks the bounds', () => {
     const bounds = { greaterThan: 0, atMost: 1000 };
-    expect(readInteger('1', bounds)).toBe(1);
-    expect(readInteger('1000', bounds)).toBe(1000);
+    expect([readInteger('1', bounds), readInteger('1000', bounds)]).toEqual([1, 1000]);
     expect(readInteger('0', bounds)).toEqual({
       type: 'greater_than',
       msg: 'Input should be greater than 0',
