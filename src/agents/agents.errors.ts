@@ -33,7 +33,7 @@ const PREPARED_AGAIN = 'Prepare the order again, and ask the user to confirm it.
 
 /** Next steps for the agent, by error code. */
 const NEXT: Readonly<Record<string, string>> = {
-  'address-not-allowed': 'Tell the user that the token does not allow this address.',
+  'address-not-allowed': 'Tell the user that the token does not allow calls from this IP address.',
   'checks-disabled': 'Tell the user that the operator has disabled checks.',
   'daily-limit-exceeded': "Tell the user that this token's daily limit is used up until 00:00 UTC.",
   'export-too-large': 'Narrow the filter.',

@@ -166,7 +166,7 @@ export class ReadingTools {
     }),
     tool({
       name: 'list_renewals',
-      description: 'Lists automatic prolongations (planned, done, skipped and failed), newest first.',
+      description: 'Lists automatic renewals (planned, done, skipped and failed), newest first.',
       scope: 'proxies:read',
       input: PageQuery,
       output: RenewalsPage,

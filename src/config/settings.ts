@@ -309,7 +309,7 @@ export const SETTINGS = {
     }),
     baseUrl: setting('PX6_BASE_URL', providerUrl, {
       default: 'https://px6.link',
-      description: 'Base URL of the provider. Plain HTTP is accepted only on this machine.',
+      description: 'Base URL of the provider. Plain HTTP is accepted only for this machine.',
     }),
     timeoutMs: setting('PROVIDER_TIMEOUT_MS', integer(100, 600_000), {
       default: '30000',
@@ -333,15 +333,16 @@ export const SETTINGS = {
     replayDays: setting('REPLAY_DAYS', integer(0, 3650), {
       default: '30',
       description:
-        'How long after a rental ends retries of its order still return logins and passwords, in days.',
+        'How long after the end of a rental a retry of its order still returns logins and passwords, in ' +
+        'days.',
     }),
   },
   reconciliation: {
     settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
       description:
-        'How long after its provider call an order is canceled, in seconds, if the provider shows no ' +
-        'trace of the order.',
+        'How long after its provider call an order is canceled if the provider shows no trace of it, in ' +
+        'seconds.',
     }),
   },
   sweep: {
@@ -449,7 +450,7 @@ export const SETTINGS = {
     }),
     baseUrl: setting('YOOKASSA_BASE_URL', paymentsUrl, {
       default: 'https://api.yookassa.ru/v3',
-      description: "Base URL of YooKassa's API. Plain HTTP is accepted only on this machine.",
+      description: "Base URL of YooKassa's API. Plain HTTP is accepted only for this machine.",
     }),
     receipt: setting('YOOKASSA_RECEIPT', receipt, {
       defaultText: 'none: no receipt is requested',

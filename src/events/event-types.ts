@@ -67,7 +67,7 @@ export const EVENT_TYPES = {
     example: { ...ORDER_EXAMPLE, state: 'completed', delivered: 2, price: '50.16' },
   },
   'order.partial': {
-    description: 'An order was delivered in part, and the rest of its money was released',
+    description: 'An order was delivered in part, and the money held for the rest was released',
     data: ORDER,
     example: { ...ORDER_EXAMPLE, state: 'partial', delivered: 1, price: '25.08' },
   },

@@ -79,7 +79,7 @@ export const METRICS = {
     tool: 'as in `docs/agents.md`',
     outcome: '`done`; `refused`; `failed`, by an error of the service',
   }),
-  payments_total: counter('Deposit payments, counted when they are created and again by outcome.', {
+  payments_total: counter('Deposit payments, counted once when created, and once more by outcome.', {
     outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
   }),
   deposits_pending: sharedGauge('Deposits that have not been paid yet; absent if payments are off.'),

@@ -127,7 +127,10 @@ export class AuthorizeController {
     const scopes = wanted.filter((scope) => requested.includes(scope) && issuer.scopes.includes(scope));
     for (const scope of ['proxies:write', 'proxies:export'] as const) {
       if (wanted.includes(scope) && !scopes.includes(scope)) {
-        throw new PageError(`The token or the agent lacks the scope that you allowed: ${scope}.`, 403);
+        throw new PageError(
+          `You allowed ${scope}, but the token lacks this scope, or the agent did not request it.`,
+          403,
+        );
       }
     }
     if (scopes.length === 0) throw new PageError('The token has no scope that an agent can use.', 403);

@@ -32,7 +32,7 @@ export class ProxyRefundsController {
     response: { description: 'The current state of the refund', type: ProxyRefundOut },
     errors: {
       404: NO_SUCH_PROXY,
-      409: ['An order or a type change of the proxy is in progress: retry after `Retry-After`', RefundWaits],
+      409: ['An order or a type change for the proxy is in progress: retry after `Retry-After`', RefundWaits],
       503: ['The service is closed for maintenance', ServiceUnavailable],
     },
   })

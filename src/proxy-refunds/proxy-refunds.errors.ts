@@ -4,7 +4,7 @@ const RETRY_AFTER_SECONDS = 5;
 
 export class RefundWaits extends domainError(
   'conflict',
-  'An order or a type change of this proxy is in progress',
+  'An order or a type change for this proxy is in progress',
   { retryAfterSeconds: RETRY_AFTER_SECONDS },
 ) {}
 

@@ -64,7 +64,7 @@ export function fulfilmentOf(refusal: ProxyRefundRefusal, rule: RefundRuleOut): 
         `bought${Number(rule.quota_sum) > 0 ? `, and at most ${rule.quota_sum} roubles` : ''}`
       );
     case 'prolonged':
-      return 'The proxy was prolonged after the request. A new request covers every order of the proxy';
+      return 'The proxy was prolonged after the request. A new request would cover all orders for the proxy';
     case 'not-refundable':
       return (
         'While the rule is enabled, only running proxies of its versions that have at least a whole ' +

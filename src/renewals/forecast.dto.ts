@@ -43,7 +43,7 @@ export class ForecastItem {
   @ApiInteger('The rule that applies', 3)
   rule_id!: number;
 
-  @ApiMoment('When the renewal is decided. It is ordered within minutes of this time')
+  @ApiMoment('When the service decides whether to renew. It orders the renewal within minutes')
   at!: Date;
 
   @ApiMoment('When the rental would end without this renewal', '2026-11-22T12:00:00.000Z')

@@ -39,10 +39,10 @@ export class CatalogStatusOut {
   @ApiCount('The number of stored copies', 1)
   copies!: number;
 
-  @ApiNullableMoment('When the oldest copy was fetched')
+  @ApiNullableMoment('When the oldest of these copies was fetched')
   oldest_fetched_at!: Date | null;
 
-  @ApiNullableMoment('When the newest copy was fetched')
+  @ApiNullableMoment('When the newest of these copies was fetched')
   newest_fetched_at!: Date | null;
 }
 

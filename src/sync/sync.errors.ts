@@ -20,7 +20,7 @@ export class MaintenanceNotOver extends domainError(
 
 export class TooFewUnmatchedProxies extends domainError(
   'conflict',
-  'This order reference has fewer undecided unmatched proxies than requested',
+  'Fewer unmatched proxies with this order reference await a decision than requested',
 ) {}
 
 export class UnmatchedProxiesIncomplete extends domainError(
@@ -34,11 +34,14 @@ export class NamedUserFirst extends domainError(
   'The proxies must first be delivered to the user named by the order reference',
 ) {}
 
-export class FoundProlongationNotFound extends domainError('not-found', 'Found prolongation not found') {}
+export class FoundProlongationNotFound extends domainError(
+  'not-found',
+  'No prolongation found at the provider has this id',
+) {}
 
 export class FoundProlongationDecided extends domainError(
   'conflict',
-  'Staff have already decided on this found prolongation',
+  'Staff have already decided on this prolongation found at the provider',
 ) {}
 
 export class UnmatchedProxyNotFound extends domainError('not-found', 'Unmatched proxy not found') {}

@@ -201,7 +201,7 @@ describe('After the database was restored to an earlier moment', () => {
     expect(await staff.post('/maintenance/end', {})).toMatchObject({
       detail:
         'The service stays closed for maintenance: 4 unmatched proxies are undecided; ' +
-        '2 found prolongations are undecided',
+        '2 prolongations found at the provider are undecided',
     });
     const unmatched = async () =>
       (await staff.get<{ items: UnmatchedProxyOut[] }>('/unmatched-proxies?state=open')).items;
@@ -223,7 +223,7 @@ describe('After the database was restored to an earlier moment', () => {
       detail: 'The proxies must first be delivered to the user named by the order reference',
     });
     expect(await deliver(mine?.order_id, user, 3)).toMatchObject({
-      detail: 'This order reference has fewer undecided unmatched proxies than requested',
+      detail: 'Fewer unmatched proxies with this order reference await a decision than requested',
     });
     expect(await deliver(forgotten?.order_id, user)).toMatchObject({ order_id: forgotten?.order_id });
     expect(await deliver(mine?.order_id, user, 1)).toMatchObject({ order_id: mine?.order_id });

@@ -3297,7 +3297,7 @@ export interface components {
       rule_id: number;
       /**
        * Format: date-time
-       * @description When the renewal is decided. It is ordered within minutes of this time
+       * @description When the service decides whether to renew. It orders the renewal within minutes
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
@@ -3667,7 +3667,7 @@ export interface components {
        */
       quota: number;
       /**
-       * @description The maximum percentage of the proxies bought by a customer within 30 days that can be refunded
+       * @description The maximum refundable percentage of the proxies that a customer bought within 30 days
        * @example 5
        */
       quota_percent: number;
@@ -10318,7 +10318,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description An order or a type change of the proxy is in progress: retry after `Retry-After` */
+      /** @description An order or a type change for the proxy is in progress: retry after `Retry-After` */
       409: {
         headers: {
           [name: string]: unknown;

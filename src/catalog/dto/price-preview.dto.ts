@@ -48,7 +48,7 @@ export class PreviewedOfferOut {
 }
 
 export class PricePreviewOut {
-  @ApiMoment('When the change first takes effect. All prices apply as of this time')
+  @ApiMoment('When the change takes effect. All prices are those of this time')
   at!: Date;
 
   @ApiMoment("When the provider's prices were read")

@@ -13,7 +13,7 @@ const RETRY_AFTER_SECONDS = 5;
 /** Thrown while it is unknown whether the provider created the payment. */
 export class DepositBeingPrepared extends domainError(
   'unavailable',
-  (id: number) => `The payment of deposit ${id} is being prepared: retry with the same Idempotency-Key`,
+  (id: number) => `The payment for deposit ${id} is being prepared: retry with the same Idempotency-Key`,
   (id: number) => ({
     headers: { Location: `/deposits/${id}` },
     retryAfterSeconds: RETRY_AFTER_SECONDS,

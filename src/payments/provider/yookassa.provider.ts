@@ -90,7 +90,7 @@ export class YooKassaProvider extends PaymentProvider {
     this.isForTests = secretKey.startsWith('test_');
     this.authorization = `Basic ${Buffer.from(`${shopId}:${secretKey}`).toString('base64')}`;
     if (receipt && !register) {
-      this.logger.log('YOOKASSA_REGISTER is not set: receipts use advance:payment');
+      this.logger.log('YOOKASSA_REGISTER is not set: receipts use the default, advance:payment');
     }
     // Start the counters at zero, because Prometheus would otherwise miss the first increment.
     for (const method of METHODS) metrics.count('payment_calls_total', { method, outcome: 'forbidden' }, 0);

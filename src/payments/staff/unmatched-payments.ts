@@ -27,12 +27,12 @@ export class PaymentOfAnother extends domainError(
 
 export class AmountNeeded extends domainError(
   'conflict',
-  'The payment is in another currency, or includes a fraction of a kopeck: set amount, in roubles',
+  'The payment is in another currency, or includes a fraction of a kopeck: set the field amount, in roubles',
 ) {}
 
 export class AmountKnown extends domainError(
   'conflict',
-  'The payment is in roubles: omit amount to credit the paid amount',
+  'The payment is in roubles: omit the field amount to credit the full amount paid',
 ) {}
 
 export class AmountTooLarge extends domainError(

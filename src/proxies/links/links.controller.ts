@@ -45,7 +45,7 @@ export class LinksController {
             name: 'Clash on the laptop',
           },
         },
-        'Proxies with a given tag, accessible from one network only': {
+        'A link to the proxies with a given tag, usable from one network only': {
           value: { template: '{host}:{port}', filter: { tag: 'team-a' }, networks: ['203.0.113.0/24'] },
         },
       },

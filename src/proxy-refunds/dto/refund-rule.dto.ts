@@ -25,10 +25,7 @@ export class RefundRuleOut {
   )
   quota!: number;
 
-  @ApiInteger(
-    'The maximum percentage of the proxies bought by a customer within 30 days that can be refunded',
-    5,
-  )
+  @ApiInteger('The maximum refundable percentage of the proxies that a customer bought within 30 days', 5)
   quota_percent!: number;
 
   @ApiRoubles(

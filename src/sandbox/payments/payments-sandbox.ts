@@ -177,7 +177,7 @@ export class PaymentsSandbox {
   private authorize({ headers }: IncomingMessage): void {
     const expected = Buffer.from(`${this.shopId}:${this.secretKey}`).toString('base64');
     if (headers.authorization !== `Basic ${expected}`) {
-      throw new PaymentWireError(401, 'invalid_credentials', 'The shop or its key is not known');
+      throw new PaymentWireError(401, 'invalid_credentials', 'Unknown shop, or wrong key');
     }
   }
 

@@ -71,7 +71,7 @@ export class DecisionRequest extends ReasonRequest {
 
 export class OrderRefundRequest extends ReasonRequest {
   @AmountField({
-    description: 'The amount in roubles. Defaults to the rest of the price paid',
+    description: 'The amount in roubles. Defaults to the part of the price that has not been refunded',
     absent: 'null',
   })
   amount!: Money | null;
@@ -134,7 +134,7 @@ export class StaffOrderOut extends IntersectionType(
   @ApiRoubles('Roubles paid', '25.08')
   captured!: string;
 
-  @ApiRoubles('Amount of the price paid that can still be refunded, in roubles', '25.08')
+  @ApiRoubles('Part of the price paid that can still be refunded, in roubles', '25.08')
   refundable!: string;
 
   @ApiNullable('string', { example: '100500' })
@@ -174,7 +174,7 @@ export class OrderStepOut {
 export class OrderBatchOut {
   @ApiNullable(
     'string',
-    'The order reference of the leading order, under which the provider lists the purchases of the batch',
+    "The order reference of the batch's leader, under which the provider lists all purchases of the batch",
     'prs.f3k9.u42.o815x',
   )
   order_reference!: string | null;
@@ -315,7 +315,7 @@ export class StaffOrderDetails extends StaffOrderOut {
   @ApiProperty({
     type: [OrderStepOut],
     description:
-      'The states of the order. HISTORY_DAYS after the order was closed, only its last state is kept',
+      'The states of the order. Only the last state is kept once the order has been closed for HISTORY_DAYS',
   })
   history!: readonly OrderStepOut[];
 

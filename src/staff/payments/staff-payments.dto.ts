@@ -58,7 +58,7 @@ export class StaffDepositsPage extends PageOf(LinkedDepositOut) {}
 
 export class DepositRefundRequest extends ReasonRequest {
   @AmountField({
-    description: 'The amount to be returned, in roubles. Defaults to the rest of the deposit',
+    description: 'The amount to be returned, in roubles. Defaults to all that can still be refunded',
     absent: 'null',
   })
   amount!: Money | null;

@@ -34,7 +34,7 @@ export class PriceRuleFields {
 
   @CountryField({
     description:
-      'The country in which the rule applies if it is cheaper than the quote. Defaults to all countries',
+      'The country in which the rule applies if its price is below the quote. Defaults to all countries',
   })
   country!: string | null;
 
@@ -153,7 +153,7 @@ export class PriceRuleOut {
 
   @ApiNullable(
     'string',
-    'The country in which the rule applies if it is cheaper than the quote. `null` if it applies in ' +
+    'The country in which the rule applies if its price is below the quote. `null` if it applies in ' +
       'all countries',
     null,
   )

@@ -95,8 +95,7 @@ export class RefundRuleRequest extends ReasonRequest {
   quota!: number;
 
   @IntegerField({
-    description:
-      'The maximum percentage of the proxies bought by a customer within 30 days that can be refunded',
+    description: 'The maximum refundable percentage of the proxies that a customer bought within 30 days',
     example: 5,
     atLeast: 0,
     atMost: 100,

@@ -16,7 +16,7 @@ import { ReasonRequest } from '../fields';
 
 export class WithdrawMissingProxiesRequest extends ReasonRequest {
   @IntegerField({
-    description: 'The number of missing proxies that you were shown',
+    description: 'The number of missing proxies, as GET /staff/missing-proxies showed it',
     greaterThan: 0,
     atMost: Number.MAX_SAFE_INTEGER,
   })
@@ -45,7 +45,7 @@ export class SalesQuery implements PageRequest<string> {
   from!: string | null;
 
   @DateField({
-    description: 'The last day, inclusive. The period can have at most 366 days. Defaults to today',
+    description: 'The last day, inclusive. The period can span at most 366 days. Defaults to today',
     absent: 'null',
   })
   to!: string | null;

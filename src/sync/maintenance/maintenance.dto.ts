@@ -24,7 +24,7 @@ export class MaintenanceOut {
   @ApiNullableMoment('When the last complete sweep since then began. `null` if there was none', null)
   swept_at!: Date | null;
 
-  @ApiNullableMoment('The earliest time at which a sweep can start to count as complete evidence', null)
+  @ApiNullableMoment('Only a sweep that starts after this time counts as complete evidence', null)
   sweep_counts_from!: Date | null;
 
   @ApiInteger('Orders that were open in the restored database and are not settled yet', 0)

@@ -138,7 +138,7 @@ const toBeDone = (found: Found): string[] => [
     ? [`${found.undecided_unmatched_proxies} unmatched proxies are undecided`]
     : []),
   ...(found.undecided_prolongations > 0
-    ? [`${found.undecided_prolongations} found prolongations are undecided`]
+    ? [`${found.undecided_prolongations} prolongations found at the provider are undecided`]
     : []),
   ...(found.undecided_refunds > 0
     ? [`${found.undecided_refunds} refunds of missing proxies are undecided`]
