@@ -67,7 +67,12 @@ describe('HTTPS_PROXY', () => {
   );
 
   it('is used for the providers and traces, and not for webhooks and checks of proxies', async () => {
-    const user = await service.createUser();
+    const user = await service.createUser({ scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES] });
+    await user.buy();
+    await user.api.POST('/deposits', {
+      body: { amount: '100.00' },
+      params: { header: { 'Idempotency-Key': 'refused' } },
+    });
     const port = String(await listen(customersProxy));
     const [id] = await insertProxies(service.dataSource, user.id, 1, { host: '127.0.0.1', port });
     await user.api.GET('/proxies/{proxy_id}/check', { params: { path: { proxy_id: String(id) } } });

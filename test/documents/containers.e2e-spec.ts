@@ -211,7 +211,7 @@ describe('Production', () => {
       line.split(' ').map((each) => each.split('=')[0]),
     );
     expect(variables).toContain('MIGRATE_ON_START');
-    for (const variable of variables) expect([...KNOWN, 'NODE_ENV']).toContain(variable);
+    for (const variable of variables) expect([...KNOWN, 'NODE_ENV', 'MALLOC_ARENA_MAX']).toContain(variable);
     expect(lines('EnvironmentFile')).toEqual(UNITS.map(() => '/etc/proxy-rental/service.env'));
   });
 });
