@@ -64,8 +64,9 @@ describe('After a restart', () => {
     }
   };
 
+  // A new process has nothing in memory, so its responses are in the store.
   it('responses come from the store, without a call to the provider', async () => {
-    const before = await everything(user.api);
+    const before = await restarted(everything);
     expect(before).not.toContain(undefined);
     await failProvider();
     await service.control.clearCalls();
@@ -73,7 +74,7 @@ describe('After a restart', () => {
   });
 
   it('stored values keep their age, and are served for a day while the provider is gone', async () => {
-    const before = await everything(user.api);
+    const before = await restarted(everything);
     await failProvider();
     const age = (seconds: number) =>
       service.dataSource.query(
