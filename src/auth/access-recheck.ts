@@ -18,7 +18,7 @@ export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefin
   BEARER.exec(headers.authorization ?? '')?.[1];
 
 /**
- * @param scope if null, only the address and the user's block are checked
+ * @param scope if null, checks only the address and whether the user is blocked
  * @throws AddressNotAllowed, UserBlocked, NotEnoughPermissions
  */
 export function assertAllowed(

@@ -309,7 +309,7 @@ export class CatalogService implements OnModuleDestroy {
 
   /** Subtracts the recorded sales in the shared store. Never rejects. */
   writeSales(): Promise<void> {
-    // Concurrent writes would subtract the same sales twice, even at shutdown.
+    // Serialize all writes, even the one at shutdown: concurrent writes would subtract the same sales twice.
     this.writing = this.writing.then(() => this.writeUnwrittenSales());
     return this.writing;
   }

@@ -11,7 +11,7 @@ interface Client {
   query(statement: string): Promise<{ readonly command: string }>;
 }
 
-/** Unpublished members of TypeORM's query runner. */
+/** Members of TypeORM's query runner that are not part of its public API. */
 interface Runner {
   isReleased: boolean;
   /** Closes the connection if an error is passed, and otherwise returns it to the pool. */

@@ -24,7 +24,7 @@ const received = new WeakMap<Request, Buffer>();
 /** Returns the exact bytes, for checking a signature. */
 export const receivedBytes = (request: Request): Buffer => received.get(request) ?? Buffer.alloc(0);
 
-/** Marks a handler that itself parses the `receivedBytes`, which are empty if the body was too large. */
+/** Marks a handler that parses `receivedBytes` itself. They are empty if the body was too large. */
 export const UnparsedBody = () => SetMetadata(UNPARSED, true);
 
 export const AnyContentEncoding = () => SetMetadata(ANY_ENCODING, true);

@@ -154,7 +154,8 @@ export const INVARIANTS: readonly Invariant[] = [
         FROM audited_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
   },
   {
-    // A purchase's charge is its unit price for each delivered proxy, except proxies that staff assigned.
+    // A purchase's charge equals its unit price times the number of delivered proxies, not counting those
+    // that staff assigned.
     name: 'charged-equals-delivered',
     violations: `
       SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured,

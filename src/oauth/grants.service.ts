@@ -57,7 +57,7 @@ export class OAuthGrants {
     retention.add('oauth_codes', async () => ({ removed: await this.removeOldCodes(), next: null }));
   }
 
-  /** A consent never exceeds the daily limit and the expiry of the customer's token. @returns the code */
+  /** Limits the consent to the daily limit and the expiry of the customer's own token. @returns the code */
   async createCode(
     { client, redirectUri, challenge }: AuthorizationRequest,
     consent: Consent,
@@ -240,7 +240,7 @@ const familyOf = (refreshToken: string): string => refreshToken.split('.', 1)[0]
 /** Returns the PKCE challenge (RFC 7636, method S256). */
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
 
-/** Locks the token and then the grant, like the removal of invalid tokens. `$2` is the client. */
+/** Locks the token before the grant, as the removal of invalid tokens does. `$2` is the client. */
 async function lockGrant(
   manager: EntityManager,
   condition: string,

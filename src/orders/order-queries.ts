@@ -134,7 +134,9 @@ export class OrderQueries {
     return outcome;
   }
 
-  /** Reads outcomes in one statement, because all requests that wait for a batch read at the same moment. */
+  /**
+   * Combines concurrent reads: when a batch ends, all of its requests read their outcomes at the same time.
+   */
   private readonly outcomeOf = batchedLookup((orderIds: readonly number[]) => this.outcomesOf(orderIds));
 
   /** Omits unknown ids. An order returned as closed stays closed even after a failover. */

@@ -58,7 +58,7 @@ export class ProviderCallLog {
 export class OrderCallRecorder {
   readonly records: ProviderCallRecord[] = [];
   isFirstStored = false;
-  /** Error of a statement that may have stored the first record. */
+  /** Error of the statement that stores the first call's record, if the statement may have committed. */
   lost: unknown;
 
   constructor(readonly orderId: number) {}

@@ -24,7 +24,7 @@ export class CurrentMarkups {
     this.resolver = new MarkupResolver([], config.pricing.markupPercent);
   }
 
-  /** Reads the rules if they have changed. Must be called before the first price. */
+  /** Reads the rules if they have changed. Must be called before the first call of `of`. */
   async follow(): Promise<void> {
     const { revision, now } = await this.rules.readRevision();
     this.databaseTimeMs = now.getTime();

@@ -223,7 +223,7 @@ export class RatePermits {
     return (queue ?? queues.find(({ length }) => length > 0))?.shift();
   }
 
-  /** Lists a priority twice if more than one of its calls is waiting. */
+  /** Returns the priorities of the waiting calls. A priority with two or more calls appears twice. */
   private demand(): number[] {
     return CALL_PRIORITIES.flatMap((priority, at) => this.waiting[priority].slice(0, 2).map(() => at + 1));
   }

@@ -76,8 +76,8 @@ export class ProxyRefundRecords {
     notifier: Notifier,
     clockCorrection: RetryClockCorrection,
   ) {
-    // A check that is scheduled too far ahead is rescheduled after this pause. An immediate check might
-    // follow too soon after the previous one, and failures at about the same time prove nothing.
+    // A check that is scheduled too far ahead is moved to `LONGEST_PAUSE` from now. An immediate check
+    // might follow too soon after the previous one, and two failures close together prove nothing.
     clockCorrection.add({
       table: 'proxy_refunds',
       column: 'next_check_at',

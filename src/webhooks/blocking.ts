@@ -31,7 +31,8 @@ export async function blockReceiver(manager: Queryable, userId: number, webhookI
 }
 
 /**
- * Enables the webhook, and those of the user's webhooks to the same receiver that staff had disabled.
+ * Enables the webhook. Also enables the user's other webhooks with the same receiver if staff had disabled
+ * them.
  * @throws WebhookNotFound
  */
 export async function unblockReceiver(manager: Queryable, userId: number, webhookId: number): Promise<void> {

@@ -3,7 +3,10 @@ import type { DisabledReason } from './webhook-states';
 
 const PUBLISHED_AT_ONCE = 500;
 
-/** Keeps pending deliveries. If the webhook is already disabled, only `operator` replaces its reason. */
+/**
+ * Keeps pending deliveries. If the webhook is already disabled, its stored reason is replaced only if the new
+ * reason is `operator`.
+ */
 export async function disableWebhook(
   queryable: Queryable,
   webhookId: number,

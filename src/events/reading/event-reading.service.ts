@@ -113,7 +113,9 @@ export class EventReadingService implements OnModuleDestroy {
     );
   }
 
-  /** Keeps one wait open for the whole request, so that an event between two pauses ends the second one. */
+  /**
+   * Listens during the whole request, so that `readAfter` does not miss an event that came before the call.
+   */
   private withWait<Result>(
     userId: number,
     work: (wait: RowWait<NewestEvents>) => Promise<Result>,

@@ -10,7 +10,7 @@ interface NullableOptions {
 
 type Described = 'string' | 'integer' | 'number' | 'object' | 'texts' | readonly string[] | Type<object>;
 
-/** @param type the field's type without null, the allowed words, or the DTO of an object */
+/** @param type one of: the field's non-null type; the allowed strings; the DTO class, for an object */
 export const ApiNullable =
   (type: Described, about: string | NullableOptions = {}, example?: unknown): PropertyDecorator =>
   (target, key) => {

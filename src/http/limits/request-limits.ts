@@ -8,7 +8,7 @@ import type { ClosedConnections } from '../connections';
 import { TooManyRequests } from './limits.errors';
 import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 
-/** Maximum number of counted tokens, users or links, at about 200 bytes each. */
+/** Maximum number of tokens, users or links that a counter tracks. Each takes about 200 bytes. */
 const MAX_CALLERS = 50_000;
 /** Bounds the memory that clients without a token can use. */
 const MAX_NETWORKS = 10_000;

@@ -164,7 +164,7 @@ async function release(cluster: Cluster, lock: Client): Promise<void> {
   try {
     await leave(cluster, lock);
   } catch {
-    // The connection was lost. If the server still runs and has no other users, it must be stopped.
+    // The connection was lost. If the server is still running and has no other users, stop it.
     if ((await findServer(cluster)) === null) return;
     const { lock: anew } = await join(cluster, JOIN_TIMEOUT_MS);
     await leave(cluster, anew);

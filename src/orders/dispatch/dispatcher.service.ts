@@ -90,8 +90,8 @@ export class DispatcherService {
         : await this.claimBatch(permit);
     } catch (error) {
       if (error instanceof ProviderError) {
-        // Without a permit, an order stays queued until its own timer fires. If the provider accepts no
-        // orders, the order is canceled now.
+        // Without a permit, orders stay queued until their own timers fire. If the provider accepts no
+        // orders, cancel them now instead.
         await this.waiters.emptyQueueIfClosed();
       } else {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);

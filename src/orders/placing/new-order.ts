@@ -12,7 +12,7 @@ export interface OrderedItem {
   readonly period: number;
   readonly count: number;
   readonly proxyType: ProxyType;
-  /** Prolonged proxy; `null` for a purchase. */
+  /** The proxy to prolong; `null` for a purchase. */
   readonly proxyId: number | null;
   /** `null` for any price. */
   readonly maxPrice: Money | null;
@@ -30,7 +30,10 @@ export interface NewOrder extends OrderedItem, Quote, Payer {
   readonly requestId: string | null;
 }
 
-/** Creates every `NewOrder`. Spreads come last, because fields after a spread are 30 times slower in V8. */
+/**
+ * The only place that creates a `NewOrder`. Spreads come last, because fields after a spread are 30 times
+ * slower in V8.
+ */
 export const newOrder = (
   item: OrderedItem,
   quote: Quote,

@@ -3,7 +3,10 @@ import { type BatchMember, type OrderBatch, batchSize } from '../order-batch';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Providers count days, so an expiry may be hours off. Must equal the tolerance of `is_prolonged()`. */
+/**
+ * Providers count in whole days, so an expiry may be off by hours. Must equal the tolerance of
+ * `is_prolonged()`.
+ */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
 
 export type PurchaseEvidence =

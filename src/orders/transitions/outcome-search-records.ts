@@ -9,7 +9,10 @@ import { countOutcomes, type EndedOrder } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
-/** Seconds between the latest possible time of the call and each search, for a settlement delay of 600 s. */
+/**
+ * When to search, in seconds after the latest time at which the order may have been sent. The values are for
+ * a settlement delay of 600 s, and are scaled for other delays.
+ */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
 

@@ -74,10 +74,11 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores the request before the call. Checks by the clocks of both the database and the provider that the
-   * provider still remembers the key.
+   * Stores the request before it is sent. Checks, by both the database's and the provider's clock, that the
+   * provider still remembers the idempotency key.
    * @param at the provider's time; null if unknown
-   * @returns the request stored first; null if the refund must not be sent, or was claimed again
+   * @returns the request of the first attempt, which retries must send unchanged; null if the refund must not
+   * be sent, or has since been claimed again
    */
   async recordSending(
     { refundKey, nextTry }: DueDepositRefund,

@@ -104,10 +104,11 @@ export class ProxyExportService {
   ) {}
 
   /**
-   * Returns an export in UTF-8. A long one comes in pieces, so that a client that stops reading occupies
-   * little memory.
+   * Returns an export in UTF-8. A long export is produced in pieces, so that a client that stops reading ties
+   * up little memory.
    * @param closed aborts when the text has been sent or the client has disconnected
-   * @throws TooManyUnderWay, possibly only when the first piece is read; the abort reason of `closed`
+   * @throws TooManyUnderWay; for a long export, only when its first piece is read
+   * @throws the abort reason of `closed`, once it aborts
    */
   async get(
     revision: ListRevision,

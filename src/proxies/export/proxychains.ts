@@ -21,7 +21,10 @@ const SPACE = /[\0\t-\r ]/;
 const isWord = (text: string): boolean =>
   text !== '' && !SPACE.test(text) && Buffer.byteLength(text) <= MAX_BYTES;
 
-/** Returns why proxychains could not read a proxy's line and would exit. Such proxies are omitted. */
+/**
+ * If proxychains cannot use a proxy, returns the reason. Such proxies are omitted, because proxychains exits
+ * if it cannot read a line.
+ */
 function findObstacle({ host, port, login, password, proxy_type: type }: ProxyOut): string | undefined {
   if (isIP(host) === 0) return 'its host is not numeric';
   if (!/^[1-9]\d{0,4}$/.test(port)) return 'its port is not a number';

@@ -7,7 +7,7 @@ export class SlidingRateLimit {
   /** @param perSecond null for no limit */
   constructor(public perSecond: number | null) {}
 
-  /** @param nowMs time of a monotonic clock */
+  /** @param nowMs current time, from a monotonic clock */
   admits(nowMs: number): boolean {
     if (this.perSecond === null) return true;
     this.admitted = this.admitted.filter((atMs) => nowMs - atMs < WINDOW_MS);

@@ -1,4 +1,4 @@
-/** A request to a staff route that a command makes within its own process, without signing in. */
+/** A request that a CLI command makes to a staff route within its own process. It needs no sign-in. */
 export class CommandRequest {
   readonly ip = undefined;
 

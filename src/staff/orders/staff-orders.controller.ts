@@ -255,7 +255,10 @@ export class StaffOrdersController {
     return members.map((member) => member.id);
   }
 
-  /** A batch's calls are stored under its leader; earlier calls, possibly under any of its members. */
+  /**
+   * A batch's calls are stored under its leader. Calls from before the batch was formed may be stored under
+   * any of its members.
+   */
   private findCalls(orderIds: readonly number[]): Promise<ProviderCallOut[]> {
     return queryRows(
       this.dataSource,

@@ -26,7 +26,10 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import { RunningProxiesChanged, UserNotErasable } from '../staff.errors';
 import type { ErasureOut } from './staff-users.dto';
 
-/** Tables in locking order. Events come last: publishing waits once unpublished events are deleted. */
+/**
+ * Tables in locking order. Events come last, because deleting unpublished events blocks publishing until the
+ * transaction ends.
+ */
 const DATA: PersonalData = {
   ...ORDERS_DATA,
   ...PROXIES_DATA,

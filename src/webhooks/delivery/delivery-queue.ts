@@ -34,7 +34,7 @@ export interface ClaimedDelivery extends SigningSecrets {
   readonly url: string;
   /** Number of failed attempts. */
   readonly attempts: number;
-  /** End of the lease, which identifies the lease. A string, because a Date would lose its microseconds. */
+  /** End of the lease; also identifies the lease. A string, because a Date would drop the microseconds. */
   readonly lease: string;
   /** Whether the webhook is failing, or another delivery to it is already in progress. */
   readonly isFurther: boolean;

@@ -37,7 +37,10 @@ interface Attempt extends ClaimedDelivery {
 export class DeliveryService implements OnModuleDestroy {
   private readonly logger = new Logger(DeliveryService.name);
   private readonly sender: WebhookSender;
-  /** The machine's clock, because leases also expire while the process is suspended. */
+  /**
+   * Unlike `performance.now()`, its moments also count the time while the system is suspended. Leases expire
+   * then, too.
+   */
   private readonly clock = new SystemClock();
 
   constructor(
@@ -78,7 +81,8 @@ export class DeliveryService implements OnModuleDestroy {
   }
 
   private async execute(attempt: Attempt, cutOff: AbortSignal): Promise<void> {
-    // The claim took long, or the process was suspended. The lease might end during the attempt, so skip it.
+    // The claim took too long, or the process was suspended. Skip the attempt, because the lease might end
+    // during it.
     if (attempt.since.elapsedMs() > CLAIM_TAKES_MS) return;
     await inSpan('webhooks.attempt', { 'webhook.id': attempt.webhookId }, async () => {
       const result = await this.send(attempt, cutOff);

@@ -11,7 +11,10 @@ const LONGEST_BODY_MS = 1000;
 /** Limits the whole response, including heads of 1xx responses. Node.js only limits the size of each head. */
 const MAX_RESPONSE_KB = 64;
 
-/** `timeout` closes idle connections; so does `boundedAgent`, as soon as their receiver sends anything. */
+/**
+ * `timeout` closes connections that stay idle. `boundedAgent` also closes an idle connection if the receiver
+ * sends anything on it.
+ */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 

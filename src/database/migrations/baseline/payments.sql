@@ -55,7 +55,7 @@ CREATE TABLE payments (
   provider text NOT NULL,
   -- The payment provider's id for the payment, or the reference that the source sent.
   payment_id text NOT NULL,
-  -- The paid deposit; null if the payment was not made for a deposit.
+  -- The deposit for which the payment was made; null if there is none.
   deposit_id bigint UNIQUE REFERENCES deposits,
   state text NOT NULL CHECK (state IN ('credited', 'unmatched', 'rejected')),
   -- The credited user and roubles.
