@@ -525,7 +525,7 @@ export const SETTINGS = {
   metrics: {
     port: setting('METRICS_PORT', integer(0, 65_535), {
       defaultText: 'none: nothing is measured',
-      description: 'Port of `GET /metrics` for Prometheus; `0` picks a free one, which is logged.',
+      description: 'Port that serves `GET /metrics` to Prometheus; `0` picks a free one, which is logged.',
     }),
     host: setting('METRICS_HOST', text, {
       default: '127.0.0.1',

@@ -156,10 +156,10 @@ export const METRICS = {
     },
   ),
   reconciliation_searches_total: counter("Searches of the provider's listing for the outcome of orders.", {
-    outcome: '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: no listing',
+    outcome: '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: listing not read',
   }),
   job_last_success_timestamp_seconds: gauge(
-    "Time of a job's last success, on this replica if every replica runs the job.",
+    'When the job last succeeded: on this replica if every replica runs the job, otherwise on any.',
     {
       name: JOB_NAME,
     },
