@@ -164,7 +164,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Returns a price that no country's price exceeds.
+   * Returns an upper bound for the price in any country.
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
   async quote(offer: Offer, userId: number, closed?: AbortSignal): Promise<Quote> {

@@ -33,7 +33,7 @@ export function readSecretFiles(variables: Variables): {
   return { secrets, problems };
 }
 
-/** @throws Error that quotes nothing from the file */
+/** @throws Error whose message never contains the file's content */
 export async function readApiKeyFile(path: string): Promise<string> {
   const { variable, rule } = SETTINGS.provider.apiKey;
   const content = await readFile(path, 'utf8').catch((error: unknown) => {

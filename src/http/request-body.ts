@@ -87,7 +87,7 @@ export async function receiveBody(
 }
 
 /**
- * Returns the JSON document, the text if the content type is not JSON, or null without a body.
+ * Returns the JSON document, the text if the content type is not JSON, or null if there is no body.
  * @throws RequestInvalid if the body is not JSON
  * @throws BodyUnreadable if the body is not UTF-8 or too complex
  */

@@ -26,7 +26,7 @@ interface Count {
 }
 
 interface Overview {
-  /** Current time of the database, which ages are computed from. */
+  /** Current database time. Ages are relative to it. */
   readonly at: Date;
   readonly openUnmatchedProxies: number;
   readonly isClosed: boolean;

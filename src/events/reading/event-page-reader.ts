@@ -92,7 +92,7 @@ const FIND_PAGES = `
 
 @Injectable()
 export class EventPageReader {
-  /** Users whose new events this process's requests are waiting for. */
+  /** Users with requests in this process that wait for new events. */
   readonly awaited: RowWaiters<NewestEvents>;
 
   constructor(

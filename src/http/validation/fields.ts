@@ -52,7 +52,7 @@ export interface StringListFieldOptions extends FieldOptions {
     readonly isValid: (item: string) => boolean;
     readonly type: string;
     readonly msg: string;
-    /** Words to list in the description. */
+    /** Accepted values to list in the API description. */
     readonly choices?: readonly string[];
   };
 }

@@ -10,7 +10,7 @@ import { IdempotencyKeyReused } from '../orders.errors';
 /** An accepted bulk request. It never changes. */
 export interface Bulk {
   readonly proxyIds: readonly number[];
-  /** Maximum price of each order, in the sequence of `proxyIds`; `null` for any price. */
+  /** Maximum price of each order, parallel to `proxyIds`; `null` if there is no limit. */
   readonly maxPrices: readonly Money[] | null;
 }
 

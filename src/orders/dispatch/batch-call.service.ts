@@ -237,8 +237,8 @@ export class BatchCallService {
 }
 
 /**
- * Splits prolongations into calls by order of expiry. Rentals bought together then usually share a call, and
- * so do expired rentals.
+ * Sorts prolongations by expiry and splits them into calls, so that rentals bought together usually share a
+ * call, as do expired rentals.
  */
 function separate(members: readonly BatchMember[]): OtherCalls {
   const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;

@@ -45,7 +45,7 @@ export class RenewalCapacity {
   constructor(
     readonly underWay: number,
     private free: number,
-    /** Roubles that further renewals may cost at the provider; `null` if unknown. */
+    /** Roubles left to spend at the provider on further renewals; `null` if unknown. */
     private spendable: string | null,
     /** Order references of purchases that must be listed before their rentals are prolonged. */
     private readonly toList: Set<string>,

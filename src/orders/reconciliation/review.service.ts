@@ -46,7 +46,9 @@ export class ReviewService {
     };
   }
 
-  /** If the provider did deliver, the next sweep finds the proxies as unmatched. @throws OrderNotInReview */
+  /**
+   * If the provider did deliver, the next sweep reports the proxies as unmatched. @throws OrderNotInReview
+   */
   async cancel(orderId: number, manager: EntityManager): Promise<void> {
     const canceled = await this.cancellations.cancelOrders([orderId], 'staff', ['review'], manager);
     if (canceled.length === 0) throw new OrderNotInReview();

@@ -124,7 +124,7 @@ export class DepositRefunds {
     return deposit;
   }
 
-  /** Stores a refund and holds its money. @throws InsufficientBalance */
+  /** Stores a refund and puts a hold on its amount. @throws InsufficientBalance */
   hold(
     deposit: Refundable,
     amount: Money,

@@ -98,7 +98,7 @@ async function* pagesOf(
     const ids = [...page.proxies, ...page.unread].map(({ id }, place) => id ?? `row ${place}`);
     if (ids.length === 0) return;
     if (ids.length === before.size && ids.every((id) => before.has(id))) {
-      // A full first page that is returned again as the second shows that paging does not work.
+      // If page 2 repeats a full page 1, paging does not work.
       if (lastMayRepeat && (number > 2 || ids.length < PAGE_SIZE)) return;
       throw new ProviderOutcomeUnknown('getproxy returned the same page again');
     }

@@ -16,7 +16,7 @@ import { findWireAddress } from './wire-address';
 import { WIRE_ERRORS, WireError, type WireErrorId } from './wire-error';
 import { balanceText, roubles, wireJson } from './wire-formats';
 
-/** The default of nginx. A shorter time would close connections that clients are about to reuse. */
+/** nginx's default. A shorter time would close connections that clients are about to reuse. */
 const KEEP_ALIVE_MS = 75_000;
 /** Enough for `prolong` with a thousand ids. */
 const MAX_HEADER_BYTES = 64 * 1024;

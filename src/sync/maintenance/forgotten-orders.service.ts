@@ -21,7 +21,7 @@ interface ForgottenTerms {
   readonly period: number | null;
   /** Customer's price of each proxy. */
   readonly price: Money;
-  /** Provider's price of each proxy; `price` if null. */
+  /** Provider's price of each proxy. If null, `price` is used instead. */
   readonly cost: Money | null;
 }
 

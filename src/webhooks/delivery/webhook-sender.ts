@@ -32,7 +32,7 @@ export interface SendResult {
   readonly outcome: SendOutcome;
   readonly status: number | null;
   readonly durationMs: number;
-  /** Start of the response body; null without a response. */
+  /** Beginning of the response body; null if there was no response. */
   readonly response: string | null;
   /** Shown to the customer, without the URL; null after a delivery. */
   readonly error: string | null;
