@@ -485,7 +485,7 @@ describe('An order that a restore of the database has forgotten', () => {
 
   const WRITTEN_OFF = {
     detail:
-      'The order with this Idempotency-Key was lost and written off; nothing was charged. Order again ' +
+      'The order of this Idempotency-Key was lost and written off; nothing was charged. Order again ' +
       'with a new key',
   };
 

@@ -34,10 +34,10 @@ export class ProxiesController {
     summary: 'Proxies',
     description:
       "All of the user's proxies, ordered by id, or those that the parameters select.\n\nWith `limit` " +
-      'or `cursor`, the response is a page whose `Link` header contains the URL of the next page;\nthe ' +
+      'or `cursor`, the response is a page whose `Link` header contains the URL of the next page; the ' +
       `last page has none. In a list of more than ${MAX_FILTERED} proxies, a filtered page can contain ` +
-      'fewer\nproxies than `limit`, or none, although there is a next page. A proxy that is delivered ' +
-      'before the\nlast page is read appears on one of the pages.',
+      'fewer proxies than `limit`, or none, although there is a next page. A proxy that is delivered ' +
+      'before the last page is read appears on one of the pages.',
     response: {
       description: 'Successful Response',
       headers: {

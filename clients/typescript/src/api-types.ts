@@ -153,10 +153,7 @@ export interface paths {
      * Proxies
      * @description All of the user's proxies, ordered by id, or those that the parameters select.
      *
-     *     With `limit` or `cursor`, the response is a page whose `Link` header contains the URL of the next page;
-     *     the last page has none. In a list of more than 10000 proxies, a filtered page can contain fewer
-     *     proxies than `limit`, or none, although there is a next page. A proxy that is delivered before the
-     *     last page is read appears on one of the pages.
+     *     With `limit` or `cursor`, the response is a page whose `Link` header contains the URL of the next page; the last page has none. In a list of more than 10000 proxies, a filtered page can contain fewer proxies than `limit`, or none, although there is a next page. A proxy that is delivered before the last page is read appears on one of the pages.
      */
     get: operations['proxies_proxies_get'];
     put?: never;
