@@ -5,7 +5,7 @@ import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
 import { listen } from './support/listen';
 import { insertProxies } from './support/proxy-rows';
-import { startTestService } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const REFUSALS: [status: number, body: string][] = [
   [400, '{"status":"no","error_id":400,"error":"Error no money"}'],
@@ -51,28 +51,28 @@ describe('HTTPS_PROXY', () => {
     }),
   );
 
+  const createPayer = () => service.createUser({ scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES] });
+  const deposit = ({ api }: TestUser) =>
+    api.POST('/deposits', {
+      body: { amount: '100.00' },
+      params: { header: { 'Idempotency-Key': 'refused' } },
+    });
+
   it.each(REFUSALS)(
     'returns 503 for purchases and deposits when the proxy refuses with %i',
     async (...now) => {
       refusal = now;
-      const user = await service.createUser({ scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES] });
+      const user = await createPayer();
       expect((await user.buy()).response.status).toBe(503);
-      const deposit = await user.api.POST('/deposits', {
-        body: { amount: '100.00' },
-        params: { header: { 'Idempotency-Key': `refused-${now[0]}` } },
-      });
-      expect(deposit.response.status).toBe(503);
+      expect((await deposit(user)).response.status).toBe(503);
       expect(await service.balanceOf(user)).toEqual({ available: '10000.00', held: '0.00' });
     },
   );
 
   it('is used for the providers and traces, and not for webhooks and checks of proxies', async () => {
-    const user = await service.createUser({ scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES] });
+    const user = await createPayer();
     await user.buy();
-    await user.api.POST('/deposits', {
-      body: { amount: '100.00' },
-      params: { header: { 'Idempotency-Key': 'refused' } },
-    });
+    await deposit(user);
     const port = String(await listen(customersProxy));
     const [id] = await insertProxies(service.dataSource, user.id, 1, { host: '127.0.0.1', port });
     await user.api.GET('/proxies/{proxy_id}/check', { params: { path: { proxy_id: String(id) } } });
