@@ -55,7 +55,7 @@ describe('docs/errors.md', () => {
     const ofStaff = staff.filter(({ code }) => !known.has(code));
     const expected =
       `${before}${BEGIN}\n## Errors customers can get\n\n${listOf(customers)}\n` +
-      `\n## Further errors of staff\n\n${listOf(ofStaff)}\n`;
+      `\n## Further errors staff can get\n\n${listOf(ofStaff)}\n`;
     expectGenerated(DOCUMENT, 'UPDATE_ERRORS', expected);
   });
 
