@@ -15,11 +15,11 @@ const INTRODUCTION = `# Configuration
 <!-- Generated from src/config/settings.ts by \`npm run generate:configuration\`. -->
 
 Environment variables configure the service; brackets show the default, and the format unless it is obvious.
-All settings are optional, but a service with \`DATABASE_URL\` needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`.
+All settings are optional, except that \`DATABASE_URL\` requires \`PX6_API_KEY\` or \`PROVIDER=sandbox\`.
 An empty variable counts as unset. At startup, the service reports each invalid setting with the accepted
 values.
 
-A file can contain a secret instead (\`DATABASE_URL_FILE=/run/secrets/url\`):
+These secrets can also be read from a file (\`DATABASE_URL_FILE=/run/secrets/url\`):
 ${secretVariables()}.
 `;
 

@@ -232,8 +232,8 @@ export const SETTINGS = {
     maxConnections: setting('MAX_CONNECTIONS', integer(1, 1_000_000), {
       default: '2000',
       description:
-        'Maximum number of client connections per replica. A single address may use half of them, and ' +
-        '`TRUSTED_PROXIES` all but 2 %.',
+        'Maximum number of client connections per replica. A single address may use up to half of them, ' +
+        'and the `TRUSTED_PROXIES` together all but 2 %.',
     }),
     keepAliveSeconds: setting('KEEP_ALIVE_SECONDS', integer(15, 3600), {
       default: '65',
@@ -259,8 +259,8 @@ export const SETTINGS = {
       isSecret: true,
       defaultText: 'none: the role of `DATABASE_URL` owns the tables',
       description:
-        'URL of the same database for its owner, a role that runs migrations and creates the role of ' +
-        '`DATABASE_URL`.',
+        'URL of the same database for the role that owns the tables, runs migrations and creates the role ' +
+        'of `DATABASE_URL`.',
     }),
     migrateOnStart: setting('MIGRATE_ON_START', flag, {
       default: 'true',
@@ -341,8 +341,8 @@ export const SETTINGS = {
     settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
       description:
-        'How long after its provider call an order is canceled if the provider shows no trace of it, in ' +
-        'seconds.',
+        "How long to wait after an order's provider call before the order is canceled because the provider " +
+        'shows no trace of it, in seconds.',
     }),
   },
   sweep: {
@@ -384,8 +384,8 @@ export const SETTINGS = {
     allowHttp: setting('WEBHOOK_ALLOW_HTTP', flag, {
       default: 'false',
       description:
-        'Whether webhook URLs may begin with `http://`. Others can read and change deliveries over ' +
-        'plain HTTP.',
+        'Whether webhook URLs may begin with `http://`. Over plain HTTP, others can read and change ' +
+        'deliveries.',
     }),
     allowedNetworks: setting('WEBHOOK_ALLOWED_NETWORKS', networks, {
       default: '',
@@ -420,8 +420,8 @@ export const SETTINGS = {
     historyDays: setting('HISTORY_DAYS', days(30), {
       default: '365',
       description:
-        'How long [history](operations.md#growth), such as responses to replay, is stored, in days; ' +
-        '`0` means forever.',
+        'How long [history](operations.md#growth), such as responses that can be replayed, is stored, in ' +
+        'days; `0` means forever.',
     }),
     auditLogReadDays: setting('AUDIT_LOG_READ_DAYS', days(365), {
       default: '0',

@@ -57,7 +57,7 @@ const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] 
 /** Used for validation, API descriptions and docs/events.md. */
 export const EVENT_TYPES = {
   'order.being_confirmed': {
-    description: 'The outcome of an order is not known yet, and its money remains held',
+    description: 'The outcome of an order is not known yet, and the money for it remains on hold',
     data: ORDER,
     example: { ...ORDER_EXAMPLE, state: 'being_confirmed', delivered: 0, price: '0.00' },
   },
@@ -103,7 +103,7 @@ export const EVENT_TYPES = {
     example: { proxy_id: '17', date_end: AT, amount: '12.54' },
   },
   'proxy.moved': {
-    description: 'The host or port of a proxy changed: read the proxy again',
+    description: 'The host or port of a proxy changed, so read the proxy again',
     data: PROXY_ID,
     example: { proxy_id: '17' },
   },
@@ -144,8 +144,8 @@ export const EVENT_TYPES = {
   },
   'renewal.planned': {
     description:
-      'A rental will be renewed. Sent a week before its end, and again three days and one day before if ' +
-      'the renewal is expected to fail',
+      'A rental will be renewed. This event is sent a week before the rental ends, and again three days ' +
+      'and one day before if the renewal is expected to fail',
     data: {
       ...RENEWAL,
       planned_at: 'The planned time of the order',
@@ -169,7 +169,7 @@ export const EVENT_TYPES = {
     example: { ...RENEWAL_EXAMPLE, reason: 'price-above-max' },
   },
   'token.created': {
-    description: 'One of your tokens was issued',
+    description: 'A token was issued for your account',
     data: TOKEN,
     example: TOKEN_EXAMPLE,
   },

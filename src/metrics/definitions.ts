@@ -77,11 +77,14 @@ export const METRICS = {
   ),
   agent_calls_total: counter('Tool calls by agents (MCP).', {
     tool: 'as in `docs/agents.md`',
-    outcome: '`done`; `refused`; `failed`, by an error of the service',
+    outcome: '`done`; `refused`; `failed`: an error in the service',
   }),
-  payments_total: counter('Deposit payments, counted once when created, and once more by outcome.', {
-    outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
-  }),
+  payments_total: counter(
+    'Deposit payments, counted once when created and again when their outcome is known.',
+    {
+      outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
+    },
+  ),
   deposits_pending: sharedGauge('Deposits that have not been paid yet; absent if payments are off.'),
   deposits_pending_oldest_seconds: sharedGauge(
     'Age of the oldest pending deposit; 0 if none, absent if payments are off.',
@@ -101,12 +104,12 @@ export const METRICS = {
   ),
   payment_credit_seconds: histogram('Time from a payment until it is credited.', CREDIT_BUCKETS),
   payment_notifications_total: counter('Notifications from the payment provider, genuine or not.', {
-    outcome: '`known`: of a deposit; `unknown`; `ignored`: not of a payment, or repeated',
+    outcome: '`known`: for a deposit; `unknown`; `ignored`: not about a payment, or repeated',
   }),
   payment_calls_total: counter('Calls to the payment provider.', {
     method: PAYMENT_METHOD,
     outcome:
-      '`done`, `refused`; `forbidden`: the shop or its key is refused; `unavailable`: nothing was done; ' +
+      '`done`, `refused`; `forbidden`: the shop or its key was refused; `unavailable`: nothing was done; ' +
       '`unknown`: may have been executed',
   }),
   payment_call_duration_seconds: histogram('Duration of calls to the payment provider.', CALL_BUCKETS, {
@@ -124,7 +127,7 @@ export const METRICS = {
   ),
   provider_calls_waiting: gauge('Provider calls of this replica that are waiting for a rate permit.'),
   provider_permit_wait_seconds: histogram(
-    'Time that provider calls waited until they got a rate permit or gave up.',
+    'How long provider calls waited until they got a rate permit or gave up.',
     WAIT_BUCKETS,
   ),
   breaker_open: gauge('1 if a circuit breaker of this replica is open.', {
@@ -134,7 +137,7 @@ export const METRICS = {
     "Our balance in the provider's latest response; absent before the first response.",
   ),
   provider_runway_seconds: sharedGauge(
-    'Time that our balance will last at the spending rate of the last 24 hours; absent if nothing was ' +
+    'How long our balance will last at the spending rate of the last 24 hours; absent if nothing was ' +
       'spent.',
   ),
   orders_open: sharedGauge('Open orders by state.', { state: OPEN_STATE }),
@@ -142,7 +145,8 @@ export const METRICS = {
     state: OPEN_STATE,
   }),
   provider_rows_unread: sharedGauge('Unreadable rows in the last sweep; absent before the first sweep.', {
-    owner: '`own` (under our order references), `foreign`, or `unknown`: then no proxy counts as missing',
+    owner:
+      '`own` (with our order references), `foreign`, or `unknown`, in which case no proxy counts as missing',
   }),
   unmatched_proxies_open: sharedGauge('Unmatched proxies that await a decision by staff.'),
   renewals: sharedGauge('Renewals that became due in the last 24 hours.', {
@@ -156,10 +160,11 @@ export const METRICS = {
     },
   ),
   reconciliation_searches_total: counter("Searches of the provider's listing for the outcome of orders.", {
-    outcome: '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: listing not read',
+    outcome:
+      '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: the listing was not read',
   }),
   job_last_success_timestamp_seconds: gauge(
-    'When the job last succeeded: on this replica if every replica runs the job, otherwise on any.',
+    'When the job last succeeded, on this replica if every replica runs the job, otherwise on any.',
     {
       name: JOB_NAME,
     },
@@ -172,14 +177,14 @@ export const METRICS = {
   }),
   job_pending: sharedGauge('Rows that are waiting for a job.', { name: WAITED_FOR }),
   job_oldest_seconds: sharedGauge(
-    'Time that the oldest row has been waiting for a job; 0 if none. Excludes failing webhooks, and ' +
+    'How long the oldest row has been waiting for a job; 0 if none. Excludes failing webhooks, and ' +
       'renewals that are queued or waiting for customers.',
     { name: WAITED_FOR },
   ),
   webhook_attempts_total: counter('Attempts to send an event to a webhook.', {
     outcome:
-      '`delivered`; `refused`: not 2xx; `timeout`; `unreachable`; `forbidden`: the address is not ' +
-      'allowed; `cut-off`: the replica stopped',
+      '`delivered`; `refused`: not a 2xx response; `timeout`; `unreachable`; `forbidden`: the address is ' +
+      'not allowed; `cut-off`: the replica stopped',
   }),
   webhook_attempt_duration_seconds: histogram(
     'Duration of attempts to send an event to a webhook.',
@@ -191,8 +196,8 @@ export const METRICS = {
   closed_for_maintenance: sharedGauge('1 while the service is closed for maintenance.'),
   replicas: sharedGauge('Replicas that reported in the last 20 seconds.'),
   catalog_age_seconds: gauge(
-    'Age of the oldest catalog copy that customers requested from this replica in the last 15 minutes; ' +
-      'absent if none.',
+    'Age of the oldest catalog copy among those that customers read through this replica in the last ' +
+      '15 minutes; absent if none.',
     { copy: '`countries`, `stock`, `prices`, `exact_prices`' },
   ),
   database_pool_connections: gauge('Database connections of this replica.', {
@@ -213,7 +218,7 @@ export const METRICS = {
   audit_ok: sharedGauge('1 if the last audit of the books found no violation; absent before any audit.', {
     scope: SCOPE,
   }),
-  audit_last_run_timestamp_seconds: sharedGauge('Time at which the last audit of the books ended.', {
+  audit_last_run_timestamp_seconds: sharedGauge('When the last audit of the books ended.', {
     scope: SCOPE,
   }),
   audit_violations: sharedGauge('Rows that violated an invariant in the last audit of the books.', {
