@@ -14,7 +14,7 @@ const INTRODUCTION = `# Configuration
 
 <!-- Generated from src/config/settings.ts by \`npm run generate:configuration\`. -->
 
-Environment variables configure the service; brackets show the default, and the format unless it is obvious.
+Environment variables configure the service; brackets show the default and, unless obvious, the format.
 All settings are optional, except that \`DATABASE_URL\` requires \`PX6_API_KEY\` or \`PROVIDER=sandbox\`.
 An empty variable counts as unset. At startup, the service reports each invalid setting with the accepted
 values.

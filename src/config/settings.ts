@@ -524,13 +524,13 @@ export const SETTINGS = {
   },
   metrics: {
     port: setting('METRICS_PORT', integer(0, 65_535), {
-      defaultText: 'none: nothing is measured',
+      defaultText: 'none: no metrics',
       description: 'Port that serves `GET /metrics` to Prometheus; `0` picks a free one, which is logged.',
     }),
     host: setting('METRICS_HOST', text, {
       default: '127.0.0.1',
       description:
-        'Address to listen on for `GET /metrics`. It requires no token, so keep the address private.',
+        'Address to listen on for `GET /metrics`. This route needs no token, so keep the address private.',
     }),
   },
   traces: {

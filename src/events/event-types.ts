@@ -159,7 +159,7 @@ export const EVENT_TYPES = {
     example: { ...RENEWAL_EXAMPLE, order_id: 43 },
   },
   'renewal.skipped': {
-    description: 'A renewal failed. It will be retried until an hour before the rental ends',
+    description: 'A renewal failed, but will be retried until an hour before the rental ends',
     data: { ...RENEWAL, reason: 'The reason' },
     example: { ...RENEWAL_EXAMPLE, reason: 'balance-short' },
   },
