@@ -486,7 +486,7 @@ describe('An order that a restore of the database has forgotten', () => {
   const WRITTEN_OFF = {
     detail:
       'The order of this Idempotency-Key was lost and written off; nothing was charged. Order again ' +
-      'with a new key',
+      'under a new key',
   };
 
   it('is charged prolongation by prolongation, and each is found by the key that is retried', async () => {

@@ -43,7 +43,7 @@ export class IdempotencyKeyInProgress extends domainError(
 
 export class RequestWrittenOff extends domainError(
   'conflict',
-  'The order of this Idempotency-Key was lost and written off; nothing was charged. Order again with ' +
+  'The order of this Idempotency-Key was lost and written off; nothing was charged. Order again under ' +
     'a new key',
   refusedAs('request-written-off'),
 ) {}
