@@ -11,7 +11,7 @@ export function clientOutsideThePool(dataSource: DataSource, changes: ClientConf
   return new Client({ ...options, password: options.password, keepAlive: true, ...changes });
 }
 
-/** Calls a function whenever this process has committed events. */
+/** Registers a callback that runs whenever this process has committed events. */
 export function onEventsWritten(dataSource: DataSource, call: () => void): void {
   connectionPool(dataSource).on('release', (_error, client) => {
     if (!(client instanceof ServiceClient) || !client.hasWrittenEvents) return;

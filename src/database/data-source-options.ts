@@ -76,7 +76,7 @@ export function dataSourceOptions(database: {
   };
 }
 
-/** Removes the parameter `options` from a URL, because pg would use it instead of the configured options. */
+/** Removes the `options` parameter from a URL, because pg would use it instead of the configured options. */
 function takeOptions(databaseUrl: string): { readonly url: string; readonly options: readonly string[] } {
   const url = new URL(databaseUrl);
   const options = url.searchParams.getAll('options');

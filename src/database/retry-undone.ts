@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 100;
 
 const logger = new Logger('Database');
 
-/** Whether a statement's plan is outdated. Checks `routine`, because the message may be localized. */
+/** Whether the cached plan was outdated. Checks `routine`, because the message may be localized. */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, routine } = error as { code?: string; routine?: string };
   return code === FEATURE_NOT_SUPPORTED && routine === 'RevalidateCachedQuery';

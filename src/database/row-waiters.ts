@@ -46,7 +46,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 
   /**
-   * Shows changed rows to waiting requests and notifies the other replicas. Never rejects.
+   * Passes changed rows to waiting requests and notifies the other replicas. Never rejects.
    * @param known changed rows, in their new state; the other awaited rows in `ids` are read from the database
    * @param elsewhere ids of rows that requests on other replicas may be waiting for
    */

@@ -48,7 +48,7 @@ class SessionSettingsLost extends Error {
   }
 }
 
-/** Closes itself if a commit is uncertain, the server refuses writes, or no response arrives. */
+/** Closes itself if a failover may undo a commit, the server refuses writes, or no response arrives. */
 export class ServiceClient extends Client {
   private readonly responseTimeoutMs: number;
   private isCommitUncertain = false;

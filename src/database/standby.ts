@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { groupedStatement } from './grouped-statement';
 import { queryRows } from './sql';
 
-/** Commits a WAL message. The commit waits until the standby has everything before the message. */
+/** Commits a WAL message. The commit waits until the standby has everything written before the message. */
 const STATEMENT = `
   SELECT pg_logical_emit_message(true, 'proxy-rental', '')
    WHERE current_setting('synchronous_standby_names') <> ''`;

@@ -1,5 +1,5 @@
--- Counts each user's visible proxy changes in `users.proxies_revision`. Replaces the foreign key to `users`,
--- which would be checked row by row.
+-- Increments `users.proxies_revision` when proxies change in a way that their user can see. Replaces the
+-- foreign key to `users`, which would be checked row by row.
 CREATE OR REPLACE FUNCTION count_proxies_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   concerned bigint[];

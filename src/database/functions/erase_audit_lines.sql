@@ -1,6 +1,6 @@
 -- Clears the requests, reasons and values in audit log lines about a customer, including searches for the
 -- customer's names. Returns the number of lines. Must be called before the names are erased, because it
--- searches for them. Does not change lines that posted money. A dry run only counts.
+-- searches for them. Does not change lines that record money postings. A dry run only counts.
 CREATE OR REPLACE FUNCTION erase_audit_lines(of_user bigint, is_dry_run boolean) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

@@ -1,4 +1,4 @@
--- Whether a customer's 30-day quota allows one more refund, of `more` roubles. Staff's refunds do not count.
+-- Whether a customer's 30-day quota allows one more refund, of `more` roubles. Refunds by staff do not count.
 CREATE OR REPLACE FUNCTION is_within_refund_quota(of_user bigint, more numeric, states text[])
 RETURNS boolean LANGUAGE sql STABLE AS $$
   WITH counted AS (

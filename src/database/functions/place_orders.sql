@@ -1,8 +1,8 @@
 -- Places each order independently and holds its cost. Returns, for each order, its position in `asked`, from
 -- 1, and either its id or the first of its order_refusals().
--- Locks the accounts first, so that no other statement can place orders for these users. Then locks the rows
--- of token_spending. Every statement that writes both tables uses this sequence. The account's lock also
--- keeps a retry, which calls `take_forgotten_key`, from overlapping with a decision by staff.
+-- Locks the accounts first, so that no other statement can place orders for these users. Then locks rows in
+-- token_spending. Every statement that writes both tables locks them in this sequence. The account lock also
+-- keeps a retry, which calls take_forgotten_key(), from overlapping with a staff decision.
 -- `asked`: array of objects whose fields are columns of `orders`; columns that are not in the INSERT below
 -- are ignored. Additional fields: `wait_seconds`, the time that an order may wait to be sent, and
 -- `limited_by`, the tokens whose daily limits apply.
@@ -15,7 +15,7 @@ DECLARE
   prefix CONSTANT text := (SELECT reference_prefix FROM installation);
   may_be_forgotten boolean;
   wanted record;
-  -- The current user's last ledger entry, and the holds of all users.
+  -- The current user's latest ledger entry, and all users' new holds.
   entry ledger_entries;
   holds ledger_entries[] := '{}';
   ids bigint[] := '{}';

@@ -1,5 +1,5 @@
 -- Records each state of an order and when it began. No other code may write the history. A month after the
--- order was closed, the history may be cut to its last entry.
+-- order was closed, the history may be truncated to its last entry.
 CREATE OR REPLACE FUNCTION record_order_state() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'INSERT' THEN

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { QueryRunner } from 'typeorm';
 
-/** Files of `baseline/`, in this order because tables may refer to tables in earlier files. */
+/** Files in `baseline/`, ordered so that a table refers only to tables in its own or earlier files. */
 const AREAS = [
   'users',
   'oauth',
@@ -16,7 +16,7 @@ const AREAS = [
   'operations',
 ];
 
-/** Schema of 1.0.0 (`docs/decisions/0025-migrations.md`). */
+/** The schema of version 1.0.0 (`docs/decisions/0025-migrations.md`). */
 export class Baseline1768000000000 {
   async up(runner: QueryRunner): Promise<void> {
     for (const area of AREAS) {

@@ -37,7 +37,7 @@ CREATE TABLE ledger_entries (
   available_after numeric(14,2) NOT NULL,
   held_after numeric(14,2) NOT NULL,
   reason text,
-  -- An invoice or a ticket in which staff find more information.
+  -- Refers staff to an invoice or a ticket with more information.
   reference text,
   -- The staff action that created the entry.
   action_id bigint REFERENCES audit_log,

@@ -1,24 +1,24 @@
--- Clients that registered themselves (RFC 7591). Clients whose id is a document's URL are not stored.
+-- Clients that registered themselves (RFC 7591). Clients identified by a document's URL are not stored.
 CREATE TABLE oauth_clients (
   id text PRIMARY KEY,
   name text,
   redirect_uris text[] NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
-  -- Time of the last consent; null if no customer has ever given the client consent.
+  -- Time of the last consent; null if no customer has consented to the client yet.
   used_at timestamptz
 );
 CREATE INDEX oauth_clients_unused_idx ON oauth_clients (created_at) WHERE used_at IS NULL;
 
--- Authorization codes. Kept for a day after the exchange to detect a second one, which revokes the token.
+-- Authorization codes. Kept for a day after use, so that a second use is noticed and revokes the token.
 CREATE TABLE oauth_codes (
   code_hash bytea PRIMARY KEY,
   client_id text NOT NULL,
   client_name text NOT NULL,
   redirect_uri text NOT NULL,
-  -- The PKCE challenge of method S256.
+  -- The PKCE challenge (S256).
   challenge text NOT NULL,
   user_id bigint NOT NULL REFERENCES users,
-  -- The token with which the customer gave the consent.
+  -- The token with which the customer consented.
   issuer_id bigint NOT NULL,
   scopes text[] NOT NULL,
   daily_limit numeric(14,2),

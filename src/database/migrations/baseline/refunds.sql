@@ -36,7 +36,7 @@ CREATE TABLE proxy_refunds (
   -- When the next check is due; null unless the proxy is being checked.
   next_check_at timestamptz DEFAULT now(),
   amount numeric(14,2),
-  -- The action with which staff decided; null if the rule decided.
+  -- The staff action that decided the refund; null if the rule decided it.
   action_id bigint REFERENCES audit_log,
   closed_at timestamptz,
   -- Deletion of the proxy at the provider: when it began, when to retry it, and when it was confirmed.

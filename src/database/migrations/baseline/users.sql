@@ -1,7 +1,7 @@
 -- Users, their tokens, and the audit log of staff actions.
 
--- Needed to search for parts of names. The extension is trusted, so any role that may create objects in the
--- database may create it. It may already exist for other uses.
+-- Needed to search for parts of names. The extension is trusted, so any role with the CREATE privilege on the
+-- database may install it. It may already be installed.
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
 -- Customers and staff.
@@ -48,8 +48,8 @@ CREATE TABLE api_tokens (
   allowed_ips cidr[],
   -- Maximum roubles that the token's orders may spend in a UTC day; null for no limit.
   daily_limit numeric(14,2) CHECK (daily_limit > 0),
-  -- All tokens with a daily limit above this one in the chain of issuers. Their limits also cover this
-  -- token's orders. Otherwise, a token could exceed its limit by issuing further tokens.
+  -- This token's direct and indirect issuers that have a daily limit. Their limits also cover this token's
+  -- orders. Otherwise, a token could exceed its limit by issuing further tokens.
   limited_by bigint[] NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz,
@@ -65,7 +65,7 @@ CREATE INDEX api_tokens_user_id_idx ON api_tokens (user_id);
 CREATE INDEX api_tokens_issued_by_idx ON api_tokens (issued_by) WHERE issued_by IS NOT NULL;
 
 -- For each token with a daily limit and each UTC day, the amount that its orders and those of its descendants
--- hold or have spent. Releases are subtracted, refunds are not.
+-- hold or have spent. Releases are subtracted; refunds are not.
 CREATE TABLE token_spending (
   token_id bigint NOT NULL REFERENCES api_tokens,
   day date NOT NULL,
