@@ -7,12 +7,12 @@ export interface BatchMember {
   readonly count: number;
   readonly placedAt: Date;
   readonly isRenewal: boolean;
-  /** Provider's quote in roubles, as a decimal string. */
+  /** The provider's quote in roubles, as a decimal string. */
   readonly cost: string;
-  /** Provider's id of the prolonged proxy; `null` for a purchase. */
+  /** The provider's id of the prolonged proxy; `null` for a purchase. */
   readonly providerProxyId: string | null;
   readonly purchaseReference: string | null;
-  /** Rental's expiry just before the prolongation; `null` for a purchase. */
+  /** The rental's expiry just before the prolongation; `null` for a purchase. */
   readonly dateEndBefore: Date | null;
 }
 
@@ -30,11 +30,11 @@ export interface OrderBatch {
   readonly submittedAt: Date;
   /** Whether this is the second call for these members. There is no third. */
   readonly resent: boolean;
-  /** Latest time at which the call could have been sent. */
+  /** The latest time at which the call could have been sent. */
   readonly sentBefore: Date;
-  /** Provider's quote in roubles for all members, as a decimal string with four decimal places. */
+  /** The provider's quote in roubles for all members, as a decimal string with four decimal places. */
   readonly providerPrice: string;
-  /** Open members, in order of arrival. */
+  /** The open members, in order of arrival. */
   readonly members: readonly BatchMember[];
 }
 

@@ -7,7 +7,7 @@ export interface Idempotency {
   readonly requestHash: Buffer;
 }
 
-/** @param request normalised, with defaults applied @throws IdempotencyKeyInvalid */
+/** @param request normalized, with defaults applied @throws IdempotencyKeyInvalid */
 export function readIdempotency(
   header: string | undefined,
   request: Readonly<Record<string, string | number>>,
@@ -28,14 +28,14 @@ export function requireIdempotency(...given: Parameters<typeof readIdempotency>)
   return idempotency;
 }
 
-/** Returns a key with a space, so that it never equals a caller's key. */
+/** Returns a key that contains a space, so that it never equals a caller's key. */
 export const bulkOrderKey = (key: string, proxyId: number | string): string => `${key} ${proxyId}`;
 
 /** @param bulk table alias @param proxyId SQL expression */
 export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
   `${bulk}.idempotency_key || ' ' || ${proxyId}`;
 
-/** Returns a key that allows one charge per expiry of a proxy. No other kind of key has two spaces. */
+/** Returns a key that limits a proxy to one charge per expiry. No other kind of key has two spaces. */
 export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
   `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;
 

@@ -20,7 +20,7 @@ import { IS_RENEWAL_SQL, isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { IdempotencyKeyReused } from './orders.errors';
 
 type SentOrder = Pick<OrderOutcome, 'kind' | 'state'> & {
-  /** `null` before the order is sent. */
+  /** `null` until the order is sent. */
   readonly batchId: number | null;
 };
 
@@ -65,7 +65,6 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
 
 @Injectable()
 export class OrderQueries {
-  /** Orders that this process's requests wait for. */
   readonly awaited: RowWaiters<OrderProgress>;
 
   constructor(

@@ -3,21 +3,21 @@ import { QUEUE_SLACK_MS } from './longest-order';
 import { CLOSED_FOR_MAINTENANCE } from './maintenance';
 import { IS_RENEWAL_SQL, PROXY_FAILURES, statesBefore } from './order-states';
 
-/* These expressions over a row of `orders` define the queue. */
+/* These SQL expressions, which refer to a row of `orders`, define the queue. */
 
 /** False during maintenance, because an order that seems queued may have been sent before the restore. */
 export const IN_QUEUE_SQL = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
-/** How long a stored expiry is trusted. Limited because the rental may be prolonged meanwhile. */
+/** How long a stored expiry is trusted. Limited because the rental may be prolonged in the meantime. */
 const AN_END_COUNTS_FOR = `interval '1 hour'`;
 
 export const IS_READY_SQL = `(kind = 'purchase'
             OR date_end_before IS NOT NULL AND end_read_at > now() - ${AN_END_COUNTS_FOR})`;
 
 /**
- * Returns SQL for whether the rental's expiry must be read. If a replica has not stored the expiry in time,
- * it is presumed dead, and another one reads the expiry.
+ * Returns an SQL expression for whether a rental's expiry must be read. A replica that has not stored the
+ * expiry in time is presumed dead, and another one reads the expiry.
  * @param longestReadingSeconds SQL parameter
  */
 export const isEndUnreadSql = (longestReadingSeconds: string): string => `(kind = 'prolongation'
@@ -29,10 +29,10 @@ export const isEndUnreadSql = (longestReadingSeconds: string): string => `(kind 
 export const QUEUE_LEFT_MS_SQL = `CASE state WHEN 'reserved' THEN
                 extract(epoch FROM queued_until - now())::double precision * 1000 - ${QUEUE_SLACK_MS} END`;
 
-/** Renewals let other orders go first, but for ten minutes at most, or a busy service would never renew. */
+/** Renewals yield to other orders, but only for ten minutes. Otherwise, a busy service would never renew. */
 export const YIELDS_TO_OTHERS_SQL = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
-/** `oldest` excludes renewals, because they let other orders go first. */
+/** `oldest` excludes renewals, because they yield to other orders. */
 export const WAITING_ORDERS = `
   SELECT count(*)::integer AS count, min(created_at) FILTER (WHERE NOT ${IS_RENEWAL_SQL}) AS oldest
     FROM orders WHERE state = 'reserved'`;

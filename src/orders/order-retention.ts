@@ -6,7 +6,7 @@ import { Retention, type RetentionStep, STEP_ROWS } from '../jobs';
 import { BulkRecords } from './bulk/bulk-records';
 import { OPEN_STATES } from './order-states';
 
-/** Days within which an order with an unknown outcome is closed or goes to review. */
+/** An order with an unknown outcome is closed or goes to review within this many days. */
 const DAYS_TO_CLOSE = 2;
 
 /** Small, because one order may have delivered a thousand proxies. */

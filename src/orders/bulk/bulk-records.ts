@@ -22,7 +22,7 @@ interface BulkRow {
 
 const BULK = 'request_hash AS "requestHash", proxy_ids AS "proxyIds", max_prices::text[] AS "maxPrices"';
 
-/** Days for which a bulk request without orders is kept after the last attempt to use its key. */
+/** How many days a bulk request without orders is kept after the last attempt to use its key. */
 const UNUSED_DAYS = 1;
 const FORGOTTEN_AT_ONCE = 100;
 

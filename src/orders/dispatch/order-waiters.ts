@@ -16,14 +16,14 @@ interface WaitingRequest {
   isQueued: boolean;
   /** Whether the order was sent a second time, or is queued to be. */
   isResent: boolean;
-  /** Whether the order's time in the queue was up when last checked. */
+  /** Whether the order's time in the queue had expired at the last check. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
   queueSpan: OpenSpan | undefined;
   readonly end: (order?: OrderProgress) => void;
 }
 
-/** Requests of this process whose orders are queued or in progress on any replica. */
+/** This process's requests whose orders are queued or in progress on any replica. */
 @Injectable()
 export class OrderWaiters {
   private readonly logger = new Logger(OrderWaiters.name);
@@ -102,7 +102,7 @@ export class OrderWaiters {
     }
   }
 
-  /** If the provider accepts no orders now, cancels this process's queued orders. */
+  /** Cancels this process's queued orders if the provider is not currently accepting orders. */
   async emptyQueueIfClosed(): Promise<void> {
     try {
       this.provider.assertTakesOrders();

@@ -44,7 +44,7 @@ export const newOrder = (
 export const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): number[] | null =>
   dailyLimit === null || tokenId === null ? null : [tokenId, ...limitedBy];
 
-/** Returns the row for `place_orders.sql`. @param more further columns, and other values that it reads */
+/** Returns the row that `place_orders.sql` reads. @param more other columns, and values for that script */
 export function toRow(order: NewOrder, more: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { total, markup, idempotency, ...fields } = order;
   const columns = Object.entries(fields).map(([name, value]) => [snakeCase(name), value] as const);

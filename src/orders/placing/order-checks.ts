@@ -80,8 +80,8 @@ export class OrderChecks {
 
   /**
    * Yields refusals in the sequence in which callers see them. Placing an order stops at the first one; a dry
-   * run collects all. `place_orders.sql` repeats the checks of `order_refusals.sql`, so they may be skipped
-   * here.
+   * run collects all. `place_orders.sql` repeats the checks of `order_refusals.sql`, so this method may skip
+   * them.
    * @throws DomainError
    */
   async *of(request: OrderRequest, use: 'order' | 'preview'): AsyncGenerator<DomainError, PreparedOrder> {
@@ -99,8 +99,8 @@ export class OrderChecks {
     const buyer = { userId, country: item.country };
 
     const isWhole = request.kind === 'purchase' && !request.allowPartial;
-    // Without partial delivery, a shortage in the stored stock is no refusal yet, because the current stock
-    // is read below.
+    // Without partial delivery, a shortage in the stored stock causes no refusal yet, because the current
+    // stock is read below.
     const short =
       item.kind === 'purchase'
         ? await orRefusal(() =>
@@ -139,8 +139,8 @@ export class OrderChecks {
   }
 
   /**
-   * Chooses the priority for reading an unknown stock. An order that would be refused, or that the customer
-   * cannot pay for, gets the lowest priority, so that it delays no others.
+   * Chooses the priority for reading stock that is not yet known. An order that would be refused, or that the
+   * customer cannot pay for, gets the lowest priority, so that it delays no others.
    */
   private async firstRead(toOrder: (quote: Quote) => NewOrder, known?: Quote): Promise<FirstRead> {
     const { available, refusals } = await this.placement.assess(toOrder(known ?? UNKNOWN_QUOTE));

@@ -148,8 +148,8 @@ export class OrderPlacement {
       try {
         return [await this.insertTogether(attempt)];
       } catch (error) {
-        // Rethrow if orders may have been placed, or if there was no connection: separate statements would
-        // get none either.
+        // Rethrow if orders may have been placed, or if there was no connection: separate statements could
+        // not get one either.
         if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
         // Nothing was placed, because one order made the statement fail. Each is now placed separately.
       }
@@ -179,7 +179,7 @@ export class OrderPlacement {
     );
   }
 
-  /** After a lost reply, finds the orders that were placed. The errors of the others are unknown. */
+  /** After a lost reply, finds the orders that were placed. Why the others were not placed is unknown. */
   private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
     try {
       const ids = await resolveCommitOutcome(this.dataSource, error, () =>

@@ -55,7 +55,7 @@ export class OrdersService {
     return this.track(this.execute(request));
   }
 
-  /** Waits for all orders of this process, even those whose callers have disconnected. */
+  /** Waits for all of this process's orders, even those whose callers have disconnected. */
   async untilIdle(): Promise<void> {
     this.dispatcher.stop();
     while (this.inProgress.size > 0) await Promise.allSettled(this.inProgress);

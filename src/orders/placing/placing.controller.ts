@@ -207,7 +207,7 @@ interface Guards {
   readonly dry_run: boolean;
 }
 
-/** Names the applied guards. This route must ignore unknown fields, so a misspelt guard is not refused. */
+/** Lists the applied guards. This route must ignore unknown fields, so a misspelt guard is not refused. */
 function nameGuards(response: Response, guards: Guards): void {
   const named = [
     guards.max_price && `max_price=${guards.max_price.toString()}`,

@@ -38,7 +38,7 @@ export interface WantedRenewal extends RenewalOffer {
 
 /** Queued renewals fill at most three calls: enough to use the provider's rate without holding much money. */
 const CALLS_QUEUED = 3;
-/** Maximum number of queued purchases with unconfirmed expiries. Each of them requires one listing. */
+/** Maximum number of purchases that queued renewals may need listed. Each requires one listing. */
 const PURCHASES_TO_LIST = 10;
 
 export class RenewalCapacity {
@@ -59,7 +59,7 @@ export class RenewalCapacity {
     return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
   }
 
-  /** Takes capacity for one more order. @returns false if none is left */
+  /** Reserves capacity for one more order. @returns false if none is left */
   take({ isConfirmed, purchaseReference, quote }: WantedRenewal): boolean {
     const isListed = isConfirmed || this.toList.has(purchaseReference);
     if (!isListed && this.toList.size >= PURCHASES_TO_LIST) return false;
@@ -71,7 +71,7 @@ export class RenewalCapacity {
   }
 }
 
-/** Renewals are ordinary prolongations behind all other orders in the queue. No request waits for them. */
+/** Renewals are prolongations that queue behind all other orders. No request waits for them. */
 @Injectable()
 export class RenewalOrders {
   private readonly logger = new Logger(RenewalOrders.name);

@@ -107,7 +107,7 @@ export class ForgottenOrderRecords {
     );
   }
 
-  /** Leaves a key alone if a retry has already matched it with the written-off order. */
+  /** Has no effect if a retry's key has already been matched with the written-off order. */
   async withdrawWriteOff(orderReference: string, manager: EntityManager): Promise<void> {
     const untaken = 'order_reference = $1 AND idempotency_key IS NULL';
     await queryRows(manager, `DELETE FROM written_off_requests WHERE ${untaken}`, [orderReference]);

@@ -77,7 +77,7 @@ export class OrderClaims {
             AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
        ),
        queued AS MATERIALIZED (
-         -- Looks up the time of a user's last call only once.
+         -- Looks up the time of each user's last call only once.
          SELECT *, max(CASE place WHEN 1 THEN
                          ${lastServedAtSql('waiting.user_id')} END)
                      OVER (PARTITION BY user_id) AS served_at
@@ -109,7 +109,7 @@ export class OrderClaims {
        members AS (
          SELECT id FROM orders
           WHERE state IN ${sqlList(statesBefore('submitting'))}
-            -- As an array, this is computed once, not for each order.
+            -- As an array, the subquery is evaluated once rather than for each order.
             AND id = ANY (ARRAY(
                   SELECT id FROM candidates
                    WHERE position = 1

@@ -143,7 +143,7 @@ export class Settlement {
         providerOrderId,
         charge,
         only ?? null,
-        // PostgreSQL parses arrays in half the time of JSON, and numbers in a third of the time of dates.
+        // PostgreSQL parses arrays twice as fast as JSON, and numbers three times as fast as dates.
         proxies.map(({ id }) => id),
         proxies.map(({ host }) => host),
         proxies.map(({ port }) => port),
