@@ -1,6 +1,6 @@
 import { domainError } from '../common';
 
-/** Staff's decision applies only to the number of missing proxies that they saw. */
+/** A staff decision applies only to the number of missing proxies that was shown at the time. */
 export class MissingProxiesChanged extends domainError(
   'conflict',
   'The number of missing proxies has changed',

@@ -16,12 +16,12 @@ import {
 } from '../sync.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './maintenance.dto';
 
-/** Staff's terms for a lost order. Null fields are derived from the found proxies or prolongation. */
+/** Terms that staff set for a lost order. Null fields are derived from the found proxies or prolongation. */
 interface ForgottenTerms {
   readonly period: number | null;
-  /** Customer's price of each proxy. */
+  /** Price that the customer pays for each proxy. */
   readonly price: Money;
-  /** Provider's price of each proxy. If null, `price` is used instead. */
+  /** Price that the provider charges for each proxy. If null, `price` is used instead. */
   readonly cost: Money | null;
 }
 
@@ -212,7 +212,7 @@ export class ForgottenOrdersService {
     );
   }
 
-  /** Writes off a found prolongation as our cost. A customer's retry of the prolongation is refused. */
+  /** Writes off a found prolongation at our expense. A customer's retry of the prolongation is refused. */
   async writeOffProlongation(id: number, manager: EntityManager): Promise<void> {
     const { user_id: userId, proxy_id: proxyId, days } = await this.getProlongation(id, manager);
     await this.records.writeOff({ userId, proxyId, days }, manager);

@@ -30,7 +30,7 @@ export async function beginMaintenance(
   await countOpenOrdersAsPossiblyBought(queryable);
 }
 
-/** If the server has changed, stores it and locks the row. @returns whether the server has changed */
+/** If the server has changed, stores the new one and locks its row. @returns whether it has changed */
 export async function storeServer(queryable: Queryable): Promise<boolean> {
   const changed = await queryRows(
     queryable,
@@ -45,7 +45,7 @@ export async function storeServer(queryable: Queryable): Promise<boolean> {
 
 type Found = Omit<MaintenanceOut, 'closed' | 'to_be_done'> & { readonly is_swept: boolean };
 
-/** Keeps the service closed until staff have decided about everything that a restore lost. */
+/** Keeps the service closed until staff have resolved everything that a restore lost. */
 @Injectable()
 export class MaintenanceService {
   constructor(

@@ -66,7 +66,7 @@ const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
   id text, "orderReference" text, host text, port text, login text, password text, type text, country text,
   version text, date_start timestamptz, date_end timestamptz)`;
 
-/** A listing is no snapshot, so missing means absent twice. If too many are missing, staff decide. */
+/** A listing is no snapshot, so only proxies absent twice are missing. Staff decide if there are too many. */
 @Injectable()
 export class SweepService {
   private readonly logger = new Logger(SweepService.name);

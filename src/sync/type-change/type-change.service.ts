@@ -26,10 +26,10 @@ import {
   TypeChangeUncertain,
 } from '../sync.errors';
 
-/** Priority below most other calls, because customers can request any number of changes. */
+/** Lower than most other calls' priority, because customers can request any number of changes. */
 const PRIORITY = 'exact';
 
-/** Time that a change waits for its rate permits, in addition to its calls' timeouts. */
+/** How long a change waits for its rate permits, in addition to its calls' timeouts. */
 const PERMITS_MS = 20_000;
 
 const RETRY_AFTER_SECONDS = 5;
@@ -38,7 +38,7 @@ const RETRY_AFTER_SECONDS = 5;
  * The provider's listing decides whether a change succeeded, because a response may be lost, and error 30
  * does not prove a failure. The proxy is stored as listed, because its port may change too.
  *
- * A row of `proxy_type_changes` serialises a proxy's changes. Until the row is settled, the stored type is
+ * A row of `proxy_type_changes` serializes a proxy's changes. Until the row is settled, the stored type is
  * not trusted.
  */
 @Injectable()
