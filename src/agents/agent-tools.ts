@@ -77,7 +77,7 @@ const withoutLists = (result: Readonly<Record<string, unknown>>): string =>
       : value,
   );
 
-/** Validates a tool's arguments in the same way as the body of a request. @throws RequestInvalid */
+/** Validates a tool's arguments like a request body. @throws RequestInvalid */
 function readArguments({ input }: Tool, body: JsonValue): object {
   readLeniently(input, body);
   readInput({ path: [], header: [], query: undefined, body: input, refusesQuery: false }, {
@@ -114,7 +114,7 @@ function schemaOf(
 ): { type: 'object' } {
   const found = new Map<string, object>();
   const add = (one: string): void => {
-    // Drop titles, because they repeat names, and `example`, because JSON Schema lacks it.
+    // Drop `title`, because it repeats the name, and `example`, because JSON Schema does not define it.
     const text = JSON.stringify(schemas[one], (key, value: unknown) =>
       (key === 'title' && typeof value === 'string') || key === 'example' ? undefined : change(value),
     );
@@ -133,7 +133,7 @@ interface FieldSchema {
 }
 
 /**
- * Adapts a schema to the models: Gemini rejects `exclusiveMinimum`, and OpenAI's strict mode requires
+ * Adapts a schema to what models accept: Gemini rejects `exclusiveMinimum`, and OpenAI's strict mode requires
  * optional fields to allow null.
  */
 function forModels(value: unknown): unknown {

@@ -147,7 +147,7 @@ export class PreparePurchaseInput {
   readonly allow_partial!: boolean;
 }
 
-/** Low, because agents have to copy the reference, which contains the ids of all these proxies. */
+/** Low, because the order reference contains all these proxies' ids, and agents have to copy it. */
 const MAX_PREPARED = 50;
 
 @StrictRequest()

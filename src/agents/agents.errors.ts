@@ -100,7 +100,7 @@ export function toAgentError(error: unknown): AgentError | null {
   };
 }
 
-/** Shortened, because the name may be any text that the caller sent. */
+/** Truncated, because the caller can send any name. */
 const nameOf = (loc: readonly (string | number)[]): string => loc.slice(1).join('.').slice(0, 100);
 
 const WANTED: Readonly<Record<string, string>> = {

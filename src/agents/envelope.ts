@@ -28,9 +28,7 @@ const ENVELOPE: Shape = {
   },
 };
 
-/**
- * Keeps only the members that the MCP library needs. It would reject a message for a mistake in any other.
- */
+/** Keeps only the members that the MCP library needs, because it would reject mistakes in any others. */
 export const envelopeOf = (message: JsonValue): unknown => pick(message, ENVELOPE);
 
 function pick(value: JsonValue, shape: Shape): unknown {

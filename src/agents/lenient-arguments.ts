@@ -8,7 +8,7 @@ const INTEGER = /^-?\d{1,20}$/;
 
 /**
  * Converts the values in `given` to their declared types. Models may send numbers, booleans and lists as
- * strings, and null for a default.
+ * strings, and null for omitted values.
  */
 export function readLeniently(input: Type<object>, given: JsonValue): void {
   if (!isJsonObject(given)) return;

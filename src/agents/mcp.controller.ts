@@ -37,7 +37,7 @@ const INVALID_REQUEST = -32_600;
 const INVALID_PARAMS = -32_602;
 
 const STREAM = 'text/event-stream';
-/** Longer error messages are cut, because those of the MCP library may quote the whole request. */
+/** Longer error messages are truncated, because the MCP library's may quote the whole request. */
 const MOST_ERROR_LENGTH = 1000;
 
 /** Empty responses to list methods, because some clients report a broken server if such a method fails. */
@@ -53,7 +53,7 @@ interface Served {
   readonly method: unknown;
   /** Null if the message calls no tool. */
   readonly run: (() => Promise<CallToolResult>) | null;
-  /** Whether the tool was called, and may have charged the customer. */
+  /** Whether the tool has been called, and may therefore have charged the customer. */
   hasRun: boolean;
 }
 
@@ -167,10 +167,10 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
     typeof value === 'string' && name !== 'authorization' ? [[name, value] as [string, string]] : [],
   );
   const request = new Request('http://localhost/mcp', { method: 'POST', headers: texts, signal });
-  // Always name both types, because the library rejects clients that do not accept both.
+  // Always list both types, because the library rejects clients that do not accept both.
   request.headers.set('accept', `application/json, ${STREAM}`);
-  // Drop the version header, which would exclude clients of later revisions: `initialize` negotiates the
-  // version in its body.
+  // Drop the version header, because the library would reject clients of a later protocol revision.
+  // `initialize` negotiates the version in its body.
   if (method === 'initialize') request.headers.delete('mcp-protocol-version');
   return request;
 }
@@ -179,7 +179,7 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
 const isStreamed = (request: ExpressRequest, { ok }: Response): boolean =>
   ok && !request.accepts('json') && request.accepts(STREAM) === STREAM;
 
-/** Extracts the message from a stream, which is how the library responds to clients of the 2025 revisions. */
+/** Extracts the message from the stream that the library sends to clients of the 2025 protocol revisions. */
 const messageOf = (body: string): string => /^data: (.*)$/m.exec(body)?.[1] ?? body;
 
 function cutError(text: string): string {

@@ -9,7 +9,7 @@ const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
 
-/** The names of the fields are short, because agents have to copy the reference. */
+/** Field names are short, because agents have to copy the reference. */
 const PREPARED = z.strictObject({
   /** Expiry of the reference, as a Unix timestamp in seconds. */
   u: COUNT,

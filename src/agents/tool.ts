@@ -4,7 +4,7 @@ import type { Caller, CustomerScope } from '../auth';
 
 /** Longer results would fill an agent's context. */
 export const MAX_RESULT_LENGTH = 64 * 1024;
-/** The text of longer results omits long lists; the structured content contains them. */
+/** The text of longer results omits long lists; the structured content still contains them. */
 export const LONG_RESULT_LENGTH = 16 * 1024;
 
 export interface ToolCall {

@@ -32,7 +32,7 @@ export function assertAllowed(
   if (scope !== null && !allowsScope(caller.scopes, scope, isRead)) throw new NotEnoughPermissions(scope);
 }
 
-/** A request that may wait for a change before it gets its response. */
+/** A request whose response may be delayed until something changes. */
 export interface RequestWait {
   readonly seconds: number;
   /** The request whose token is checked again after the wait. */

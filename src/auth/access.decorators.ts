@@ -20,8 +20,8 @@ export type Access =
   | { readonly public: false; readonly scope: Scope | null; readonly acceptsOAuth?: boolean };
 
 /**
- * Marks a route that needs no token.
- * @param maxBodyBytes required for a route with a body. Failed requests count against the client's address
+ * Marks a route that needs no token. Its failed requests count against the client's address.
+ * @param maxBodyBytes required for a route with a body
  */
 export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}) =>
   applyDecorators(

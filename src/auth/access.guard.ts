@@ -13,7 +13,7 @@ import { type Caller, TokensService } from './tokens.service';
 /** Admits a request if its route is public or its token has the required scope. */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  /** An instance of our own, because passport exports one that all applications in a process share. */
+  /** Our own instance, because all applications in a process share the one that passport exports. */
   private readonly passport = new Passport();
 
   constructor(

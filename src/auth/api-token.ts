@@ -1,4 +1,4 @@
-/** Issuer of a token. `staff` includes the command line. `oauth` is a customer who gave a client access. */
+/** Issuer of a token. `staff` includes the command line. `oauth` is a customer who authorized a client. */
 export type TokenOrigin = 'staff' | 'customer' | 'sign-in' | 'oauth';
 
 /** Contains neither the secret nor its hash. */

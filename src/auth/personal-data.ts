@@ -1,6 +1,6 @@
 import type { PersonalData } from '../database';
 
-/** Keeps the tokens, to which orders and the audit log refer, but erases their names and networks. */
+/** Erases tokens' names and networks. Keeps the rows, because orders and the audit log refer to them. */
 export const TOKENS_DATA: PersonalData = {
   api_tokens: `
     UPDATE api_tokens

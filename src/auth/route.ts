@@ -23,7 +23,7 @@ export interface RouteOptions extends RouteDescription {
   readonly errors?: NonNullable<RouteDescription['errors']>;
 }
 
-/** Must be written below `@Get()` and similar decorators. */
+/** Must be placed below `@Get()` and similar decorators. */
 export function Route({ scope, ...route }: RouteOptions): MethodDecorator {
   if (scope === undefined) return describeRoute(route);
   const { errors = {}, errorHeaders } = route;

@@ -43,7 +43,7 @@ export const ALL_SCOPES = Object.keys(SCOPES) as CustomerScope[];
 export const ALL_PAYMENT_SCOPES = Object.keys(PAYMENT_SCOPES) as CustomerScope[];
 export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
 
-/** `all` excludes `tokens:write`, because somebody who steals such a token could issue more of them. */
+/** `all` excludes `tokens:write`, because a stolen token with this scope could issue further tokens. */
 export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write');
 
 /** A token stores these scopes, not the group `read`. */

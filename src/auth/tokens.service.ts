@@ -34,7 +34,7 @@ export interface Caller extends Pick<
 > {
   readonly tokenId: number;
   readonly isBlocked: boolean;
-  /** Grows with every visible change to the user's proxies. */
+  /** Incremented with every visible change to the user's proxies. */
   readonly proxiesRevision: number;
   /** Error to throw unless the request is a replay. */
   readonly overLimit?: DomainError;
@@ -55,7 +55,7 @@ export interface NewToken {
   readonly textExpiresAt?: Date | undefined;
 }
 
-/** Tokens remembered as valid, at about 150 bytes each. */
+/** Maximum number of tokens remembered as valid. Each takes about 150 bytes. */
 const MAX_KNOWN = 20_000;
 
 /** Accuracy of `last_used_at`, coarse enough that most requests write nothing. */
@@ -137,7 +137,7 @@ export class TokensService {
   }
 
   /**
-   * Replaces the text of an OAuth token, which keeps its id and thus the amount that it has spent today.
+   * Replaces the text of an OAuth token. The token keeps its id, so what it has spent today still counts.
    * @returns the new text; null if the token or its issuer is no longer valid
    */
   async renewText(id: number, textExpiresAt: Date, manager: EntityManager): Promise<string | null> {
@@ -203,7 +203,7 @@ export class TokensService {
 
   /**
    * Without `staff:grant`, a caller may neither revoke other users' staff tokens nor block other staff.
-   * @param whose column that `ids` contains. Users count as staff only with a valid staff token
+   * @param whose whether `ids` are ids of tokens or of users. Users without a valid staff token are not staff
    * @throws StaffScopesForAnother
    */
   async assertMayEnd(
@@ -346,7 +346,7 @@ export const TOKEN_REFERENCES = [
 
 interface FoundToken extends Caller {
   readonly hash: string;
-  /** Whether `last_used_at` is accurate enough. */
+  /** Whether `last_used_at` is recent enough to be left unchanged. */
   readonly isUseRecorded: boolean;
 }
 
