@@ -192,10 +192,7 @@ export class CatalogCache<Value> {
     await Promise.race([refresh, pause(PATIENCE_MS - runningForMs, undefined, { ref: false })]);
   }
 
-  /**
-   * Each caller waits for a turn of its own. If it shared another caller's refresh, that caller's turn might
-   * come later than its own.
-   */
+  /** Never joins another caller's queued refresh, because that caller's turn might come later. */
   private async refreshInTurn(
     key: string,
     fetch: CatalogFetch<Value>,

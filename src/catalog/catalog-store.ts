@@ -41,7 +41,7 @@ export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<stri
 /** Long enough to get a rate permit and a normal response. After that, the lease holder is presumed dead. */
 const LEASE_MS = 15_000;
 const POLL_MS = 100;
-/** Maximum seconds by which transactions may commit out of order. */
+/** By how many seconds, at most, transactions may commit out of order. */
 const COMMIT_ORDER_SECONDS = 5;
 
 const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
@@ -49,8 +49,8 @@ const timeOf = (parameter: string): string =>
   `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
 /**
- * Returns SQL that is true if a lease is over. If it ends too far in the future, the database's clock was set
- * back, and the lease is over as well.
+ * Returns SQL that is true if a lease has lapsed. A lease that ends too far in the future has also lapsed,
+ * because the database's clock must have been set back.
  */
 const hasLapsed = (until: string): string =>
   `${until} NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${LEASE_MS} ms'`;
@@ -131,7 +131,7 @@ export class CatalogStore {
     return entry;
   }
 
-  /** @param kind the part of the keys before the first slash */
+  /** @param kind the keys' prefix, up to the first slash */
   async keepYoungest(kind: string, count: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -189,9 +189,9 @@ export class CatalogStore {
   }
 
   /**
-   * Stores a value as fetched at the start of its lease. If another replica has stored a newer value in the
-   * meantime, returns that one instead. Replaces a stored value from the future, because the database's clock
-   * must have been set back.
+   * Stores a value, with the start of the lease as its fetch time. If another replica has stored a newer
+   * value in the meantime, returns that one instead. Replaces a stored value from the future, because the
+   * database's clock must have been set back.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(

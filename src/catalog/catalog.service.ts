@@ -61,7 +61,7 @@ interface Buyer {
   readonly country: string | null;
 }
 
-/** Returns the customer's price of one proxy; `null` if unknown. */
+/** Returns the customer's price for one proxy; `null` if unknown. */
 export type PriceList = (
   offer: Pick<Offer, 'version' | 'period'> & {
     /** In lower case. */
@@ -72,11 +72,11 @@ export type PriceList = (
 /** How an order fetches a country's stock if it is not cached. */
 export interface FirstRead {
   readonly priority: CallPriority;
-  /** Queue in which each user has one fetch at a time. If undefined, the fetch starts without queueing. */
+  /** Queue that runs one fetch per user at a time. If undefined, the fetch starts without queueing. */
   readonly line?: 'unpaid' | 'unpriced';
 }
 
-/** Time for which a period is not offered after the provider has refused it. */
+/** How long a period is not offered after the provider has refused it. */
 const REFUSED_MS = 10 * 60_000;
 /** Quotes refuse a period once the provider has recently refused it in this many countries. */
 const COUNTRIES_BEFORE_QUOTES = 3;
@@ -235,7 +235,7 @@ export class CatalogService implements OnModuleDestroy {
     if ((await this.stock(country, version, priority, inTurn)) < count) throw new NotEnoughProxies();
   }
 
-  /** Fetches a stock and corrects the cached copy. By default, waits behind orders. @throws ProviderError */
+  /** Fetches the stock and corrects the cached copy. By default, orders go first. @throws ProviderError */
   readStock(country: string, version: IpVersion, priority: CallPriority = 'confirmation'): Promise<number> {
     const key = stockKey(country, version);
     const name = `${priority} ${key}`;
@@ -257,15 +257,14 @@ export class CatalogService implements OnModuleDestroy {
   /**
    * Returns the price to charge: the quote, or the country's own price if that is lower. The caller must
    * check that the period is within the allowed range.
-   * @param use with `preview` (e.g. a dry run), fewer refreshes run concurrently, so that orders are hardly
-   * delayed
+   * @param use `preview`, e.g. for a dry run, allows fewer concurrent refreshes, which hardly delay orders
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
   chargedPrice(offer: Offer, buyer: Buyer, use: 'order' | 'preview' = 'order'): Promise<Quote> {
     return this.priceOf(offer, buyer, 'getFresh', this.inTurn(use, buyer.userId));
   }
 
-  /** Returns the last known price that an order would cost, without a provider call. */
+  /** Returns the last known price of an order, without calling the provider. */
   knownPrice(offer: Offer, buyer: Buyer): Quote | undefined {
     const { version, period, count } = offer;
     const single = this.priceTables.peek(PRICE_TABLE_KEY)?.[version]?.[period];
@@ -475,7 +474,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 }
 
-/** Uses `priority` if no value is cached. Otherwise, no order waits for the fetch. */
+/** Uses `priority` only if no value is cached, because otherwise no order waits for the fetch. */
 const firstAt =
   (priority: CallPriority) =>
   (ageMs: number): CallPriority =>

@@ -10,7 +10,7 @@ async function main(): Promise<void> {
     if (!outline) storeOutline(outlineOf(createCli()));
     code = await runCommand(words);
   }
-  // The command `audit` sets its own exit code.
+  // Do not overwrite with 0: the `audit` command sets its own exit code.
   if (code !== 0) process.exitCode = code;
 }
 

@@ -14,7 +14,7 @@ export interface Outline {
   readonly commands: readonly Outline[];
 }
 
-/** The outline is written to this file when a command of this build runs for the first time. */
+/** Written the first time that a command of this build runs. */
 const FILE = join(__dirname, 'outline.json');
 
 export const outlineOf = (command: Command): Outline => ({
@@ -44,7 +44,7 @@ export function storeOutline(outline: Outline): void {
     writeFileSync(`${FILE}.${process.pid}`, JSON.stringify(outline));
     renameSync(`${FILE}.${process.pid}`, FILE);
   } catch {
-    // Without the file, later commands only start more slowly.
+    // Without the file, later commands merely start more slowly.
   }
 }
 

@@ -3,7 +3,7 @@ import { declaredFields, type FieldDescription, RequestInvalid, type RouteInput 
 import { CommandRequest, type TargetType } from '../staff';
 import { parseId } from './options';
 
-/** Parser for an option that is written differently from the value in the request. */
+/** Parser for an option whose format differs from that of the request's field. */
 interface Reader {
   /** Shown in the help, for example `<duration>`. */
   readonly argument: string;
@@ -19,11 +19,11 @@ export interface RouteCommand {
   /** Names of options that differ from their parameters: `{ reason: 'why' }`. */
   readonly names?: Readonly<Record<string, string>>;
   readonly readers?: Readonly<Record<string, Reader>>;
-  /** Values for required parameters that the command may omit. */
+  /** Defaults for parameters that the route requires but the command does not. */
   readonly defaults?: Readonly<Record<string, string>>;
   /** DTOs of the body's nested objects. The fields of these objects become options. */
   readonly objects?: Readonly<Record<string, { readonly prototype: object }>>;
-  /** Number of items that a list prints. If set, the command has no paging options. */
+  /** Maximum number of items that a list prints. If set, the command has no paging options. */
   readonly showsAll?: number;
   /** Requires the author's name as an option. Over HTTP, the author is the caller. */
   readonly isSigned?: true;
@@ -37,7 +37,7 @@ type Place = 'path' | 'header' | 'query' | 'body';
 export interface Parameter {
   readonly place: Place;
   readonly name: string;
-  /** Name of the object in the body that contains the field. */
+  /** Name of the nested object in the body, if the field belongs to one. */
   readonly within?: string;
   readonly option: Option;
 }
@@ -55,7 +55,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   limit: { argument: '<count>', description: 'The maximum number of rows', read: parseId },
 };
 
-/** More than a page over HTTP contains, because output is often stored or searched. */
+/** Higher than the HTTP page limit, because command output is often saved or searched. */
 const MAX_ITEMS = 1000;
 
 export function* parametersOf(
@@ -145,7 +145,7 @@ export function toRequest(parameters: readonly Parameter[], given: GivenOptions)
   return new CommandRequest(path, query, body, header, given['by']?.toString());
 }
 
-/** Formats invalid input like Commander's errors. @throws any other error */
+/** Formats validation errors like Commander's own. Rethrows any other error. */
 export function describeRefusal(error: unknown, parameters: readonly Parameter[]): string {
   if (!(error instanceof RequestInvalid)) throw error;
   const lines = error.items.map(({ type, loc: [place, ...names], msg, input }) => {
