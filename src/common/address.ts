@@ -10,7 +10,7 @@ export function plainAddress(address: string | undefined): string | null {
   return isIPv4(plain) || isIPv6(plain) ? plain : null;
 }
 
-/** IPv6 prefixes in 16-bit groups: /64 and /48. Each such network usually belongs to one customer. */
+/** IPv6 prefix lengths in 16-bit groups: /64 and /48. Each such network usually belongs to one customer. */
 const IPV6_PREFIXES = [4, 3];
 
 /** Returns the networks whose limits apply to an address, narrowest first. */

@@ -2,7 +2,7 @@ import { domainToASCII } from 'node:url';
 
 const MAX_LENGTH = 254;
 const NAME = /^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}$/;
-/** Domains that are safe for `domainToASCII`. It decodes other characters, or cuts off the domain there. */
+/** `domainToASCII` would decode any other character, or truncate the domain there. */
 const GIVEN_DOMAIN = /^([a-z0-9.-]|\P{ASCII})+$/iu;
 const DOMAIN = /^([a-z0-9-]+\.)+([a-z]{2,63}|xn--[a-z0-9-]{1,59})$/i;
 

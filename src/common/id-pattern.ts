@@ -1,4 +1,4 @@
-/** Limits ids to 15 digits, which fit into a bigint column and are exact as a JSON number. */
+/** At most 15 digits, so that ids fit into a bigint column and are exact as JSON numbers. */
 export const ID_PATTERN = '[1-9][0-9]{0,14}';
 
 const ID = new RegExp(`^${ID_PATTERN}$`);

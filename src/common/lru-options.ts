@@ -1,4 +1,4 @@
-/** Options of an LRUCache of `entries`. Its own `max` would allocate them all in advance. */
+/** Limits an LRUCache to `entries` entries. Its own `max` option would preallocate all of them. */
 export const atMost = (entries: number): { maxSize: number; sizeCalculation: () => number } => ({
   maxSize: entries,
   sizeCalculation: () => 1,

@@ -28,7 +28,7 @@ export interface OutgoingOptions {
   readonly proxy?: string | undefined;
 }
 
-/** Creates agents that send only on connected sockets, so after a connection error, nothing was sent. */
+/** Creates agents that send only on connected sockets, so a connection error means that nothing was sent. */
 export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: OutgoingOptions): OutgoingAgents {
   const keepAlive = { keepAlive: true, timeout: idleMs, maxSockets: MAX_CONNECTIONS };
   const handOverWhen = (
@@ -42,7 +42,7 @@ export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: Outgoi
       limit.release();
       created(error, socket);
     };
-    // Not `once`: TLS over a tunnel may emit a second error. The agent ignores it, but it must be handled.
+    // Not `once`: TLS over a tunnel may emit a second error, which would be unhandled. The agent ignores it.
     socket.on('error', onError);
     socket.once(readyEvent, () => {
       limit.release();

@@ -26,7 +26,7 @@ export function receiveCall(request: Request, response: Response, next: NextFunc
 
 const CALLS_PER_SECOND = 3;
 const WINDOW_MS = 1000;
-/** Maximum number of tokens whose calls are counted. Fewer tokens are in use within a second. */
+/** Maximum number of tokens whose calls are counted; more than are used within a second. */
 const MAX_TOKENS = 10_000;
 
 class TooManyCalls extends domainError('rate-limited', 'Too many calls in this second', {

@@ -125,7 +125,7 @@ export class Px6Controller {
     return this.envelope(caller, { count: found.length });
   }
 
-  /** If a change after the first fails, the outcome of the call is unknown. */
+  /** If any change but the first fails, reports that the outcome is unknown. */
   @Get(':token/settype')
   @Scopes('proxies:write')
   async settype(

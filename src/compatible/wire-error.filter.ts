@@ -6,7 +6,7 @@ import { OutcomeNotKnown, WIRE_ERROR_OF, WireError, type WireErrorId } from './w
 
 const RETRY_AFTER_SECONDS = '2';
 
-/** Responds with an error number or 429 if certainly nothing was done, and otherwise with 503. */
+/** Responds with an error number or 429 if it is certain that nothing was done, and otherwise with 503. */
 @Catch()
 export class WireErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');

@@ -6,11 +6,11 @@ import { PAUSE_AFTER_FAILURE_MS, Jobs } from '../jobs';
 /** Notification channel. Each payload lists the ids of users with new events. */
 export const EVENTS_CHANNEL = 'events';
 const LOOK_EVERY_MS = 1000;
-/** Minimum pause between publications, so that one covers the events of many writers. */
+/** Minimum pause between publications, so that each one covers many writers' events. */
 const PAUSE_MS = 200;
 const AT_ONCE = 500;
 
-/** Publishes this replica's events once committed, and regularly those left unpublished by others. */
+/** Publishes this replica's events once committed and, at intervals, any left unpublished by others. */
 @Injectable()
 export class EventPublisher {
   private readonly wake: () => void;

@@ -37,7 +37,7 @@ export interface EventBatch {
 
 interface FoundPage {
   readonly newest: number;
-  /** Last position that was assigned. All later events get greater positions. */
+  /** The last position assigned so far. Later events get greater positions. */
   readonly given: number;
   readonly removedTo: number;
   readonly items:
@@ -56,7 +56,7 @@ export interface NewestEvents {
   readonly newest: number;
 }
 
-/** Number of events that one query searches for the wanted types. Limits the cost of rare types. */
+/** Number of events that one query scans for the requested types. Bounds the cost of rare types. */
 const WINDOW = 1000;
 const MAX_WINDOWS = 20;
 

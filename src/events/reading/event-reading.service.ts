@@ -86,7 +86,7 @@ export class EventReadingService implements OnModuleDestroy {
       });
     } catch (error) {
       if (!response.headersSent) throw error;
-      // The status was already sent. The reader will reconnect, and that request returns the error.
+      // The status has already been sent. The reader will reconnect, and get the error in that response.
       if (!(error instanceof DomainError)) this.logger.warn(`a stream was ended: ${messageOf(error)}`);
       response.end();
     } finally {
@@ -114,7 +114,7 @@ export class EventReadingService implements OnModuleDestroy {
   }
 
   /**
-   * Listens during the whole request, so that `readAfter` does not miss an event that came before the call.
+   * Listens during the whole request, so that `readAfter` misses no event that arrives before it is called.
    */
   private withWait<Result>(
     userId: number,
@@ -130,7 +130,7 @@ export class EventReadingService implements OnModuleDestroy {
     });
   }
 
-  /** If no event arrives in time, returns an empty page with a later position. */
+  /** If no event arrives in time, returns an empty page, possibly with a later `next`. */
   private async readAfter(
     { next: after, isFull }: EventBatch,
     query: EventRequest,

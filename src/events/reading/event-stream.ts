@@ -20,7 +20,7 @@ export interface StreamSource {
   readonly over: AbortSignal;
 }
 
-/** The caller reads `first` before the status is sent, so that an error gets its own status. */
+/** The caller must read `first` beforehand, because an error can no longer change the status here. */
 export async function writeEventStream(
   response: Response,
   first: EventBatch,
