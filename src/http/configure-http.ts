@@ -17,8 +17,8 @@ const HEADERS_TIMEOUT_MS = 15_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * A client that reads nothing for this long is disconnected. Shorter than any keep-alive timeout, so that a
- * socket's timeout shows which of the two it is.
+ * How long a client may read nothing before it is disconnected. Shorter than any keep-alive timeout, so that
+ * a socket's timeout shows which of the two has expired.
  */
 const READER_IDLE_MS = 10_000;
 
@@ -97,7 +97,7 @@ const prepareRequest =
     });
   };
 
-/** Prevents a 304 for a response without an ETag, which Express would send for `If-None-Match: *`. */
+/** Prevents the 304 that Express sends for `If-None-Match: *` even if the response has no ETag. */
 function neverFreshWithoutTag(express: Application): void {
   const { request } = express as unknown as { readonly request: object };
   const prototype = Object.getPrototypeOf(request) as object;

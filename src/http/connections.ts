@@ -14,8 +14,8 @@ const PART_OF_OTHERS = 0.02;
 const MOST_OF_OTHERS = 50;
 
 /**
- * Which connections the server closes at a limit: those of the networks that have the most (`of-fullest`), or
- * new connections of any network (`of-any`).
+ * Which connections the server closes at a limit: those of the networks with the most connections
+ * (`of-fullest`), or new ones from any network (`of-any`).
  */
 export type ClosedConnections = 'of-fullest' | 'of-any';
 

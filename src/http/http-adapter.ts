@@ -12,14 +12,14 @@ const CLOSE_IDLE_MS = 50;
 /** How often Node looks for timed-out requests. The default of 30 s would delay timeouts. */
 const CHECK_ARRIVAL_MS = 500;
 
-/** Nest's Express adapter, with limits on connections, on pipelined requests, and on the time to close. */
+/** Nest's Express adapter, with limits on connections, pipelined requests and shutdown time. */
 export class HttpAdapter extends ExpressAdapter {
   private closing: Promise<void> | undefined;
   private keepsNone = false;
   private readonly pages: (() => void)[] = [];
   private readonly connections = new Connections();
 
-  /** @param graceMs time limit on shutdown for requests in progress, e.g. for a stalled download */
+  /** @param graceMs how long shutdown waits for requests in progress, e.g. a stalled download */
   constructor(private readonly graceMs: number) {
     super();
   }
@@ -32,12 +32,12 @@ export class HttpAdapter extends ExpressAdapter {
     );
   }
 
-  /** Adds pages that are routed after all routes of the controllers. */
+  /** Adds pages that are routed after all controllers' routes. */
   addPages(add: () => void): void {
     this.pages.push(add);
   }
 
-  /** Nest calls this method after it has added the routes of all controllers. */
+  /** Nest calls this method after it has added all controllers' routes. */
   override setNotFoundHandler(...parameters: Parameters<ExpressAdapter['setNotFoundHandler']>): unknown {
     for (const add of this.pages) add();
     return super.setNotFoundHandler(...parameters);

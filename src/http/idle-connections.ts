@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 /** Idle connections by network, longest idle first. No operation iterates over all connections. */
 export class IdleConnections {
   private readonly sockets = new Map<string, Set<Socket>>();
-  /** Networks grouped by their number of idle connections, which is the index. The last set is not empty. */
+  /** Networks, indexed by their number of idle connections. The last set is never empty. */
   private readonly networks: Set<string>[] = [];
 
   /** @param network null for a connection that must not be closed to make room */

@@ -36,8 +36,8 @@ export class LargeBodies {
 }
 
 /**
- * Returns the keys under which a client's bodies are counted: the user id or, without a user, the client's
- * networks joined; then each of the client's networks.
+ * Returns the keys under which a client's bodies are counted: first the user id (without a user, all of the
+ * client's networks as one key), then each network.
  */
 export function callersOf(request: Request): [number | string, ...string[]] {
   const { user, ip } = request as Request & { readonly user?: { readonly userId: number } };

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Logger, StreamableFile } from '@nestjs/common';
 import { excelWriter } from '../common';
 
-/** Waits for the first chunk, so that an earlier error still gets an ordinary response. */
+/** Waits for the first chunk, so that an error up to then still gets a normal error response. */
 export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   const first = await pieces.next();
   const stream = Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });

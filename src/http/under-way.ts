@@ -19,11 +19,11 @@ const BOUNDS = {
   body: { ofOne: 50, part: 0.1 },
   /** Pings. Each request pings up to 1,000 proxies. */
   ping: { ofOne: 2 },
-  /** Checks of proxies. Each takes up to 10 s and three connections. */
+  /** Proxy checks. Each takes up to 10 s and three connections. */
   check: { ofOne: 10, ofAll: 100 },
-  /** Changes of a proxy's type. Each waits for two provider calls. */
+  /** Proxy type changes. Each waits for two provider calls. */
   type: { ofOne: 10, ofAll: 50 },
-  /** Replays of webhooks. Each writes up to 10,000 deliveries. */
+  /** Webhook replays. Each writes up to 10,000 deliveries. */
   replay: { ofOne: 2 },
   /** Exports. Each holds up to 2 MB until the client has read it. */
   export: { ofOne: 16 },
@@ -79,7 +79,7 @@ export class RequestsUnderWay {
 /** The client has disconnected, so no response is needed. */
 export class Disconnected extends Error {}
 
-/** Returns a signal that aborts once the client has disconnected or has the whole response. */
+/** Returns a signal that aborts once the response has been sent or the client has disconnected. */
 export function disconnection(response: Response): AbortSignal {
   const controller = new AbortController();
   const abort = (): void => controller.abort(new Disconnected());

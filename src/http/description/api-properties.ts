@@ -10,7 +10,7 @@ interface NullableOptions {
 
 type Described = 'string' | 'integer' | 'number' | 'object' | 'texts' | readonly string[] | Type<object>;
 
-/** @param type one of: the field's non-null type; the allowed strings; the DTO class, for an object */
+/** @param type the field's type without null, the list of allowed strings, or an object's DTO class */
 export const ApiNullable =
   (type: Described, about: string | NullableOptions = {}, example?: unknown): PropertyDecorator =>
   (target, key) => {

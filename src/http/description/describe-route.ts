@@ -74,7 +74,7 @@ function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, heade
   );
 }
 
-/** @throws if the error filter would return the error with another status */
+/** @throws if the error filter would return the error with a different status */
 function exampleOf(described: ErrorsOfStatus[number], status: number): ErrorResponse {
   if (typeof described === 'string') return { detail: described };
   const error = described instanceof DomainError ? described : new described();

@@ -1,4 +1,4 @@
-/** The browser receives these functions as strings, so they must not use anything outside themselves. */
+/** The browser receives these functions as strings, so each must be self-contained. */
 
 interface List<Item> {
   readonly size: number;
@@ -24,7 +24,7 @@ export function compareOperations(one: OperationEntry, other: OperationEntry): n
   return rank(one) - rank(other);
 }
 
-/** Searches paths and texts as well, because Swagger UI itself searches only tags. */
+/** Also searches paths and descriptions; Swagger UI's own filter searches only tags. */
 export function filterOperations(tags: List<TagEntry>, phrase: string): List<TagEntry> {
   const wanted = phrase.trim().toLowerCase();
   return tags
@@ -174,7 +174,7 @@ export function openForms(): void {
   });
 }
 
-/** Colors with a contrast of 4.5 to 1, because those of Swagger UI have only 2 or 3 to 1. */
+/** Colors with a contrast ratio of 4.5:1, because Swagger UI's own have only 2:1 or 3:1. */
 export const PAGE_STYLE = `
   .swagger-ui .info .title small { background: #5b6273; }
   .swagger-ui .info .title small.version-stamp { background: #45701a; }

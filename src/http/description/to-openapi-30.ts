@@ -45,7 +45,7 @@ function convertChoice(members: readonly Part[]): Part {
   return more.length === 0 ? { ...first } : { anyOf: [first, ...more] };
 }
 
-/** Adds no null to an enum and no type to a reference, because some generators cannot handle them. */
+/** Does not add null to enums or a type to references, because some generators cannot handle either. */
 const toNullable = ({ $ref, ...schema }: Part): Part => ({
   ...($ref === undefined ? schema : { allOf: [{ $ref }] }),
   nullable: true,

@@ -50,7 +50,7 @@ const REPLACED_HEADERS = [
 
 interface ErrorBody {
   readonly status: number;
-  /** A `RequestInvalid` writes its own JSON. */
+  /** A `RequestInvalid` serializes itself. */
   readonly detail: JsonValue | RequestInvalid;
   /** Omitted if no route matched, or if `detail` is a list. */
   readonly code?: string;

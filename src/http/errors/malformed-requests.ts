@@ -9,7 +9,7 @@ import { statusText } from './error.filter';
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The previous exchange on the connection, if that was still open when this exchange began. */
+  /** The connection's previous exchange, if it was still open when this one began. */
   before: Exchange | undefined;
 }
 

@@ -10,7 +10,7 @@ const SHARED_PART = 0.01;
 interface Count {
   /** Minutes since 1970. */
   minute: number;
-  /** Count of this replica, plus what the other replicas have shared. */
+  /** This replica's count, plus what the other replicas have shared. */
   total: number;
   /** Part of `total` that this replica has not yet shared. */
   unshared: number;

@@ -2,12 +2,11 @@ import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { ValidationItem } from './input-mistake';
 
 const MOST_ITEMS = 20;
-/** Maximum size of the `input` in a mistake, counted in characters plus values other than strings. */
+/** Maximum size of a mistake's `input`. Each character and each non-string value counts as one. */
 const MOST_OF_INPUT = 1000;
 
 /**
- * Returns the first few mistakes without their long inputs, and an item that says how many others were
- * omitted.
+ * Returns the first few mistakes, without long inputs, and an item with the number of omitted mistakes.
  * @param count total number of mistakes
  */
 export function boundedMistakes(mistakes: Iterable<ValidationItem>, count: number): ValidationItem[] {

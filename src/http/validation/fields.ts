@@ -39,7 +39,7 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly anyCharacter?: true;
   /** Described as an `enum` without a `pattern`, because some generators fail when a field has both. */
   readonly choices?: readonly string[];
-  /** Documents the query parameter as nullable, to match the API contract that must not change. */
+  /** Documents the query parameter as nullable, because the API contract must not change. */
   readonly describesNull?: true;
   /** Converts or rejects a string that is within the bounds. */
   readonly refine?: (text: string) => string | InputMistake | undefined;

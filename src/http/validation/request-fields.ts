@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
 import type { FieldPlace } from './strict-request';
 
-/** Hides the values from class-transformer, which would trust a field that is called `constructor`. */
+/** Hides the values from class-transformer, which would trust a field named `constructor`. */
 export class RequestFields {
   readonly #values: JsonObject;
   readonly #inputWhenMissing: JsonValue;
