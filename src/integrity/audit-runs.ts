@@ -13,7 +13,7 @@ import type { AuditScope } from './scopes';
 const DAY_SECONDS = 24 * 3600;
 const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
 const ALL_ON = SUNDAY;
-/** Maximum time for one invariant. */
+/** Maximum time to check one invariant. */
 const INVARIANT_SECONDS = 1800;
 /** A failed run is retried only when its lease ends, because each run reads many orders. */
 const LEASE_SECONDS = 600;

@@ -26,7 +26,7 @@ export interface AuditOptions {
   readonly payments?: PaymentProvider;
   readonly signal?: AbortSignal;
   readonly beforeEach?: (checked: number) => Promise<void>;
-  /** Maximum time for one invariant, in seconds; 0 for no limit. */
+  /** Maximum time to check one invariant, in seconds; 0 for no limit. */
   readonly invariantSeconds?: number;
 }
 

@@ -11,7 +11,7 @@ import {
   UNATTENDED_STATES,
 } from '../orders';
 
-/** SQL for a time: all searches for orders placed before it ended at least 15 minutes ago. */
+/** SQL for a time. All searches for orders placed before that time ended at least 15 minutes ago. */
 const CHECKS_ARE_OVER = `now() - interval '${SEARCHES_END_AFTER_SECONDS} seconds 15 minutes'`;
 
 const HAS_EVENTS = 'user_id NOT IN (SELECT id FROM erased_users)';
@@ -20,7 +20,7 @@ export interface Invariant {
   readonly name: string;
   /** Query for the violating rows. Its tables are defined in `scopes.ts`. */
   readonly violations: string;
-  /** Query for the audit of one day, if it differs; `null` if only the full audit checks the invariant. */
+  /** The daily audit's query, if different; `null` if only the full audit checks the invariant. */
   readonly ofDay?: string | null;
 }
 
@@ -271,7 +271,7 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (SELECT count(*) FROM proxy_refunds WHERE proxy_id = p.id AND state = 'refunded') <> 1`,
   },
   {
-    // The refund of an order is at most its price for the days that remained when the refund was requested.
+    // A refund must not exceed the order's price for the days that remained when the refund was requested.
     name: 'refunds-of-proxies-are-for-days-that-were-left',
     violations: `
       SELECT r.id AS refund_id, o.id AS order_id, e.available_delta, o.unit_price, o.period, r.requested_at

@@ -6,7 +6,7 @@ export type AuditScope = 'day' | 'all';
 
 const YESTERDAY = `(date_trunc('day', now() AT TIME ZONE 'UTC') - interval '1 day') AT TIME ZONE 'UTC'`;
 
-/** SQL for the time since which all events are kept. An hour is added for differences between clocks. */
+/** SQL for the time since which all events are kept, plus an hour to allow for clock differences. */
 const EVENTS_SINCE = `
   SELECT greatest(events_began_at, CASE WHEN EXISTS (SELECT FROM retention_marks WHERE name = 'events')
            THEN coalesce((SELECT min(at) FROM events) + interval '1 hour', now()) END) AS since

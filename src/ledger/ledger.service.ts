@@ -17,7 +17,7 @@ export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.availabl
   entry.reason, entry.reference, entry.available_after AS balance, entry.held_after AS held,
   entry.created_at`;
 
-/** Posts credits and debits by staff. Statements that change orders post the orders' entries. */
+/** Posts credits and debits by staff. Orders' entries are posted by the statements that change the orders. */
 @Injectable()
 export class LedgerService {
   constructor(private readonly dataSource: DataSource) {}

@@ -11,7 +11,7 @@ import { isAlive } from './system';
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main');
 const EXIT_ALREADY_RUNNING = 3;
 
-/** Maximum wait for a sandbox to end after its service was killed. */
+/** How long to wait for a sandbox to exit after its service was killed. */
 const IN_USE_TIMEOUT_MS = 5000;
 const END_TIMEOUT_MS = 2000;
 const POLL_MS = 50;

@@ -75,7 +75,7 @@ function shopOf({ payments, server: { port } }: Environment, { payments: shop }:
   return { baseUrl: '', ...shop, returnUrl: payments.returnUrl ?? `http://127.0.0.1:${port}/docs` };
 }
 
-/** Checks of sandbox proxies use this process's endpoint, because the proxies reach only this machine. */
+/** Sandbox proxies are checked through this process's endpoint: they can reach only this machine. */
 function echoUrlOf({ provider, server, proxyChecks }: Environment): string | undefined {
   const isOwn = provider.apiKey === undefined && server.port !== 0 && LISTENS_ON_LOOPBACK.has(server.host);
   return proxyChecks.echoUrl ?? (isOwn ? `http://127.0.0.1:${server.port}/echo` : undefined);

@@ -1,9 +1,9 @@
-/** Accepts codes of the system (`ENOENT`) and of PostgreSQL (`28P01`). `instanceof` would fail under Jest. */
+/** Accepts system codes (`ENOENT`) and PostgreSQL codes (`28P01`). `instanceof` would fail under Jest. */
 export function isErrorWithCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }
 
-/** A process of another user also counts as alive. */
+/** Another user's process also counts as alive. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

@@ -26,7 +26,7 @@ const PROVIDER_METHOD = 'a method of the provider, such as `buy`';
 const PAYMENT_REASON =
   'as in `cli payments list`; `found-refund`; `receipt`: not registered; shown for a week';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
-/** The label is `name`, because a label `job` would clash with Prometheus's own. */
+/** The label is called `name`, because `job` would clash with Prometheus's own label. */
 const JOB_NAME = 'as in `cli status`';
 const WAITED_FOR =
   '`dispatch-orders`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
@@ -54,7 +54,7 @@ const gauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own 
 const sharedGauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own = NO_LABELS as Own) =>
   ({ type: 'gauge', help, labels, isShared: true }) as const;
 
-/** Names lack {@link METRIC_PREFIX}. prom-client adds metrics of Node itself. */
+/** Names omit {@link METRIC_PREFIX}. prom-client adds Node's own metrics. */
 export const METRICS = {
   http_requests_total: counter('Requests by route and status.', {
     method: METHOD,

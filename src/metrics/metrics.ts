@@ -48,7 +48,7 @@ export class Metrics {
     this.recorder?.counters.get(name)?.inc(labels, times);
   }
 
-  /** Negative seconds, which result from differences between clocks, count as 0. */
+  /** Negative durations, which result from clock differences, count as 0. */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
     this.recorder?.histograms.get(name)?.observe(labels, Math.max(0, seconds));
   }
@@ -100,7 +100,7 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
   return { name: METRIC_PREFIX + name, help: definition.help, labelNames: Object.keys(definition.labels) };
 }
 
-/** Omits garbage collection, which observing would slow down, and resources, whose labels come and go. */
+/** Omits garbage collection, because measuring slows it down, and resources, whose labels come and go. */
 const PROCESS_METRICS = [
   'processCpuTotal',
   'processStartTime',

@@ -21,7 +21,7 @@ const MAINTENANCE_DATABASE = 'postgres';
 
 const JOIN_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Maximum wait until closed sessions no longer appear in pg_stat_activity. */
+/** How long to wait for closed sessions to disappear from pg_stat_activity. */
 const SESSIONS_END_MS = 2000;
 const RETRY_MS = 50;
 const POLL_MS = 20;
@@ -155,7 +155,7 @@ async function ensureDatabase(client: Client): Promise<void> {
   try {
     await client.query(`CREATE DATABASE ${DATABASE}`);
   } catch (error) {
-    // Accept that another process has just created the database.
+    // Another process may have just created the database.
     if (![DUPLICATE_DATABASE, UNIQUE_VIOLATION].some((code) => isErrorWithCode(error, code))) throw error;
   }
 }

@@ -232,7 +232,7 @@ async function choosePort(preferred = 0): Promise<number> {
   }
 }
 
-/** Does not follow a link, because the server's user owns the directory and could have planted one. */
+/** Does not follow symlinks, because the server's user owns the directory and could have planted one. */
 async function openLog(cluster: Cluster): Promise<FileHandle> {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const log = await open(cluster.logFile, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
