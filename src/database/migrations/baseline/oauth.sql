@@ -9,7 +9,7 @@ CREATE TABLE oauth_clients (
 );
 CREATE INDEX oauth_clients_unused_idx ON oauth_clients (created_at) WHERE used_at IS NULL;
 
--- Authorization codes. Kept for a day after use, so that a second use is noticed and revokes the token.
+-- Authorization codes. Kept for a day after expiry, so that a second use is noticed and revokes the token.
 CREATE TABLE oauth_codes (
   code_hash bytea PRIMARY KEY,
   client_id text NOT NULL,
