@@ -50,7 +50,7 @@ export class AuthorizationRequests {
     return { client, redirectUri, state: parameters.get('state') };
   }
 
-  /** Reads the parameters other than the destination. @throws OAuthError */
+  /** Reads all parameters except the destination. @throws OAuthError */
   read(destination: Destination, parameters: RequestParameters): AuthorizationRequest {
     if (parameters.get('response_type') !== 'code') {
       throw new OAuthError('unsupported_response_type', 'response_type must be code');

@@ -19,7 +19,7 @@ import { issuerOf } from './urls';
 
 const MAX_BODY_BYTES = 4096;
 
-/** Needs no session and no cookie: the page's URL contains the request, and its form contains the choices. */
+/** Needs no session or cookie: the page's URL contains the request, and its form contains the choices. */
 @ApiExcludeController()
 @Controller('authorize')
 export class AuthorizeController {
@@ -44,7 +44,7 @@ export class AuthorizeController {
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
   @UnparsedBody()
   async decide(@Req() request: Request, @Res() response: Response): Promise<void> {
-    // A form on another site could submit that site's token, and so connect the agent to its account.
+    // A form on another site could submit an attacker's token and bind the agent to the attacker's account.
     const site = request.get('sec-fetch-site') ?? 'same-origin';
     if (site !== 'same-origin') {
       sendPage(
@@ -65,7 +65,7 @@ export class AuthorizeController {
     });
   }
 
-  /** Sends errors to the client only if its redirect URI was checked. */
+  /** Sends errors to the client only if its redirect URI has been checked. */
   private async serve(
     request: Request,
     response: Response,
@@ -87,7 +87,7 @@ export class AuthorizeController {
     }
   }
 
-  /** `iss` names this server, so that clients notice a mix-up (RFC 9207). */
+  /** `iss` names this server, so that clients can detect mix-up attacks (RFC 9207). */
   private redirect(
     response: Response,
     { redirectUri, state }: Destination,

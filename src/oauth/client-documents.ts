@@ -13,8 +13,8 @@ const CACHED_FOR_MS = 5 * 60_000;
 const MAX_CACHED = 1000;
 
 /**
- * Fetches the metadata of clients whose id is a URL (draft-ietf-oauth-client-id-metadata-document). Strangers
- * choose these URLs, so the same address rules apply as for webhooks.
+ * Fetches the metadata of clients whose id is a URL (draft-ietf-oauth-client-id-metadata-document). Anyone
+ * can choose such a URL, so the same address rules apply as for webhooks.
  */
 @Injectable()
 export class ClientDocuments {
@@ -36,7 +36,7 @@ export class ClientDocuments {
       .catch(() => '');
     const document = jsonOrUndefined(text);
     const { data } = clientMetadata.safeParse(document);
-    // According to the draft, a document must contain its own URL as the client id.
+    // The draft requires the document to contain its own URL as the client id.
     if (!data || (document as { client_id?: unknown }).client_id !== id) return null;
     this.cache.set(id, data);
     return data;
@@ -60,7 +60,7 @@ export class ClientDocuments {
   }
 }
 
-/** Whether a client id is the URL of a metadata document: https, with a path, in normal form. */
+/** Whether a client id can be the URL of a metadata document: https, with a path, and normalized. */
 function isDocumentUrl(id: string): boolean {
   if (id.length > MAX_URL_LENGTH || !URL.canParse(id)) return false;
   const { protocol, pathname, hash, username, password, href } = new URL(id);

@@ -21,7 +21,7 @@ const MAX_NAME_LENGTH = 60;
  */
 const MAX_UNUSED_CLIENTS = 10_000;
 
-/** Clients have no secrets, because customers' programs cannot keep one. */
+/** Clients have no secrets, because programs on customers' machines cannot keep one. */
 @Injectable()
 export class OAuthClients {
   constructor(
@@ -105,7 +105,7 @@ function toClient(
   id: string,
   { client_name = '', redirect_uris: redirectUris }: ClientMetadata,
 ): OAuthClient {
-  // Control and direction characters could make a name look like another one.
+  // Control characters and bidirectional formatting could make a name look like another one.
   const name = client_name
     .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
     .trim()

@@ -107,14 +107,14 @@ export function sendPage(response: Response, status: number, text: string, redir
         `frame-ancestors 'none'`,
     )
     .set('X-Frame-Options', 'DENY')
-    // If this page is in a popup, it later redirects to the client's page, which must still be able to reach
-    // the popup's opener.
+    // If this page is in a popup, the client's page to which it redirects must still be able to reach the
+    // popup's opener.
     .set('Cross-Origin-Opener-Policy', 'unsafe-none')
     .type('html')
     .send(text);
 }
 
-/** Returns the origin. For an IPv6 address, which cannot be a source in a policy, returns the protocol. */
+/** Returns the URI's CSP source: its origin, or its scheme for an IPv6 address, which CSP cannot express. */
 function sourceOf(redirectUri: string): string {
   const { origin, protocol, hostname } = new URL(redirectUri);
   return hostname.startsWith('[') ? protocol : origin;

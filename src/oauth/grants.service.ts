@@ -19,11 +19,11 @@ export interface Consent {
 const CODE_SECONDS = 60;
 const ACCESS_SECONDS = 3600;
 const DAY_MS = 86_400_000;
-/** Per customer. A further consent revokes the oldest token. */
+/** Maximum number of tokens per customer. A further consent revokes the oldest token. */
 const MOST_TOKENS = 10;
-/** Per customer. A further consent removes the code that expires first. */
+/** Maximum number of codes per customer. A further consent removes the code that expires first. */
 const MOST_CODES = 20;
-/** Maximum number of invalid OAuth tokens that a customer still sees. */
+/** Maximum number of invalid OAuth tokens that are kept per customer. */
 const MOST_ENDED = 20;
 
 const CODE =
@@ -57,7 +57,7 @@ export class OAuthGrants {
     retention.add('oauth_codes', async () => ({ removed: await this.removeOldCodes(), next: null }));
   }
 
-  /** Limits the consent to the daily limit and the expiry of the customer's own token. @returns the code */
+  /** Caps the grant at the daily limit and expiry of the customer's own token. @returns the code */
   async createCode(
     { client, redirectUri, challenge }: AuthorizationRequest,
     consent: Consent,
@@ -234,7 +234,7 @@ export class OAuthGrants {
 
 const randomSecret = (): string => randomBytes(32).toString('base64url');
 
-/** All refresh tokens of a grant share this part. */
+/** Returns the part that all of a grant's refresh tokens share. */
 const familyOf = (refreshToken: string): string => refreshToken.split('.', 1)[0] ?? '';
 
 /** Returns the PKCE challenge (RFC 7636, method S256). */

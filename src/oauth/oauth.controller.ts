@@ -16,7 +16,7 @@ const MAX_BODY_BYTES = 16 * 1024;
 
 const GRANT_TYPES = ['authorization_code', 'refresh_token'];
 const RESPONSE_TYPES = ['code'];
-/** Clients have no secrets, but use PKCE and a new refresh token each time. */
+/** Clients have no secrets. They use PKCE and rotating refresh tokens instead. */
 const CLIENT_AUTHENTICATION = 'none';
 
 @ApiExcludeController()
@@ -107,7 +107,7 @@ export class OAuthController {
     return this.grants.exchange(required(form, 'code'), { clientId, redirectUri, verifier });
   }
 
-  /** RFC 7009. The response does not reveal whether the token existed. */
+  /** Revokes a token (RFC 7009). The response does not reveal whether the token existed. */
   @Post('revoke')
   @HttpCode(200)
   @Public({ maxBodyBytes: MAX_BODY_BYTES })

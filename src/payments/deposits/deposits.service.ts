@@ -71,7 +71,7 @@ export class DepositsService {
     return readPage(page, (wider) => this.records.list(userId, wider));
   }
 
-  /** @throws DepositNotFound, TooManyUnderWay, and after a wait, the errors of checking the token again */
+  /** @throws DepositNotFound, TooManyUnderWay; after a wait, also any error of the repeated token check */
   async read(userId: number, depositId: string, wait: RequestWait): Promise<DepositOut> {
     if (!isId(depositId)) throw new DepositNotFound();
     const id = Number(depositId);

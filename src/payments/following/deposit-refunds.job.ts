@@ -97,7 +97,7 @@ export class DepositRefundsJob {
 
   private async send(refund: DueDepositRefund): Promise<void> {
     const beganMs = performance.now();
-    // Every response contains the provider's time. If the time is unknown, request a list to learn it.
+    // Every response contains the provider's time. If no recent time is known, request a list to learn it.
     if (this.paymentProvider.time() === null) {
       await this.paymentProvider
         .refundsOf(refund.paymentId)
@@ -113,7 +113,7 @@ export class DepositRefundsJob {
     await this.settle(await this.paymentProvider.refund(refund.refundKey, request));
   }
 
-  /** Whether a day has passed since the last call, by the clocks of both the database and the provider. */
+  /** Whether a day has passed since the last call, by both the database's and the provider's clock. */
   private isListedByNow({ isListedByNow, sentAt }: DueDepositRefund): boolean {
     const time = this.paymentProvider.time();
     return (

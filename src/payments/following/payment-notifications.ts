@@ -7,7 +7,7 @@ import { DepositRecords } from '../records/deposit-records';
 import { EndedPaymentsJob } from './ended-payments.job';
 import { PendingDepositsJob } from './pending-deposits.job';
 
-/** Notifications about further payments are ignored. Those payments are read only on schedule. */
+/** Maximum number of waiting payments. Notifications about others are ignored; scheduled reads cover them. */
 const MOST_WAITING = 100;
 /** Keeps forged notifications about one payment from using up the provider's call limit. */
 const READS_PER_MINUTE = 5;

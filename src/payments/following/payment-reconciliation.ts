@@ -45,7 +45,7 @@ export class PaymentReconciliation {
     });
   }
 
-  /** If a pass fails, the next pass repeats the same period. */
+  /** If a pass fails, the next one covers the same period again. */
   private async compare(run: LeasedRun): Promise<object> {
     const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0, unusable: 0 };
     await run.renew(report);

@@ -53,7 +53,7 @@ export class IntakeService {
     const hash = createHash('sha256').update(JSON.stringify(request)).digest();
     const report = { provider, request, hash };
     const { payment, isNew } = await inTransaction(this.dataSource, async (manager) => {
-      // Process the payments of one source one by one, because they share a daily limit.
+      // Process a source's payments one at a time, because they share a daily limit.
       await queryRows(manager, 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [provider]);
       const earlier = await this.find(report, manager);
       if (earlier?.isSame) return { payment: earlier, isNew: false };

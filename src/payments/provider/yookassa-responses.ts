@@ -3,8 +3,8 @@ import { isId, readRows } from '../../common';
 import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-provider';
 
 /*
- * Unknown fields are ignored, because YooKassa adds fields without a new version of its API. If a field that
- * affects money cannot be parsed, its row is unusable. Any other such field counts as missing.
+ * Unknown fields are ignored, because YooKassa adds fields without changing its API version. A row is
+ * unusable if a field that affects money cannot be parsed; any other unparsable field is treated as missing.
  */
 
 const amount = z.object({
@@ -14,7 +14,7 @@ const amount = z.object({
 
 const id = z.string().regex(/^[\w-]{1,64}$/);
 
-/** Refuses NUL, because PostgreSQL cannot store it in a string. */
+/** Rejects NUL, because PostgreSQL cannot store it in a string. */
 const text = (maxLength: number) =>
   z
     .string()

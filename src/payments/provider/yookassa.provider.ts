@@ -65,7 +65,7 @@ const PAYMENT_ID = /^[\w-]{1,64}$/;
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-/** For the sources of what this class knows about YooKassa's API v3, see decision 69. */
+/** Decision 69 lists the sources of what this class assumes about YooKassa's API v3. */
 @Injectable()
 export class YooKassaProvider extends PaymentProvider {
   readonly name: string;

@@ -22,7 +22,7 @@ export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE_SQL} AS state, amount, 'RUB' A
   CASE WHEN state = 'pending' THEN payment_url END AS payment_url, refunded, created_at, expires_at,
   closed_at`;
 
-/** Only the customer sees the email address, not staff. */
+/** Columns for the customer only: staff do not see the email address. */
 const OWN_COLUMNS = `${DEPOSIT_COLUMNS}, receipt_email`;
 
 export interface NewDeposit {
@@ -70,8 +70,8 @@ const LONGEST_PAUSE_SECONDS = 600;
 const NOTIFIED_AGAIN_SECONDS = 1;
 const NOTIFIED_BEFORE_SECONDS = 60;
 /**
- * By this long after a deposit is created, reconciliation with the provider would have found its payment. If
- * it has not, there is none, and the deposit may expire.
+ * If reconciliation with the provider has found no payment this long after a deposit's creation, there is
+ * none, and the deposit may expire.
  */
 const EXPIRES_UNSEEN_MINUTES = 120;
 
@@ -182,7 +182,7 @@ export class DepositRecords {
     return stored.request;
   }
 
-  /** Claims due deposits. Already schedules their next read, so that a crash only delays that read. */
+  /** Claims due deposits and schedules their next reads, so that a crash only delays the reads. */
   claimDue(provider: string, capacity: number): Promise<DueDeposit[]> {
     return preparedRows<DueDeposit>(
       this.dataSource,

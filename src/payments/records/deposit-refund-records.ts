@@ -15,7 +15,7 @@ export interface DueDepositRefund extends NewRefund {
   /** Whether an earlier call may have made the refund at the provider. */
   readonly mayBeMade: boolean;
   readonly isSendable: boolean;
-  /** Whether, by the database's clock, the last call is old enough that any list would show its refund. */
+  /** Whether, by the database's clock, the last call was so long ago that a list would show its refund. */
   readonly isListedByNow: boolean;
   /** Time of the last call by the provider's clock; null before the first call. */
   readonly sentAt: Date | null;
@@ -30,7 +30,7 @@ const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** Maximum duration of a call, unless the process is suspended. */
 const CALL_SECONDS = 20;
-/** Limited in time: once the provider has forgotten the key, a retry would make a second refund. */
+/** Becomes false in time, because after the provider forgets the key, a retry would make a second refund. */
 const IS_SENDABLE = `refund.end_action_id IS NULL
   AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - ${RETRY_WITHIN_SQL})`;
 
@@ -98,7 +98,7 @@ export class DepositRefundRecords {
     return sent?.request ?? null;
   }
 
-  /** @param isUnmade true if certainly no call so far has made the refund */
+  /** @param isUnmade true if it is certain that no call so far has made the refund */
   async recordRefusal(
     { refundKey, nextTry }: DueDepositRefund,
     reason: string | null,
@@ -153,8 +153,8 @@ export class DepositRefundRecords {
 
   /**
    * Marks the refund as failed and releases the held money.
-   * @param nextTry value that the caller's claim set. If the refund has been claimed again since, it may also
-   * have been sent again, so nothing changes. Omit `nextTry` if the provider reported the failure
+   * @param nextTry the value set by the caller's claim. If it no longer matches, the refund was claimed again
+   * and may have been resent, so nothing changes. Omit it if the provider itself reported the failure
    * @returns whether the refund was still held
    */
   async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<boolean> {
@@ -175,9 +175,9 @@ export class DepositRefundRecords {
   }
 
   /**
-   * Stores a refund that was made outside this service, for staff to resolve. If it is in another currency or
-   * has a fraction of a kopeck, its rouble amount is the same share of the deposit as the refund is of the
-   * payment.
+   * Stores a refund that was made outside this service, for staff to resolve. If its amount is in another
+   * currency or includes a fraction of a kopeck, the rouble amount is computed pro rata: the deposit's amount
+   * times the refunded share of the payment.
    * @returns whether the refund is new
    */
   async find(provider: string, { id, paymentId, amount }: ProviderRefund): Promise<boolean> {

@@ -10,7 +10,7 @@ import {
 } from '../../http';
 import type { ReceiptState } from '../provider/payment-provider';
 
-/** `refunded` means that at least the whole amount was returned. */
+/** `refunded` means that the full amount, or more, was returned. */
 export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
 export type DepositState = (typeof DEPOSIT_STATES)[number];
 

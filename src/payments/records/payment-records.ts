@@ -18,7 +18,7 @@ export interface SettledPayment {
   readonly reason?: PaymentObstacle;
 }
 
-/** Constraints violated when crediting a payment that is already recorded. */
+/** Constraints that crediting an already recorded payment would violate. */
 const LEFT_TO_STAFF = ['payments_provider_payment_id_key', 'payments_deposit_id_key'];
 
 const RECEIPTS = {
@@ -55,7 +55,7 @@ export class PaymentRecords {
     private readonly unusable: UnusableRowReporter,
   ) {}
 
-  /** An outdated state changes nothing. A deposit that has ended changes only if it is paid after all. */
+  /** Ignores outdated states. An ended deposit changes only if it is paid after all. */
   async settle(provider: string, payment: ProviderPayment, areTestsGood: boolean): Promise<SettledPayment> {
     if (payment.state !== 'succeeded') {
       const known = await this.attach(provider, payment);
@@ -173,7 +173,7 @@ export class PaymentRecords {
       const [credited] = await refusedBy(OVERFLOW, credit);
       return credited?.id ?? null;
     } catch (error) {
-      // The payment has already been left to staff, who may have decided on it, so do not credit it.
+      // Do not credit a payment that has already been left to staff, because they may have decided on it.
       if (LEFT_TO_STAFF.includes(violatedConstraint(error) ?? '')) return null;
       if (error instanceof BalanceTooLarge) return 'above-limit';
       throw error;

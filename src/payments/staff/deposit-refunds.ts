@@ -185,7 +185,7 @@ export class DepositRefunds {
     return refund;
   }
 
-  /** Stops sending a held refund. Once the provider's list proves that it was not made, the job fails it. */
+  /** Stops sending a held refund. The job fails it once the provider's list proves that it was not made. */
   async end({ id }: DepositRefundOut, actionId: number, manager: EntityManager): Promise<DepositRefundOut> {
     await queryRows(
       manager,
