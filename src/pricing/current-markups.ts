@@ -24,7 +24,7 @@ export class CurrentMarkups {
     this.resolver = new MarkupResolver([], config.pricing.markupPercent);
   }
 
-  /** Reads the rules if they have changed. Must be called before the first call of `of`. */
+  /** Reads the rules if they have changed. Must be called before `of` is first called. */
   async follow(): Promise<void> {
     const { revision, now } = await this.rules.readRevision();
     this.databaseTimeMs = now.getTime();
@@ -35,7 +35,7 @@ export class CurrentMarkups {
   }
 
   /**
-   * Returns an SQL condition for whether the rules must be read again. Also true at regular intervals, to
+   * Returns an SQL condition that is true if the rules must be read again, and at regular intervals, to
    * correct for drift between the local clock and the database's.
    */
   isDue(): string {

@@ -29,7 +29,7 @@ export class MarkupHistoryService {
     private readonly config: AppConfig,
   ) {}
 
-  /** @param at now by default; for a future moment, only the rules known today are considered */
+  /** @param at defaults to now; for a future moment, only the rules known today are considered */
   async heldAt(
     offer: PricedOffer,
     at?: Date,
@@ -80,7 +80,7 @@ export class MarkupHistoryService {
     );
   }
 
-  /** Returns the last default recorded before a moment, else the first one after it, else this process's. */
+  /** Returns the last default recorded before a moment, or else the first one after it, or this process's. */
   private async defaultAt(moment: Date): Promise<string> {
     const [recorded] = await queryRows<{ percent: string }>(
       this.dataSource,

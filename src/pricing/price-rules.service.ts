@@ -15,11 +15,11 @@ import {
 
 /** Maximum number of open rules. Concurrent additions may exceed it. */
 const MAX_PRICE_RULES = 10_000;
-/** Time in which all replicas read a change before it takes effect. */
+/** How long replicas have to pick up a change before it takes effect. */
 export const LEAD_SECONDS = 1;
-/** Time for committing a change that takes effect as soon as possible. */
+/** Time allowed for committing a change that takes effect as soon as possible. */
 export const COMMIT_SECONDS = 0.5;
-/** Replicas need no rule that ended longer ago. */
+/** Replicas no longer read rules that ended longer ago than this. */
 const REPLICA_LAG_SECONDS = 60;
 
 const MARKUP_FIELDS = 'id userId country version minPeriod maxPeriod markupPercent validFrom validTo';

@@ -105,11 +105,11 @@ export class CircuitBreakers {
   private readonly money: CircuitBreaker;
   private readonly reads: CircuitBreaker;
   /**
-   * Opens after a refusal for lack of funds; closes once the balance covers the smallest refused cost. Stops
-   * no calls: each call's cost is compared with the balance instead.
+   * Opens after a refusal for lack of funds; closes once the balance covers the smallest refused cost. Does
+   * not stop calls: each call's cost is compared with the balance instead.
    */
   private readonly funds: CircuitBreaker;
-  /** The balance, in roubles, that closes `funds`. */
+  /** The balance, in roubles, at which the `funds` breaker closes. */
   private requiredFunds = '0';
   private failedProbes = 0;
   private isProbing = false;

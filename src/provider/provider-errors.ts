@@ -54,7 +54,7 @@ export class NoPermitInTime extends ProviderUnavailable {
 export class ProviderOutcomeUnknown extends ProviderError {
   readonly outcome = 'unknown';
 
-  /** @param rateLimited whether the provider returned 429, which by its documentation rules out any effect */
+  /** @param rateLimited whether the provider returned 429, which is documented to rule out any effect */
   constructor(
     message: string,
     readonly rateLimited = false,
@@ -66,5 +66,5 @@ export class ProviderOutcomeUnknown extends ProviderError {
 /** The provider's response is unreadable. The provider is working, so a retry would not help. */
 export class ProviderUnreadable extends ProviderOutcomeUnknown {}
 
-/** The provider returned 429, or 503 instead: too many calls use this key, perhaps not only ours. */
+/** The provider returned 429 or 503, because too many calls used this key, perhaps not only ours. */
 export class TooManyCalls extends ProviderOutcomeUnknown {}

@@ -196,7 +196,7 @@ export interface ListedPage {
   readonly unread: readonly UnreadRow[];
 }
 
-/** A purchase fits on one page of a listing. Every server accepts a URL with 200 proxies to prolong. */
+/** A purchase fits on one page of a listing. Every server accepts a URL that prolongs 200 proxies. */
 export const PROXIES_PER_CALL = { purchase: MAX_ORDER_SIZE, prolongation: 200 } as const;
 
 export class ListingIncomplete extends ProviderOutcomeUnknown {

@@ -21,7 +21,7 @@ const SHORTEST_WAIT_MS = 100;
 
 const RETRY_AFTER_FAILURE_MS = 100;
 
-/** Number of times that a call may be overtaken. `take_rate_permit` uses the same number. */
+/** How often a call, except a confirmation, may be passed over. Must match `take_rate_permit`. */
 export const MAX_PASSED_OVER = 8;
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
@@ -36,8 +36,9 @@ interface PermitRow {
 }
 
 /**
- * Limits the calls of all replicas in any window of time. Each call's turn depends on its priority and on how
- * often it was overtaken. (rate-limiter-flexible has only fixed windows, and no priorities across processes.)
+ * Limits the combined calls of all replicas in any time window. Each call's turn depends on its priority and
+ * on how often it was passed over. (rate-limiter-flexible has only fixed windows, and no priorities across
+ * processes.)
  */
 export class RatePermits {
   private readonly logger = new Logger(RatePermits.name);
@@ -199,7 +200,7 @@ export class RatePermits {
     const giveBack = async () => {
       if (isGivenBack) return;
       isGivenBack = true;
-      // Also undo the counts of overtaken calls, as if no permit had been granted. This priority goes next.
+      // Also restore `passed_over`, as if no permit had been granted, and let this priority go next.
       await this.tryToUpdate(
         `UPDATE rate_permits
             SET granted = array_remove(granted, $2::timestamptz),

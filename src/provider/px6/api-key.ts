@@ -3,7 +3,7 @@ import { messageOf } from '../../common';
 import { AppConfig, readApiKeyFile } from '../../config';
 import { ProviderRefused } from '../provider-errors';
 
-/** How long until a refused key is tried again. It may not have been active yet. */
+/** How long until a refused key is tried again, because it may not have been active yet. */
 const TRY_AGAIN_MS = 60_000;
 
 class KeyNotUsable extends Error {}

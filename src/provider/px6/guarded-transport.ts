@@ -6,7 +6,7 @@ import type { RatePermit } from '../proxy-provider';
 /**
  * A transport for axios that records whether any byte of the request may have been sent. Checks the deadline
  * and the permit right before it writes, because a process that was suspended after deciding to buy must not
- * buy when it resumes. Requires requests without a body, and agents that hand over connected sockets.
+ * buy when it resumes. Requires requests without a body, and agents that provide connected sockets.
  */
 export class GuardedTransport {
   private written = false;

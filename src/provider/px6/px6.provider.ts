@@ -185,9 +185,9 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   /**
-   * An empty first page proves that there are no such proxies, because the provider's filter omits no match.
-   * The list may be incomplete if it contains another order reference, which the filter should have omitted.
-   * It may also be incomplete if a row appears twice, because rows then move between pages.
+   * The provider's filter never drops a matching row, so an empty first page proves that there are none. The
+   * list may be incomplete if it contains another order reference, which shows that the filter did not work,
+   * or a repeated row, which shows that rows moved between pages.
    */
   async proxiesByReference(
     orderReference: string,
