@@ -9,7 +9,7 @@ import { batchedLookup, preparedRows } from '../database';
 /** Version of a user's proxy list. A response made from it stays valid until the list has a new version. */
 export interface ListRevision {
   readonly userId: number;
-  /** Grows with every visible change in the database. */
+  /** Increases with every visible change in the database. */
   readonly revision: number;
   /** Unix milliseconds. No rental expires from `fromMs` until just before `untilMs`. */
   readonly fromMs: number;
@@ -30,7 +30,7 @@ export function entityTag({ userId, revision, untilMs }: ListRevision, variant: 
 
 const MAX_USERS = 20_000;
 
-/** Finds list revisions, usually without any query other than the token's lookup. */
+/** Finds list revisions, usually without any query beyond the token lookup. */
 @Injectable()
 export class ListRevisionService {
   private readonly revisions = new LRUCache<number, ListRevision>(atMost(MAX_USERS));

@@ -23,12 +23,12 @@ import { ProxyPingsController } from './pings/proxy-pings.controller';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
 
-/** How often `active` flags are refreshed. A delay is harmless, because they only repeat `date_end`. */
+/** How often `active` flags are refreshed. A delay is harmless, because they only mirror `date_end`. */
 const REFRESH_FLAGS_SECONDS = 60;
 const REMIND_SECONDS = 60;
 /** Maximum delay of a link's `last_used_at` and `uses`. */
 const WRITE_USES_MS = 5000;
-/** Results of checks are kept for this long. They matter only while a proxy is rented. */
+/** How long check results are kept. They matter only while a proxy is rented. */
 const PROXY_CHECK_DAYS = 30;
 
 @Module({

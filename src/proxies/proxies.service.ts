@@ -38,7 +38,7 @@ export class ProxiesService {
     return proxy;
   }
 
-  /** Returns JSON, ordered by id. The duration does not grow with the number of the user's proxies. */
+  /** Returns JSON, ordered by id. Takes no longer for users with more proxies. */
   async readPage(
     userId: number,
     { filter, cursor, limit }: ProxyPageRequest,

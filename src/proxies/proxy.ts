@@ -12,7 +12,7 @@ export interface ProxyFields {
   readonly version: string;
   readonly dateStart: Date | null;
   readonly dateEnd: Date | null;
-  /** Set when the proxy is found withdrawn; null again once the provider lists it. */
+  /** Set when the proxy is found to be withdrawn; null again once the provider lists it. */
   readonly withdrawnAt: Date | null;
   /** `descr` in responses. Never sent to the provider. */
   readonly label: string | null;

@@ -6,7 +6,7 @@ import { Jobs, type LeasedRun, RetryClockCorrection } from '../jobs';
 import { ProviderError, ProviderRefused, ProxyProvider } from '../provider';
 
 const EVERY_SECONDS = 15;
-/** Safety cap on the deletions per 24 hours. */
+/** Safety cap on deletions per 24 hours. */
 const MOST_IN_A_DAY = 200;
 const CLAIMED_AT_ONCE = 20;
 

@@ -153,7 +153,7 @@ export class ProxyRefundRecords {
     );
   }
 
-  /** Finds proxies to compare with, of different customers if possible: one customer's may all be dead. */
+  /** Finds proxies to compare with. Prefers different customers, because one customer's may all be dead. */
   findControls({ version, userId, host }: DueProxyRefund, count: number): Promise<ProxyToCheck[]> {
     return queryRows(
       this.dataSource,

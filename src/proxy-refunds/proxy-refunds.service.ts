@@ -40,7 +40,7 @@ export class ProxyRefundsService {
     return (await this.show(proxy)) ?? look;
   }
 
-  /** @throws ProxyNotFound, TooManyUnderWay, and after a wait, the errors of checking the token again */
+  /** @throws ProxyNotFound, TooManyUnderWay; after a wait, also any error of the repeated token check */
   async read(userId: number, proxyId: string, wait: RequestWait): Promise<ProxyRefundOut> {
     const proxy = await this.proxies.get(userId, proxyId);
     const row = await this.records.find(proxy.id);

@@ -63,7 +63,7 @@ const nextMonthOf = (moment: Date): Date =>
 
 /**
  * Simulates the next days hour by hour, with the same decisions as the job. Assumes that obstacles, prices
- * and rules do not change, that the customer buys nothing and tops up nothing, and that no call fails.
+ * and rules do not change, that the customer makes no purchases or deposits, and that no call fails.
  * @param onHour called in chronological order
  * @returns when the first rental expires that the balance cannot renew; null if it can renew all
  */
@@ -98,7 +98,7 @@ export async function runForecast(
     }
     const nextMonth = nextMonthOf(at);
     const decisions: RenewalDecision<Rental>[] = [];
-    // Decide in slices, to yield to other requests. Because of the order, slices do not change the result.
+    // Decide in slices, to yield to other requests. Sorting first makes the result independent of slicing.
     for await (const some of inSlices(dueNow.sort(inAnnouncedOrder), ITEMS_AT_ONCE)) {
       for (const decision of decideRenewals({ now: at, available, budgetLeft, obstacle }, some)) {
         const { candidate } = decision;

@@ -10,7 +10,7 @@ const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
 
-/** For this long, a proxy's success counts as proof that proxies of its address family reach the endpoint. */
+/** How long a proxy's success counts as proof that the endpoint is reachable over its address family. */
 const REACHED_FOR_MS = 5 * 60_000;
 
 type Family = 4 | 6;

@@ -82,7 +82,7 @@ export class ProxyChecksService {
     return this.echo.url !== undefined;
   }
 
-  /** Does not rule out that the echo endpoint failed: the caller must probe other proxies. Never rejects. */
+  /** A failure may be the echo endpoint's, so callers must also probe other proxies. Never rejects. */
   async probe(proxy: ProxyToCheck): Promise<ProxyProbe> {
     const { url } = this.echo;
     return url === undefined ? { reason: 'echo-down', isAccepted: false } : this.attempt(proxy, url);

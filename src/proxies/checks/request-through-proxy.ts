@@ -54,7 +54,7 @@ export async function requestThroughProxy(
   url: URL,
   timeoutMs: number,
 ): Promise<ProxiedRequest> {
-  // Loaded on first use, because undici takes 20 MB.
+  // Loaded on first use, because undici takes 20 MB of memory.
   const { buildConnector, Client } = await import('undici');
   const startedAt = performance.now();
   const sinceStart = () => Math.ceil(performance.now() - startedAt);

@@ -1,4 +1,4 @@
-/** Whether the proxy works, given the reason that a check found; `null` if that leaves it unknown. */
+/** Whether the proxy works, for each reason that a check can report; `null` if that remains unknown. */
 const WORKS = {
   refused: false,
   'wrong-login': false,

@@ -69,7 +69,7 @@ function curlFormat(): ExportFormat {
   };
 }
 
-/** Few enough for a user to choose from, and for us to keep in memory while a slow client reads. */
+/** Small enough for a user to choose from, and for us to keep in memory while a slow client reads. */
 const MAX_IN_GROUP = 1000;
 /** No proxy has this name, because the names of proxies contain an id. */
 const GROUP = 'rented';
@@ -80,8 +80,8 @@ interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
 }
 
 /**
- * Creates a format for one file. The file ends with a group of the active proxies or, if there are none, of a
- * placeholder.
+ * Creates a format for one file. The file ends with a group that contains the active proxies or, if there are
+ * none, a placeholder.
  */
 function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
   const { separator, write } = profile;

@@ -23,14 +23,14 @@ interface Wanted {
 export const variantOf = ({ format, template, socks, filter }: ExportOptions): string =>
   `${format} ${socks ?? 'socks5h'} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
 
-/** Whether a filter uses only the type and `active`. Exports with the few such filters are cached. */
+/** Whether a filter uses only the type and `active`. Such filters are few, so their exports are cached. */
 const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>
   isUnfiltered(others);
 
 /** Whether PostgreSQL renders this format. Other formats are rendered on the main thread. */
 const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
 
-/** Whether the API contract that must not change includes an export. Such exports are never refused. */
+/** Whether an export belongs to the fixed part of the API contract. Such exports are never refused. */
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
 /** Enough for lists with 100,000 proxies in total. */
@@ -84,7 +84,7 @@ interface Piece extends Pick<Batch, 'last' | 'hasMore'> {
   readonly bytes: Buffer | null;
 }
 
-/** Writes a user's proxies, ordered by id, as the text of lists and exports. */
+/** Serializes a user's proxies, ordered by id, for lists and exports. */
 @Injectable()
 export class ProxyExportService {
   /** Concurrent requests share an export that is being written. */

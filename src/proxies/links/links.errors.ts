@@ -16,7 +16,7 @@ export class TooManyLinks extends domainError(
   (most: number) => `The user already has ${most} links: delete some first`,
 ) {}
 
-/** Refuses a template together with a format other than the default. */
+/** Thrown for a template together with a format other than the default. */
 export class FormatBesideTemplate extends RequestInvalid {
   constructor(template: string) {
     const error = 'send either format or template, not both';

@@ -30,7 +30,7 @@ type Bounds = Pick<NewLinkRequest, 'expires_at' | 'networks'>;
 export interface OpenLink {
   readonly id: number;
   readonly userId: number;
-  /** Grows with every visible change to the user's proxies. */
+  /** Increases with every visible change to the user's proxies. */
   readonly proxiesRevision: number;
   readonly options: ExportOptions;
 }
@@ -47,7 +47,7 @@ interface FoundLink extends Omit<OpenLink, 'options'> {
 /** Filter as requested, in JSON without nulls. */
 type StoredFilter = Partial<Omit<ProxyFilterBody, 'ends_before'> & { readonly ends_before: string }>;
 
-/** Maximum number of remembered pairs of a link and an address that opened it, at about 200 bytes each. */
+/** Maximum number of remembered pairs of a link and an address, at about 200 bytes each. */
 const MAX_KNOWN = 20_000;
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -225,7 +225,7 @@ export class LinksService {
     return toOpenLink(link);
   }
 
-  /** Whether an address has opened a link. Grants no access, only a lookup despite too many failures. */
+  /** Whether an address has opened a link before. Only lifts the failure limit; grants no access. */
   opened(secret: string, address: string | null): boolean {
     return isWellFormedSecret('link', secret) && this.known.has(`${hexHashOf(secret)} ${address}`);
   }

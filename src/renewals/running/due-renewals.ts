@@ -77,7 +77,7 @@ export class DueRenewals {
         const reason = RENEWAL_OBSTACLES.find((one) => one === obstacle);
         if (!obstacle) placed += 1;
         else if (reason) skipped.push({ id, reason, price: quote.unitPrice.toString() });
-        // Do not skip the renewal, but decide it again later: another rule applies now, or a row was locked.
+        // Do not skip the renewal, but decide again later: another rule applies now, or a row was locked.
         else (obstacle === 'superfluous' ? superfluous : undecided).push(id);
       }
     }

@@ -52,7 +52,7 @@ const CHANGED_AT_ONCE = 1000;
 export const IS_OPEN_SQL = `renewal.state IN ('planned', 'skipped')`;
 export const IS_IN_TIME_SQL = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END_SQL}`;
 
-/** SQL condition for whether the job has anything to do apart from planning and reminding. */
+/** SQL condition for whether the job has work other than planning and reminding. */
 export const IS_WORK_LEFT_SQL = `
   EXISTS (SELECT FROM renewals WHERE state IN ('placed', 'skipped'))
   OR EXISTS (SELECT FROM renewals renewal WHERE ${IS_OPEN_SQL} AND next_try_at <= now())`;

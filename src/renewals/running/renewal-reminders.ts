@@ -11,7 +11,7 @@ const REMINDED_AT_ONCE = 1000;
 /** Limits the queries per step, because each user's forecast takes several. */
 const FORECASTS_AT_ONCE = 100;
 
-/** A day longer than the week within which each renewal with a reminder becomes due. */
+/** A day longer than a week, because every renewal with a reminder becomes due within a week. */
 const DAYS_AHEAD = 8;
 
 /** A renewal without a reminder for its current stage. */

@@ -74,8 +74,8 @@ export class RenewalJob {
   private async round(run: LeasedRun, report: RunReport): Promise<boolean> {
     await this.lookAhead(run, report);
     if (!this.orders.canBeSent()) await this.orders.withdraw();
-    // Read the capacity before the outcomes. An order that ends later still counts as under way, so this run
-    // continues until it has recorded the order's outcome.
+    // Read the capacity before the outcomes. An order that ends after this read still counts as in progress,
+    // so the run continues until it has recorded the order's outcome.
     const capacity = await this.orders.capacity();
     report.closed += await this.records.recordOutcomes();
     report.failed += await this.records.fail();
