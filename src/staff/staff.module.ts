@@ -70,7 +70,7 @@ import { StaffWebhooksController } from './webhooks/staff-webhooks.controller';
 })
 export class StaffModule {
   constructor(retention: Retention, config: AppConfig) {
-    // The service's role may not delete records of the log, so a function of the table's owner does it.
+    // The service's role may not delete audit log records; a function owned by the table's owner does.
     retention.addWalk(
       'staff_reads',
       config.retention.auditLogReadDays,

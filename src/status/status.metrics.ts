@@ -167,7 +167,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 }
 
-/** Returns the age in seconds; 0 without a moment. */
+/** Returns the age in seconds; 0 if there is no moment. */
 type AgeOf = (moment: Date | null | undefined) => number;
 
 async function readOrders(facts: StatusFacts, set: SetGauge, ageOf: AgeOf): Promise<void> {

@@ -67,7 +67,7 @@ export class StatusService {
   }
 }
 
-/** Returns how many hours the balance lasts at the rate of the last day; null if unknown. */
+/** Returns how many hours the balance will last at the last day's rate; null if unknown. */
 function runwayHours(balance: string | undefined, spent: string): number | null {
   if (balance === undefined || Number(spent) === 0) return null;
   return Math.round((240 * Math.max(0, Number(balance))) / Number(spent)) / 10;

@@ -7,7 +7,7 @@ import { ControlError, type ControlResponse, type controlRoutes } from './contro
 const MAX_BODY_BYTES = 1_000_000;
 
 /**
- * Must start to listen before the directory is locked: its response proves to other processes that the lock's
+ * Must start listening before the directory is locked: its response proves to other processes that the lock's
  * owner is alive.
  */
 export class ControlServer {

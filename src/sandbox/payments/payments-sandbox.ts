@@ -58,7 +58,7 @@ export class PaymentsSandbox {
   baseUrl = '';
   /** `null` if the shop's payments need no receipts. */
   cashRegister: CashRegisterKind | null = null;
-  /** How far the clock of the `Date` header is ahead. */
+  /** How far ahead the clock of the `Date` header is. */
   clockOffsetMs = 0;
   /** Changes a result before it is returned. */
   alter: ((method: WireMethod, result: unknown) => unknown) | undefined;

@@ -60,7 +60,7 @@ export class WireServer {
     this.server.keepAliveTimeout = KEEP_ALIVE_MS;
   }
 
-  /** Aborts calls that are still waiting to be executed. Lets calls that were executed respond. */
+  /** Aborts calls that have not been executed yet, and lets the others respond. */
   async close(): Promise<void> {
     const stopped = stopListening(this.server);
     this.closing.abort();

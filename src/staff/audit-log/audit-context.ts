@@ -29,7 +29,7 @@ export function parseTarget(text: string): AuditTarget | null {
 
 /** The parts of an audit log record that come from the request: author, origin and target. */
 export class AuditContext {
-  /** True once a change was recorded in its own transaction: the request must not be recorded again. */
+  /** True once a change has been recorded in its own transaction: the request must not be recorded again. */
   isRecorded = false;
 
   constructor(
@@ -62,7 +62,7 @@ export function toRecordable(request: object): object {
   const text = JSON.stringify(request, (_, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
   ).replaceAll(SECRET, '$1…');
-  // jsonb refuses NUL and unpaired surrogates.
+  // jsonb rejects NUL and unpaired surrogates.
   return JSON.parse(
     text.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/gi, '$1\\ufffd'),
   ) as object;

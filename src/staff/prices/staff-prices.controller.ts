@@ -172,7 +172,7 @@ export class StaffPricesController {
     const { replaces, reason, ...rule } = body;
     audit.assertConcernsAnother(rule.user_id);
     const by = await this.nameOf(audit);
-    // If the change succeeds, the rule was still as read here, because a rule can be changed only once.
+    // If the change succeeds, the rule has not changed since this read, because rules change only once.
     const before = replaces === null ? undefined : await this.get(replaces);
     audit.assertConcernsAnother(before?.user_id);
     const preview = await this.previewIfKnown({ add: toNewPriceRule(rule), end: replaces ?? undefined });
@@ -279,6 +279,6 @@ export class StaffPricesController {
   }
 }
 
-/** Returns whether offers match the rule, but the rule sets the price of none of them. */
+/** Returns whether the rule matches some offers, but determines the price of none. */
 const isWithoutEffect = ({ offers }: PricePreviewOut): boolean =>
   offers.length > 0 && offers.every(({ after }) => after.by !== 'new');

@@ -59,7 +59,7 @@ export class ProxyRefundDecisionRequest extends ReasonRequest {
 
 const isVersion = (text: string): boolean => IP_VERSIONS.some((version) => version === text);
 
-/** Replaces the whole rule, except that `quota_sum` keeps its value if it is omitted. */
+/** Replaces the whole rule. If `quota_sum` is omitted, it keeps its value. */
 export class RefundRuleRequest extends ReasonRequest {
   @BooleanField({ description: 'Whether customers can request refunds' })
   enabled!: boolean;

@@ -2,9 +2,7 @@ import { z } from 'zod';
 import { WIRE_METHOD_NAMES, type WireMethodName } from '../methods/wire-methods';
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
-/**
- * Whether the call takes effect by default. With `always`, it must: these kinds send the regular response.
- */
+/** Whether the call takes effect by default. With `always`, it must, because the regular response is sent. */
 export const FAULT_KINDS = {
   'response-lost': true,
   reset: false,
