@@ -14,7 +14,7 @@ const END_TIMEOUT_MS = 3000;
 const MAX_WAITING = 2048;
 
 export interface OpenTelemetry extends Tracing {
-  /** Sends waiting spans. Never rejects. */
+  /** Sends pending spans. Never rejects. */
   end(): Promise<void>;
 }
 

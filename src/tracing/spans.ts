@@ -45,7 +45,7 @@ export interface Origin {
 let tracing: Tracing | undefined;
 const active = new AsyncLocalStorage<Api.Span>();
 
-/** `undefined` stops the recording. */
+/** `undefined` stops recording. */
 export function recordSpans(by: Tracing | undefined): void {
   tracing = by;
 }

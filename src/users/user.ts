@@ -1,7 +1,7 @@
 export interface User {
   readonly id: number;
   readonly username: string | null;
-  /** Name on the messaging platform, from the last sign-in that contained one. */
+  /** Username in the last sign-in that contained one. */
   readonly telegramUsername: string | null;
   readonly tgId: number | null;
   readonly webUsername: string | null;

@@ -33,7 +33,7 @@ export class UsersService {
   ) {}
 
   /**
-   * Creates a user, whose account a trigger opens.
+   * Creates a user. A trigger opens the user's account.
    * @throws UserExists if another user has this tg_id or web_username
    */
   async create(
@@ -73,7 +73,7 @@ export class UsersService {
     return { before, after };
   }
 
-  /** Finds the user who opened the companion application and, unless they are blocked, records the use. */
+  /** Finds the user who opened the Mini App and, unless they are blocked, records the use. */
   async recordApp(
     { tgId, username }: { readonly tgId: number; readonly username: string | null },
     manager: EntityManager,
@@ -114,7 +114,7 @@ export class UsersService {
     return user ?? null;
   }
 
-  /** Returns the profile. The user's name on the messaging platform overrides the name that staff entered. */
+  /** Returns the profile. A Telegram username overrides the name that staff entered. */
   async getProfile(userId: number): Promise<UserInfo> {
     const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);

@@ -9,7 +9,7 @@ export interface TelegramUser {
   readonly username: string | null;
 }
 
-/** Maximum difference between the clocks of Telegram and of this machine. */
+/** Maximum difference between Telegram's clock and this machine's. */
 const MAX_SKEW_SECONDS = 60;
 
 const user = z.object({

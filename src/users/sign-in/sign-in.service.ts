@@ -16,7 +16,7 @@ import { UsersService } from '../users.service';
 import { readInitData, type TelegramUser } from './init-data';
 import { NoAccount, SignInDisabled } from './sign-in.errors';
 
-/** Maximum age of `initData`. Until this age, even stolen data works. */
+/** Maximum age of `initData`. Even stolen data works until then. */
 const MAX_AGE_SECONDS = 3600;
 /** Short, because the app signs in again whenever it is opened. */
 const TOKEN_MINUTES = 60;

@@ -21,8 +21,8 @@ const GONE = 410;
 const LONGEST_WEBHOOK_PAUSE_SECONDS = requestedPause(Infinity, USUAL_RETRY_SECONDS);
 
 /**
- * Maximum number of concurrent attempts per webhook, for all replicas combined. For all of a user's webhooks
- * combined, it is twice as many.
+ * Maximum number of concurrent attempts per webhook, by all replicas combined. The limit for all of a user's
+ * webhooks combined is twice as high.
  */
 const ATTEMPTS_PER_WEBHOOK = 8;
 

@@ -5,7 +5,7 @@ const DAY_SECONDS = 24 * HOUR;
 /** Events are retried for longer than a weekend. */
 export const USUAL_RETRY_SECONDS = 3 * DAY_SECONDS;
 
-/** The sum slightly exceeds `USUAL_RETRY_SECONDS`. */
+/** Their sum slightly exceeds `USUAL_RETRY_SECONDS`. */
 export const PAUSES_SECONDS: readonly number[] = [
   5,
   MINUTE,
@@ -19,7 +19,7 @@ export const PAUSES_SECONDS: readonly number[] = [
   24 * HOUR,
 ];
 
-/** A random extension of pauses, so that simultaneous failures are retried at different times. */
+/** Pauses are randomly lengthened by up to this fraction, to spread retries of simultaneous failures. */
 const JITTER = 0.1;
 
 /** Maximum pause that a receiver can request with `Retry-After`. */

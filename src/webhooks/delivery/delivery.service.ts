@@ -30,9 +30,7 @@ interface Attempt extends ClaimedDelivery {
   readonly since: Moment;
 }
 
-/**
- * After a lease ends, any replica sends the delivery again. An event may be sent twice, but is never lost.
- */
+/** After a lease ends, any replica may resend the delivery: events can be sent twice, but are never lost. */
 @Injectable()
 export class DeliveryService implements OnModuleDestroy {
   private readonly logger = new Logger(DeliveryService.name);
