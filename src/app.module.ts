@@ -75,9 +75,7 @@ export class AppModule implements OnModuleDestroy {
     };
   }
 
-  /**
-   * The sequence matters: jobs, such as polling price rules, must run until the last order has its response.
-   */
+  /** Stops jobs last: some, such as polling price rules, must run until the last order has its response. */
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();
     this.notifier.end();

@@ -14,7 +14,7 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 /** npm forwards Ctrl-C as well, so a second signal within this time belongs to the same Ctrl-C. */
 const SAME_REQUEST_MS = 1000;
 
-/** Resolves at the first signal to stop. A later SIGINT or SIGTERM immediately ends the process. */
+/** Resolves on the first SIGINT or SIGTERM. A later one ends the process immediately. */
 function stopRequest(): Promise<void> {
   return new Promise((resolve) => {
     let firstAtMs: number | undefined;
