@@ -8,8 +8,8 @@ import type { Caller } from './tokens.service';
 export const ACCESS = 'access';
 
 /**
- * The two names must differ, because Swagger UI stores tokens by name. With one name, the customers' page
- * would send a staff token.
+ * The two names must differ, because Swagger UI stores tokens by name. With a shared name, the customers'
+ * page would send a staff token.
  */
 export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';

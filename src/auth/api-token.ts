@@ -14,7 +14,7 @@ export interface ApiToken {
   readonly lastUsedAt: Date | null;
   /** Null allows any address. */
   readonly allowedIps: readonly string[] | null;
-  /** Roubles that the token's orders may spend in a UTC day; null for no limit. */
+  /** Roubles that the token's orders may spend per UTC day; null for no limit. */
   readonly dailyLimit: string | null;
   readonly origin: TokenOrigin;
   /** Null if the command line or a sign-in issued the token. */

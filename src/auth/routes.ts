@@ -16,7 +16,7 @@ export interface RegisteredRoute {
   readonly access: Access | undefined;
 }
 
-/** Keys of Nest's metadata on controllers and handlers. */
+/** Nest's metadata keys for controllers and handlers. */
 const PATH = 'path';
 const METHOD = 'method';
 

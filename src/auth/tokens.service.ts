@@ -159,7 +159,7 @@ export class TokensService {
     ]);
   }
 
-  /** Revokes a token on every replica. Revoking it again keeps the original time. @throws TokenNotFound */
+  /** Revokes a token on every replica. A second call keeps the original time. @throws TokenNotFound */
   async revoke(id: number, manager: EntityManager = this.dataSource.manager): Promise<ApiToken> {
     const [revoked] = await queryRows<ApiToken>(
       manager,
@@ -180,7 +180,7 @@ export class TokensService {
 
   /**
    * Must run in the transaction that revoked the token.
-   * @param userId limits the revocation to tokens of this customer without staff scopes
+   * @param userId limits the revocation to this customer's tokens without staff scopes
    */
   async revokeDescendants(id: number, manager: EntityManager, userId?: number): Promise<number[]> {
     const revoked: number[] = [];

@@ -8,7 +8,7 @@ import { CatalogController } from './catalog.controller';
 import { CatalogService } from './catalog.service';
 import { PricePreviewService } from './price-preview.service';
 
-/** Price rules are polled this often. At least two polls pass before a new rule takes effect. */
+/** How often price rules are polled. At least two polls happen before a new rule takes effect. */
 const FOLLOW_RULES_MS = 500;
 const FOLLOW_MS = 1000;
 const REFRESH_MS = 1000;

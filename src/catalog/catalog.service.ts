@@ -264,7 +264,7 @@ export class CatalogService implements OnModuleDestroy {
     return this.priceOf(offer, buyer, 'getFresh', this.inTurn(use, buyer.userId));
   }
 
-  /** Returns the last known price of an order, without calling the provider. */
+  /** Returns the last known price for an order, without calling the provider. */
   knownPrice(offer: Offer, buyer: Buyer): Quote | undefined {
     const { version, period, count } = offer;
     const single = this.priceTables.peek(PRICE_TABLE_KEY)?.[version]?.[period];

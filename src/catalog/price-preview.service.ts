@@ -75,7 +75,7 @@ function candidates(
   rules: readonly MarkupRule[],
 ): PricedOffer[] {
   const users = new Set(touched.map(({ userId }) => userId));
-  // Ignore the rules of users whom the change does not concern.
+  // Ignore the rules of users whom the change does not affect.
   const effective = rules.filter(({ userId }) => userId === null || users.has(userId));
   const countries = new Set([null, ...[...touched, ...effective].map(({ country }) => country)]);
   return [...users].flatMap((userId) =>

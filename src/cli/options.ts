@@ -38,7 +38,6 @@ export function parseDurationMs(text: string): number {
   return Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** Parses an option that accepts two words: returns true for `yes` and false for `no`. */
 export function parseSwitch(text: string, yes: string, no: string): boolean {
   if (text !== yes && text !== no) throw new InvalidArgumentError(`Allowed choices are ${yes}, ${no}.`);
   return text === yes;

@@ -69,7 +69,6 @@ function argumentsOf({ controller, handler }: StaffOperation, request: CommandRe
     else if (kind === RouteParamtypes.HEADERS) given[index] = request.get(data);
     else if (kind === RouteParamtypes.QUERY) given[index] = instanceOf(request.query);
     else if (kind === RouteParamtypes.BODY) given[index] = instanceOf(request.body);
-    // Every other parameter is the audit context.
     else given[index] = audit;
   }
   return given;

@@ -21,7 +21,7 @@ export interface RouteCommand {
   readonly readers?: Readonly<Record<string, Reader>>;
   /** Defaults for parameters that the route requires but the command does not. */
   readonly defaults?: Readonly<Record<string, string>>;
-  /** DTOs of the body's nested objects. The fields of these objects become options. */
+  /** DTOs of the body's nested objects, whose fields become options. */
   readonly objects?: Readonly<Record<string, { readonly prototype: object }>>;
   /** Maximum number of items that a list prints. If set, the command has no paging options. */
   readonly showsAll?: number;
