@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Starts a server and returns its URL. If the port is taken, the error quotes `advice`. */
+/** Starts a server and returns its URL. If the port is taken, the error message includes `advice`. */
 export async function listen(server: Server, host: string, port: number, advice: string): Promise<string> {
   try {
     await once(server.listen(port, host), 'listening');

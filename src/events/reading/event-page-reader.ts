@@ -92,7 +92,7 @@ const FIND_PAGES = `
 
 @Injectable()
 export class EventPageReader {
-  /** Users with requests in this process that wait for new events. */
+  /** Users whose requests are waiting for new events in this process. */
   readonly awaited: RowWaiters<NewestEvents>;
 
   constructor(

@@ -10,7 +10,7 @@ const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 export interface IdempotencyKeyOptions {
   readonly required: boolean;
   readonly description: string;
-  /** If present, Swagger UI fills in a new key. */
+  /** If set, Swagger UI fills in a newly generated key. */
   readonly example?: string;
 }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../../common';
 
-/** Counting windows are UTC minutes, so all replicas have the same windows. */
+/** Counting windows are UTC minutes, so that they are the same on all replicas. */
 export const WINDOW_MS = 60_000;
 
 /** Once a count reaches this fraction of the limit, the replica shares the count with the other replicas. */

@@ -18,7 +18,7 @@ export interface RouteInput {
 
 const READERS = 'text-readers';
 const NO_QUERY = 'refuses-query';
-/** Key of Nest's metadata about a handler's parameters. */
+/** Nest's metadata key for a handler's parameters. */
 const ROUTE_ARGUMENTS = '__routeArguments__';
 
 /** Marks a route that has no query parameters and rejects any query, e.g. `?preview=true` on a change. */

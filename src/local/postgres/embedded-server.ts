@@ -33,7 +33,7 @@ const SETTINGS: ServerSettings = {
   log_min_error_statement: 'panic',
 };
 
-/** Errors after which to retry: another process has started the server, or a server is still stopping. */
+/** Errors worth a retry: another process has started the server, or a server is still stopping. */
 const TRANSIENT = [
   'lock file "postmaster.pid" already exists',
   'pre-existing shared memory block',

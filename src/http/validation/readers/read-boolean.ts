@@ -5,7 +5,7 @@ import { hasLoneSurrogate, notUnicode } from './unicode';
 const TRUE_WORDS: readonly JsonValue[] = ['1', 't', 'y', 'on', 'yes', 'true', 1n, 1];
 const FALSE_WORDS: readonly JsonValue[] = ['0', 'f', 'n', 'no', 'off', 'false', 0n, 0];
 
-/** Accepts the same spellings as Pydantic. Ignores the case of letters, but does not trim white space. */
+/** Accepts the same spellings as Pydantic. Ignores case, but does not trim white space. */
 export function readBoolean(input: JsonValue): boolean | InputMistake {
   if (typeof input === 'boolean') return input;
   if (typeof input === 'string' && hasLoneSurrogate(input)) return notUnicode(input);
