@@ -16,8 +16,8 @@ export interface OAuthClient {
 
 const MAX_NAME_LENGTH = 60;
 /**
- * Maximum number of unused clients. A further registration removes the oldest one, so that strangers cannot
- * block registrations.
+ * Maximum number of unused clients. Registering another client removes the oldest one, so that strangers
+ * cannot block registrations.
  */
 const MAX_UNUSED_CLIENTS = 10_000;
 

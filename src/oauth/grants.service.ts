@@ -190,7 +190,7 @@ export class OAuthGrants {
     return issued;
   }
 
-  /** Accepts an access or a refresh token of the client. Ignores any other string. */
+  /** Accepts the client's access or refresh token. Ignores any other string. */
   async revoke(text: string, clientId: string): Promise<void> {
     const caller = await this.tokens.findCaller(text);
     await inTransaction(this.dataSource, async (manager) => {

@@ -18,7 +18,7 @@ interface PriceComparison {
   readonly after: (offer: PricedOffer) => Markup;
 }
 
-/** Id of a rule that is not added yet: the highest, because the rule counts as newer than all others. */
+/** Id of a rule that has not been added yet. The highest id, because the rule counts as the newest. */
 export const NEW_RULE_ID = Number.MAX_SAFE_INTEGER;
 
 @Injectable()

@@ -1,4 +1,4 @@
-/** Reason for a refusal. `out-of-funds` and `misconfigured` are our fault; the request causes the others. */
+/** Reason for a refusal. `out-of-funds` and `misconfigured` are our fault; the others are the request's. */
 export type ProviderRefusal =
   | 'count'
   | 'period'

@@ -122,7 +122,7 @@ export class ProxyRefundRecords {
     );
   }
 
-  /** @returns null if a refund began, or if there already is one that was not refused */
+  /** @returns null if a refund was started, or if an earlier one was not refused */
   begin({ id, userId }: Proxy): Promise<'open' | 'refund-quota-used' | null> {
     return inQueueOf(userId, async () => {
       const { refusal } = await queryRow<{ refusal: 'open' | 'refund-quota-used' | null }>(

@@ -31,7 +31,7 @@ const MOST_MINUTES_OF_CHECKS = 20 * 60;
 /** Failures that are certainly the proxy's fault. Others may be caused by the target or by the service. */
 const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 'closed'];
 
-/** Only one replica at a time decides on refunds, one refund after another. */
+/** Decides on refunds one at a time, on only one replica. */
 @Injectable()
 export class ProxyRefundsJob {
   private readonly logger = new Logger('Refunds');

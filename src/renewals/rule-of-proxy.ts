@@ -1,5 +1,5 @@
 /**
- * Returns SQL for a subquery that finds the rule of a proxy, for `JOIN LATERAL (…) AS rule ON true`.
+ * Returns SQL for a subquery that finds a proxy's rule, for `JOIN LATERAL (…) AS rule ON true`.
  * @param proxy table or alias with the proxy's columns
  * @param id column with the proxy's id; if it is null, no rule for a single proxy applies
  */

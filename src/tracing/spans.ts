@@ -29,7 +29,7 @@ export interface Tracing {
 export interface OpenSpan {
   /** Undefined if the trace is not recorded. */
   readonly traceId: string | undefined;
-  /** Runs work whose spans become children of this one. */
+  /** Runs work whose spans become children of this span. */
   run<Result>(work: () => Result): Result;
   /** A span with an `error.type` has failed. */
   end(attributes?: SpanAttributes): void;

@@ -9,7 +9,7 @@ const READ_EVERY_MS = 1000;
 /** Payments beyond this limit are not read here. Reconciliation with the provider will find them. */
 const MOST_WAITING = 600;
 
-/** Reads the payment of an ended deposit after a notification: it may have been paid or refunded since. */
+/** Reads an ended deposit's payment after a notification, because it may since have been paid or refunded. */
 @Injectable()
 export class EndedPaymentsJob {
   private readonly waiting = new Set<string>();

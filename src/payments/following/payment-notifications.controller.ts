@@ -8,7 +8,7 @@ import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
 import { PaymentNotifications } from './payment-notifications';
 
-/** A larger body is ignored with a 200, because it cannot come from the provider. */
+/** Larger bodies cannot come from the provider, so they are ignored, but get a 200. */
 const MAX_BODY_BYTES = 16 * 1024;
 
 @Controller('payments')

@@ -113,7 +113,7 @@ export class DepositRefundRecords {
     );
   }
 
-  /** Captures the held money; releases it if the refund is already recorded as one made elsewhere. */
+  /** Captures the held money, or releases it if the refund is already recorded as one made elsewhere. */
   async succeed(provider: string, refund: ProviderRefund & { readonly refundKey: string }): Promise<void> {
     try {
       await this.capture(provider, refund);

@@ -8,7 +8,7 @@ import { NothingToEcho } from './proxy-checks.errors';
 
 const NONCE = /^[0-9a-f]{1,64}$/;
 
-/** Headers other than X-Forwarded-For with which a proxy reveals its client. */
+/** Headers other than X-Forwarded-For that may reveal a proxy's client. */
 const REVEALING_HEADERS = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip'];
 
 /**

@@ -32,7 +32,7 @@ const LOOKUP_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
 
-/** Statuses with which a proxy reports that it did not reach the target. */
+/** Statuses that a proxy returns if it did not reach the target. */
 const UNREACHED: readonly number[] = [403, 500, 502, 503, 504];
 
 /** The proxy responded, but with a refusal or an error. */

@@ -34,7 +34,7 @@ export class ExpiryReminders {
     return report;
   }
 
-  /** Skips rows that another transaction has locked, because it may be changing their expiry. */
+  /** Skips rows locked by other transactions, which may be changing their expiry. */
   private async remindBatch(hours: number): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
       this.dataSource,

@@ -57,7 +57,7 @@ export class DueRenewals {
       const skip = (reason: SkippedRenewal['reason']): number =>
         skipped.push({ id: renewal.id, reason, price: candidate.price?.toString() ?? null });
       if (!decision.renew) {
-        // Do not skip a late renewal: `RenewalRecords.fail` will fail it with the reason of its last attempt.
+        // Do not skip a late renewal: `RenewalRecords.fail` will fail it with its last attempt's reason.
         if (decision.reason !== 'too-late') skip(decision.reason);
       } else if (quote instanceof DomainError) {
         skip(obstacleOf(quote));

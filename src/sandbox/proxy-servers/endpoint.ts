@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import { stopListening } from '../system';
 
-/** Returns why the login may not use the proxy, as an error message; null if it may. */
+/** Returns an error message if the login may not use the proxy, otherwise null. */
 export type FindRefusal = (login: string, password: string) => string | null;
 
 /**

@@ -64,7 +64,7 @@ export class SignInService {
     const tokenMinutes = this.config.tuning.signInTokenMinutes ?? TOKEN_MINUTES;
     const transaction = () =>
       inTransaction(this.dataSource, async (manager) => {
-        // Locks the user, which serializes the sign-ins of one user.
+        // Locks the user, which serializes that user's sign-ins.
         const user = await this.users.recordApp(telegramUser, manager);
         if (!user) throw new NoAccount();
         if (user.blockedAt) throw new UserBlocked();

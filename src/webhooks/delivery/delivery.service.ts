@@ -35,10 +35,7 @@ interface Attempt extends ClaimedDelivery {
 export class DeliveryService implements OnModuleDestroy {
   private readonly logger = new Logger(DeliveryService.name);
   private readonly sender: WebhookSender;
-  /**
-   * Unlike `performance.now()`, its moments also count the time while the system is suspended. Leases expire
-   * then, too.
-   */
+  /** Unlike `performance.now()`, keeps counting while the system is suspended, because leases expire then. */
   private readonly clock = new SystemClock();
 
   constructor(

@@ -4,7 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { AddressRefused, type AddressRules, ownAddressOf } from '../addresses';
 
-/** Timeout of one DNS server in milliseconds, and number of rounds over all servers. */
+/** Timeout per DNS server, in milliseconds, and number of rounds over all servers. */
 const DNS = { timeout: 2000, tries: 2 };
 
 export class NameNotFound extends Error {
