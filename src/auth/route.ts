@@ -45,7 +45,7 @@ function errorsOfToken(scope: Scope, { 403: forbidden, 429: tooMany }: NonNullab
       forbidden,
     ),
     429: extend(
-      ['The token or the user has sent too many requests in the current minute', new TooManyRequests(17, {})],
+      ['The token or the user has sent too many requests in this minute', new TooManyRequests(17, {})],
       tooMany,
     ),
   } satisfies RouteOptions['errors'];

@@ -9,7 +9,7 @@ import { CatalogService } from './catalog.service';
 import { CountryStock, PriceQuery, PricesResponse, QuoteResponse, VersionQuery } from './dto/catalog.dto';
 
 const UNAVAILABLE: ErrorsOfStatus = [
-  'The provider cannot be reached, and no earlier response is stored',
+  'The provider cannot be reached, and no copy of its last response is stored',
   ServiceUnavailable,
 ];
 
@@ -23,8 +23,7 @@ export class CatalogController {
     scope: 'countries:read',
     operationId: 'countries_countries_get',
     summary: 'Countries',
-    description:
-      'The codes of the countries where proxies of an IP version are for sale, in alphabetical order.',
+    description: 'The codes of the countries in which proxies of an IP version are on sale, sorted.',
     response: {
       description: 'Successful Response',
       schema: {
@@ -45,7 +44,7 @@ export class CatalogController {
     scope: 'countries:read',
     operationId: 'count_countries__country__count_get',
     summary: 'Count',
-    description: 'The number of proxies in stock in a country; 0 for a country where none are sold.',
+    description: 'The number of proxies in stock in a country; 0 for a country that is not on sale.',
     response: CountryStock,
     errors: { 503: UNAVAILABLE },
   })
@@ -88,8 +87,8 @@ export class CatalogController {
     operationId: 'price_price_get',
     summary: 'Price',
     description:
-      'The current price of an order, including markup. Every quote can be bought, and no order is ' +
-      'charged more than its quote. Quotes are the same for all countries; an order in a cheaper ' +
+      'The price of an order at this moment, markup included. Every quote can be bought, and no order ' +
+      'is charged more than its quote. A quote is the same for all countries; an order in a cheaper ' +
       'country is charged less.',
     response: QuoteResponse,
     errors: {

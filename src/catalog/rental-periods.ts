@@ -10,9 +10,9 @@ const VERSIONS = {
 const LONGEST_PERIOD_DAYS = 3650;
 
 export const PERIODS_TEXT =
-  'In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the ' +
-  'periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders ' +
-  'reject other periods with 400.';
+  'Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period ' +
+  'that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders ' +
+  'refuse other periods with 400.';
 
 /** `3` is the provider's name for `4s`. */
 export const toIpVersion = (version: string): IpVersion => (version === '3' ? '4s' : (version as IpVersion));

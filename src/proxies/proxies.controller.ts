@@ -33,17 +33,17 @@ export class ProxiesController {
     operationId: 'proxies_proxies_get',
     summary: 'Proxies',
     description:
-      "All of the user's proxies, ordered by id, or those that the parameters select.\n\nWith `limit` " +
-      'or `cursor`, the response is a page whose `Link` header contains the URL of the next page; the ' +
-      `last page has none. In a list of more than ${MAX_FILTERED} proxies, a filtered page can contain ` +
-      'fewer proxies than `limit`, or none, although there is a next page. A proxy that is delivered ' +
-      'before the last page is read appears on one of the pages.',
+      'All proxies of the user, ordered by id, or those that the parameters select.\n\nWith `limit` or ' +
+      '`cursor` the response is a page, whose `Link` header has the address of the next one;\nthe last ' +
+      `page has none. In a list of more than ${MAX_FILTERED} proxies a page with a filter can have fewer\n` +
+      'proxies than `limit`, or none, although there is a next page. A proxy that is delivered before ' +
+      'the\nlast page is read is on one of the pages.',
     response: {
       description: 'Successful Response',
       headers: {
         ...ETAG_HEADER,
         Link: {
-          description: 'The URL of the next page (RFC 8288). Sent only if the response is a page',
+          description: 'Only on pages: the address of the next page (RFC 8288)',
           schema: { type: 'string', example: '</proxies?country=ru&limit=100&cursor=117>; rel="next"' },
         },
       },
@@ -100,9 +100,9 @@ export class ProxiesController {
     operationId: 'export_proxies_export_get',
     summary: 'Export',
     description:
-      "The user's proxies as a file: the same objects as in `GET /proxies`, or one line " +
-      '`host:port:login:password` per proxy. `GET /proxies/lists/…` returns other formats, each at its ' +
-      'own path.',
+      "The user's proxies as a file: the same objects as `GET /proxies`, or a line " +
+      '`host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at its own ' +
+      'path.',
     response: fileResponse({
       'application/json': { schema: LIST_SCHEMA },
       'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE },
@@ -125,7 +125,7 @@ export class ProxiesController {
     scope: 'proxies:read',
     operationId: 'ping_proxies__proxy_id__ping_get',
     summary: 'Ping',
-    description: "Tests whether the service can open a TCP connection to the proxy's host and port.",
+    description: 'Tests a TCP connection from the service to the host and port of the proxy.',
     response: PingResponse,
     errors: { 404: NO_SUCH_PROXY },
     invalid: {

@@ -5,7 +5,7 @@ import { ProxyNotFound } from './proxies.errors';
 
 const DESCRIPTION = ApiParam({
   name: 'proxy_id',
-  description: "The `id` of one of the user's proxies; any other text returns 404",
+  description: 'The `id` of a proxy of the user; any other text returns 404',
   schema: { type: 'string', title: 'Proxy Id', example: '1' },
 });
 
@@ -15,4 +15,4 @@ export const ProxyIdParam = (): ParameterDecorator => (route, handler, index) =>
   decorateRoute(DESCRIPTION, route, handler);
 };
 
-export const NO_SUCH_PROXY: ErrorsOfStatus = ['The user has no proxy with this id', ProxyNotFound];
+export const NO_SUCH_PROXY: ErrorsOfStatus = ['No proxy of the user has this id', ProxyNotFound];

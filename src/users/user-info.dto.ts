@@ -4,7 +4,7 @@ export class UserInfo {
   @ApiTitled({
     required: false,
     anyOf: [{ type: 'integer' }, { type: 'null' }],
-    description: 'User id on the messaging platform',
+    description: 'User number on the messaging platform',
     example: 123456789,
   })
   tg_id!: number | null;

@@ -71,7 +71,7 @@ export interface paths {
     };
     /**
      * Countries
-     * @description The codes of the countries where proxies of an IP version are for sale, in alphabetical order.
+     * @description The codes of the countries in which proxies of an IP version are on sale, sorted.
      */
     get: operations['countries_countries_get'];
     put?: never;
@@ -91,7 +91,7 @@ export interface paths {
     };
     /**
      * Count
-     * @description The number of proxies in stock in a country; 0 for a country where none are sold.
+     * @description The number of proxies in stock in a country; 0 for a country that is not on sale.
      */
     get: operations['count_countries__country__count_get'];
     put?: never;
@@ -131,7 +131,7 @@ export interface paths {
     };
     /**
      * Price
-     * @description The current price of an order, including markup. Every quote can be bought, and no order is charged more than its quote. Quotes are the same for all countries; an order in a cheaper country is charged less.
+     * @description The price of an order at this moment, markup included. Every quote can be bought, and no order is charged more than its quote. A quote is the same for all countries; an order in a cheaper country is charged less.
      */
     get: operations['price_price_get'];
     put?: never;
@@ -151,9 +151,12 @@ export interface paths {
     };
     /**
      * Proxies
-     * @description All of the user's proxies, ordered by id, or those that the parameters select.
+     * @description All proxies of the user, ordered by id, or those that the parameters select.
      *
-     *     With `limit` or `cursor`, the response is a page whose `Link` header contains the URL of the next page; the last page has none. In a list of more than 10000 proxies, a filtered page can contain fewer proxies than `limit`, or none, although there is a next page. A proxy that is delivered before the last page is read appears on one of the pages.
+     *     With `limit` or `cursor` the response is a page, whose `Link` header has the address of the next one;
+     *     the last page has none. In a list of more than 10000 proxies a page with a filter can have fewer
+     *     proxies than `limit`, or none, although there is a next page. A proxy that is delivered before the
+     *     last page is read is on one of the pages.
      */
     get: operations['proxies_proxies_get'];
     put?: never;
@@ -177,7 +180,7 @@ export interface paths {
     };
     /**
      * Export
-     * @description The user's proxies as a file: the same objects as in `GET /proxies`, or one line `host:port:login:password` per proxy. `GET /proxies/lists/…` returns other formats, each at its own path.
+     * @description The user's proxies as a file: the same objects as `GET /proxies`, or a line `host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at its own path.
      */
     get: operations['export_proxies_export_get'];
     put?: never;
@@ -197,7 +200,7 @@ export interface paths {
     };
     /**
      * Ping
-     * @description Tests whether the service can open a TCP connection to the proxy's host and port.
+     * @description Tests a TCP connection from the service to the host and port of the proxy.
      */
     get: operations['ping_proxies__proxy_id__ping_get'];
     put?: never;
@@ -611,7 +614,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong
-     * @description Prolongs a proxy and charges the price that `GET /price` quotes at that moment for one proxy of its version and the period, or less in a cheaper country.
+     * @description Prolongs a proxy and charges the price of one proxy of its version and the period, which `GET /price` quotes at that moment, or less in a cheaper country.
      */
     post: operations['prolong_proxies__proxy_id__prolong_post'];
     delete?: never;
@@ -1241,14 +1244,14 @@ export interface components {
     ErrorResponse: {
       /** Detail */
       detail: string;
-      /** @description A stable name for the error. Omitted by the ten routes of the fixed interface 0.1.0 */
+      /** @description The stable name of the error. Routes of the specified interface omit it */
       code?: string;
     };
     /** UserInfo */
     UserInfo: {
       /**
        * Tg Id
-       * @description User id on the messaging platform
+       * @description User number on the messaging platform
        * @example 123456789
        */
       tg_id?: number | null;
@@ -1434,7 +1437,7 @@ export interface components {
       price_final: string;
       /**
        * Price Single
-       * @description Price of one proxy, in roubles. `price_final` is exactly this price times `count`
+       * @description Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`
        * @example 10.62
        */
       price_single: string | null;
@@ -1459,7 +1462,7 @@ export interface components {
     ProxyOut: {
       /**
        * Id
-       * @description Proxy identifier. Used in the paths of prolong and ping
+       * @description Used in the paths of prolong and ping
        * @example 17
        */
       id: string;
@@ -1491,7 +1494,7 @@ export interface components {
       proxy_type: string;
       /**
        * Country
-       * @description Country code (ISO 3166 alpha-2), in lower case
+       * @description ISO 3166 alpha-2, in lower case
        * @example ru
        */
       country: string;
@@ -1513,7 +1516,7 @@ export interface components {
       date_end?: string | null;
       /**
        * Active
-       * @description True if `date_end` is in the future at the time of the response, unless the provider has withdrawn the proxy
+       * @description True while `date_end` is in the future at the time of the response, unless the provider has withdrawn the proxy
        * @default true
        */
       active?: boolean;
@@ -1528,7 +1531,7 @@ export interface components {
     PingResponse: {
       /**
        * Latency Ms
-       * @description Time to open the TCP connection, in milliseconds; null if it could not be opened
+       * @description Milliseconds until the TCP connection was open; null when it could not be opened
        * @example 12
        */
       latency_ms?: number | null;
@@ -1549,7 +1552,7 @@ export interface components {
       version?: ('6' | '4' | '4s') | null;
       /**
        * Active
-       * @description Only proxies whose `active` has this value at the time of the response
+       * @description Only proxies with this `active` at the time of the response
        * @example true
        */
       active?: boolean | null;
@@ -1567,7 +1570,7 @@ export interface components {
       tag?: string | null;
       /**
        * Ends Before
-       * @description Only proxies whose rental ends before this time, which must include an offset
+       * @description Only proxies whose rental ends before this time, with its offset
        * @example 2026-12-01T00:00:00Z
        */
       ends_before?: string | null;
@@ -1702,7 +1705,7 @@ export interface components {
     ProxyDetails: {
       /**
        * Id
-       * @description Proxy identifier. Used in the paths of prolong and ping
+       * @description Used in the paths of prolong and ping
        * @example 17
        */
       id: string;
@@ -1734,7 +1737,7 @@ export interface components {
       proxy_type: string;
       /**
        * Country
-       * @description Country code (ISO 3166 alpha-2), in lower case
+       * @description ISO 3166 alpha-2, in lower case
        * @example ru
        */
       country: string;
@@ -1756,7 +1759,7 @@ export interface components {
       date_end?: string | null;
       /**
        * Active
-       * @description True if `date_end` is in the future at the time of the response, unless the provider has withdrawn the proxy
+       * @description True while `date_end` is in the future at the time of the response, unless the provider has withdrawn the proxy
        * @default true
        */
       active?: boolean;
@@ -2121,15 +2124,15 @@ export interface components {
       /** Proxies */
       proxies: components['schemas']['ProxyOut'][];
     };
-    /** DryRunRefusal */
-    DryRunRefusal: {
+    /** OrderRefusal */
+    OrderRefusal: {
       /**
-       * @description The status that the request would return
+       * @description The status of the response
        * @example 400
        */
       status: number;
       /**
-       * @description The `detail` that the request would return
+       * @description The `detail` of the response
        * @example Insufficient balance
        */
       detail: string;
@@ -2142,49 +2145,49 @@ export interface components {
        */
       dry_run: true;
       /**
-       * @description The existing order with this Idempotency-Key. If there is one, the request would place no order and return the response of the existing one. `null` if the key is unused or was not sent
+       * @description The earlier order that has the Idempotency-Key: nothing would be placed, and the response would be that order's. `null` if the key is free, or absent
        * @example null
        */
       order_id: number | null;
       /**
-       * @description Price of one proxy, in roubles. `price_final` is exactly this price times `count`. `null` if no price can be determined
+       * @description Roubles for one proxy; multiplied by `count` it is exactly `price_final`. `null` if there is no order that could have a price
        * @example 25.08
        */
       price_single: string | null;
       /**
-       * @description Price of the whole order, in roubles
+       * @description Roubles for the whole order
        * @example 250.80
        */
       price_final: string | null;
       /** @example RUB */
       currency: string;
       /**
-       * @description Current available balance, in roubles
+       * @description Roubles that can be spent now
        * @example 1000.00
        */
       balance_available: string;
       /**
-       * @description Available balance after the order, in roubles. Unchanged if the order would be refused
+       * @description Roubles that could be spent after the order: as before, if it would be refused
        * @example 749.20
        */
       balance_after: string;
       /**
-       * @description Why the order would be refused, in the order of the checks: the request would return the first refusal. Empty if the order would be placed, or if a stored response would be returned
+       * @description The refusals in the order of the checks: the request would return the first. Empty if the order would be placed, or its stored response returned
        * @example []
        */
-      refusals: components['schemas']['DryRunRefusal'][];
+      refusals: components['schemas']['OrderRefusal'][];
     };
     /** PurchaseRequest */
     PurchaseRequest: {
       /**
        * Country
-       * @description The code of a country where proxies are for sale, case-insensitive. `GET /countries` lists these codes
+       * @description The code of a country on sale, case-insensitive: `GET /countries` lists them
        * @example ru
        */
       country: string;
       /**
        * Period
-       * @description In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders reject other periods with 400.
+       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
        * @example 30
        */
       period: number;
@@ -2197,7 +2200,7 @@ export interface components {
       count?: number;
       /**
        * Version
-       * @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also accepts `3`, the provider's own number for `4s`, because clients that were written for the provider send it; responses and all other routes use `4s`
+       * @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also takes `3`, the provider's own number of `4s`, because clients that were written for the provider send it; responses and all other routes have `4s`
        * @default 6
        * @example 6
        */
@@ -2211,20 +2214,20 @@ export interface components {
       proxy_type?: string;
       /**
        * Max Price
-       * @description The maximum price of the whole order, in roubles. If the order costs more when its money is held, it is refused with a 409 that states the price, and nothing is charged. If omitted or `null`, any price is accepted
+       * @description The highest price of the whole order, in roubles. If the order costs more when its money is held, it is refused with 409, which states the price, and nothing is charged. If omitted or `null`, any price is accepted
        * @example 25.08
        */
       max_price?: string | number | null;
       /**
        * Allow Partial
-       * @description If `false`, the provider's stock is checked first, and the order is refused with 400 if the stock does not cover this order and the orders queued before it. If the provider still delivers fewer proxies, it does not take them back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the rest of the money back
+       * @description With `false`, the provider's stock is read first, and the order is refused with 400 if the stock does not cover it and the orders queued before it. If the provider still delivers fewer, it takes none back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the rest of the money back
        * @default true
        * @example true
        */
       allow_partial?: boolean;
       /**
        * Dry Run
-       * @description If `true`, the order is checked but not placed or charged. The response contains the price and every reason why the order would be refused. An `Idempotency-Key` is looked up but not consumed
+       * @description With `true`, the order is checked but not placed or charged. The response contains the price, and each reason for which the order would be refused. An `Idempotency-Key` is looked up, but not used up
        * @default false
        * @example false
        */
@@ -2254,19 +2257,19 @@ export interface components {
     ProlongRequest: {
       /**
        * Period
-       * @description In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders reject other periods with 400.
+       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
        * @example 30
        */
       period: number;
       /**
        * Max Price
-       * @description The maximum price of the whole order, in roubles. If the order costs more when its money is held, it is refused with a 409 that states the price, and nothing is charged. If omitted or `null`, any price is accepted
+       * @description The highest price of the whole order, in roubles. If the order costs more when its money is held, it is refused with 409, which states the price, and nothing is charged. If omitted or `null`, any price is accepted
        * @example 25.08
        */
       max_price?: string | number | null;
       /**
        * Dry Run
-       * @description If `true`, the order is checked but not placed or charged. The response contains the price and every reason why the order would be refused. An `Idempotency-Key` is looked up but not consumed
+       * @description With `true`, the order is checked but not placed or charged. The response contains the price, and each reason for which the order would be refused. An `Idempotency-Key` is looked up, but not used up
        * @default false
        * @example false
        */
@@ -2294,7 +2297,7 @@ export interface components {
       filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Period
-       * @description In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders reject other periods with 400.
+       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
        * @example 30
        */
       period: number;
@@ -3459,7 +3462,7 @@ export interface components {
       filter?: components['schemas']['RenewalFilterBody'] | null;
       /**
        * Period
-       * @description The period of each renewal. In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders reject other periods with 400.
+       * @description The period of each renewal. Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
        * @example 30
        */
       period: number;
@@ -4052,10 +4055,10 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description The path does not support the method */
+    /** @description The path has other methods */
     MethodNotAllowed: {
       headers: {
-        /** @description The methods that the path supports */
+        /** @description The methods of the path */
         Allow?: string;
         [name: string]: unknown;
       };
@@ -4063,7 +4066,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description The headers took longer than 15 seconds, the whole request longer than 30, or the body paused for 5 */
+    /** @description The headers did not arrive within 15 seconds, the whole request within 30, or more of its body within 5 */
     RequestTimeout: {
       headers: {
         [name: string]: unknown;
@@ -4072,7 +4075,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description The URL and the headers together are larger than 16 kB */
+    /** @description The address and the headers are larger than 16 kB */
     HeadersTooLarge: {
       headers: {
         [name: string]: unknown;
@@ -4166,14 +4169,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4328,14 +4331,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4435,14 +4438,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4523,14 +4526,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4539,7 +4542,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no earlier response is stored */
+      /** @description The provider cannot be reached, and no copy of its last response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4625,14 +4628,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4641,7 +4644,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no earlier response is stored */
+      /** @description The provider cannot be reached, and no copy of its last response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4691,14 +4694,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4707,7 +4710,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no earlier response is stored */
+      /** @description The provider cannot be reached, and no copy of its last response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4727,7 +4730,7 @@ export interface operations {
          */
         count: number;
         /**
-         * @description In days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and one of the periods that the provider sells (usually 3, 7, 14, 30, 60, 90, 180 and 365). Quotes and orders reject other periods with 400.
+         * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
          * @example 30
          */
         period: number;
@@ -4802,14 +4805,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4818,7 +4821,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no earlier response is stored */
+      /** @description The provider cannot be reached, and no copy of its last response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4836,21 +4839,21 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Only the proxies of this type, `http` or `socks` (SOCKS5) */
         proxy_type?: 'http' | 'socks';
-        /** @description Returns a page of at most this many proxies. The page's `Link` header contains the URL of the next page. Without `limit` and `cursor`, the response contains all proxies */
+        /** @description Returns a page of at most this many proxies, whose `Link` header has the next page. Without `limit` and `cursor` the response has all proxies */
         limit?: number;
-        /** @description Returns the page that begins after the proxy with this id. Each page's `Link` header contains the next cursor */
+        /** @description The page after the proxy with this id: the `Link` of the previous page has it */
         cursor?: number;
       };
       header?: {
@@ -4865,9 +4868,9 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
-          /** @description The URL of the next page (RFC 8288). Sent only if the response is a page */
+          /** @description Only on pages: the address of the next page (RFC 8288) */
           Link?: string;
           [name: string]: unknown;
         };
@@ -4927,14 +4930,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5030,14 +5033,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5056,21 +5059,21 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
-        /** @description `json`, or `txt` for one line `host:port:login:password` per proxy */
+        /** @description `json`, or `txt` for a line `host:port:login:password` per proxy */
         format?: string;
       };
       header?: {
@@ -5085,7 +5088,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -5155,14 +5158,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5188,7 +5191,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of one of the user's proxies; any other text returns 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5225,7 +5228,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no proxy with this id */
+      /** @description No proxy of the user has this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -5260,14 +5263,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5364,14 +5367,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5389,7 +5392,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of one of the user's proxies; any other text returns 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5425,7 +5428,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no proxy with this id */
+      /** @description No proxy of the user has this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -5436,14 +5439,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5461,7 +5464,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of one of the user's proxies; any other text returns 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5501,7 +5504,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no proxy with this id */
+      /** @description No proxy of the user has this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -5538,14 +5541,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5568,7 +5571,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of one of the user's proxies; any other text returns 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5604,7 +5607,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no proxy with this id */
+      /** @description No proxy of the user has this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -5642,14 +5645,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5668,19 +5671,19 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -5695,7 +5698,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -5760,14 +5763,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5786,19 +5789,19 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -5813,7 +5816,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -5882,14 +5885,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5908,19 +5911,19 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
         /** @description The URL scheme for SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy support only `socks5` */
         socks?: 'socks5h' | 'socks5';
@@ -5937,7 +5940,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6006,14 +6009,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6032,19 +6035,19 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
         /** @description Whether to format the file for Excel, with semicolons, decimal commas, a byte order mark, and text as `="0123"` so that it stays text */
         excel?: boolean;
@@ -6061,7 +6064,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6130,14 +6133,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6156,19 +6159,19 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -6183,7 +6186,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6255,14 +6258,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6281,19 +6284,19 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -6308,7 +6311,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6385,14 +6388,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6411,19 +6414,19 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -6438,7 +6441,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6521,14 +6524,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6547,19 +6550,19 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -6574,7 +6577,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6650,14 +6653,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6676,19 +6679,19 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -6703,7 +6706,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6804,14 +6807,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6830,19 +6833,19 @@ export interface operations {
         country?: string;
         /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
-        /** @description Only proxies whose `active` has this value at the time of the response */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
         /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only proxies whose rental ends before this time, which must include an offset */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
         /** @description Only proxies that this purchase delivered */
         order_id?: number;
-        /** @description Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
-        /** @description Whether to return only the proxies whose rental has not expired */
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
         /** @description The URL scheme for SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy support only `socks5` */
         socks?: 'socks5h' | 'socks5';
@@ -6864,7 +6867,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -6930,14 +6933,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6955,7 +6958,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of one of the user's proxies; any other text returns 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -7012,14 +7015,14 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute, or more than 10 checks are in progress */
+      /** @description The token or the user has sent too many requests in this minute, or more than 10 checks are in progress */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7042,7 +7045,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of one of the user's proxies; any other text returns 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -7079,7 +7082,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no proxy with this id */
+      /** @description No proxy of the user has this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -7114,14 +7117,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7201,14 +7204,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7309,14 +7312,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7406,14 +7409,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7501,14 +7504,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7544,7 +7547,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Identifies the current state of the list. It changes when a proxy changes or a rental ends. */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -7603,11 +7606,11 @@ export interface operations {
       /** @description The link was fetched too often in the current minute, or the address requested too many unknown links */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7631,7 +7634,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to retry: it is executed once per key, and each retry returns the same body with `Idempotency-Replayed: true`. Long after the rental has ended, logins and passwords in the body are empty, and `descr` says so. Retry after a 429, a 5xx, a lost connection, or a 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
+        /** @description Makes the request safe to retry: it is executed once per key, and each retry returns the same body with `Idempotency-Replayed: true`. Long after the end of the rental, the body has empty logins and passwords, and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
         'Idempotency-Key'?: string;
       };
       path?: never;
@@ -7646,7 +7649,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description The guards that the service found in this request. Absent if it found none, for example because a guard is misspelt: unknown fields are ignored */
+          /** @description The guards that the service read from this request. Absent if there are none: a misspelt guard is an unknown field, which is ignored */
           'Order-Guards'?: string;
           /** @description Present when this is the stored response to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
@@ -7689,12 +7692,12 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description Nothing was charged because the order costs more than `max_price` or the order with this key was written off, or the first request with this key is still in progress */
+      /** @description The order costs more than `max_price`, or the order of this key was written off; nothing was charged; or the first request with this key is still in progress */
       409: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
-          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait until the order is closed. Otherwise find the order by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           /** @description `price-above-max`, `daily-limit-exceeded` or `request-written-off`; absent from other refusals */
           'Order-Refusal'?: string;
@@ -7737,14 +7740,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7753,12 +7756,12 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider is unavailable and nothing was charged, or the outcome is not known yet. In the latter case `detail` names the order or its request, and the order is settled in the background */
+      /** @description The provider is unavailable and nothing was charged, or the outcome is not known yet: the order that `detail` names, or the order of the request that it names, is settled in the background */
       503: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
-          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait until the order is closed. Otherwise find the order by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
         };
@@ -7772,12 +7775,12 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to retry: it is executed once per key, and each retry returns the same body with `Idempotency-Replayed: true`. Long after the rental has ended, logins and passwords in the body are empty, and `descr` says so. Retry after a 429, a 5xx, a lost connection, or a 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
+        /** @description Makes the request safe to retry: it is executed once per key, and each retry returns the same body with `Idempotency-Replayed: true`. Long after the end of the rental, the body has empty logins and passwords, and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
         'Idempotency-Key'?: string;
       };
       path: {
         /**
-         * @description The `id` of one of the user's proxies; any other text returns 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -7793,7 +7796,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description The guards that the service found in this request. Absent if it found none, for example because a guard is misspelt: unknown fields are ignored */
+          /** @description The guards that the service read from this request. Absent if there are none: a misspelt guard is an unknown field, which is ignored */
           'Order-Guards'?: string;
           /** @description Present when this is the stored response to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
@@ -7834,7 +7837,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no proxy with this id */
+      /** @description No proxy of the user has this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -7845,12 +7848,12 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description Nothing was charged because the prolongation costs more than `max_price` or the order with this key was written off, or another prolongation of the proxy or the first request with this key is still in progress */
+      /** @description The prolongation costs more than `max_price`, or the order of this key was written off; nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
-          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait until the order is closed. Otherwise find the order by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           /** @description `price-above-max`, `daily-limit-exceeded` or `request-written-off`; absent from other refusals */
           'Order-Refusal'?: string;
@@ -7893,14 +7896,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7909,12 +7912,12 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider is unavailable and nothing was charged, or the outcome is not known yet. In the latter case `detail` names the order or its request, and the order is settled in the background */
+      /** @description The provider is unavailable and nothing was charged, or the outcome is not known yet: the order that `detail` names, or the order of the request that it names, is settled in the background */
       503: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
-          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait until the order is closed. Otherwise find the order by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
         };
@@ -8018,14 +8021,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8136,14 +8139,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8236,14 +8239,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8261,7 +8264,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of one of the user's proxies; any other text returns 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -8302,7 +8305,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no proxy with this id */
+      /** @description No proxy of the user has this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -8348,14 +8351,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute, or more than 10 type changes are in progress */
+      /** @description The token or the user has sent too many requests in this minute, or more than 10 type changes are in progress */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8414,14 +8417,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8501,14 +8504,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8606,14 +8609,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8703,14 +8706,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8798,14 +8801,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8918,14 +8921,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9021,14 +9024,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9123,14 +9126,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9252,14 +9255,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute, or more than two replays are in progress */
+      /** @description The token or the user has sent too many requests in this minute, or more than two replays are in progress */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9356,14 +9359,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute, or the user has sent ten test events in it */
+      /** @description The token or the user has sent too many requests in this minute, or the user has sent ten test events in it */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9443,14 +9446,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9532,14 +9535,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9619,14 +9622,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9733,14 +9736,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9791,14 +9794,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9886,14 +9889,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9996,14 +9999,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10054,14 +10057,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10142,14 +10145,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10170,7 +10173,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of one of the user's proxies; any other text returns 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -10207,7 +10210,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no proxy with this id */
+      /** @description No proxy of the user has this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -10242,14 +10245,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10267,7 +10270,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of one of the user's proxies; any other text returns 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -10304,7 +10307,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no proxy with this id */
+      /** @description No proxy of the user has this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -10324,14 +10327,14 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10390,14 +10393,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10448,14 +10451,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10536,14 +10539,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10663,14 +10666,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10750,14 +10753,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10855,14 +10858,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10953,14 +10956,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11061,11 +11064,11 @@ export interface operations {
       /** @description The address has sent too many requests without a valid token in the current minute, including failed sign-ins, or the Telegram user has signed in 20 times */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11177,14 +11180,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11290,14 +11293,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute, or too many deposits are pending or being prepared */
+      /** @description The token or the user has sent too many requests in this minute, or too many deposits are pending or being prepared */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -11398,14 +11401,14 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in the current minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
-          /** @description The number of seconds until the next minute begins */
+          /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description The remaining quota of each limit: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };

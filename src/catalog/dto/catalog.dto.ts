@@ -45,7 +45,7 @@ export class QuoteResponse {
 
   @ApiTitled({
     anyOf: [{ type: 'string' }, { type: 'null' }],
-    description: 'Price of one proxy, in roubles. `price_final` is exactly this price times `count`',
+    description: 'Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`',
     example: '10.62',
   })
   price_single!: string | null;

@@ -28,11 +28,11 @@ const COMPONENTS = {
     UNREADABLE_BODY,
   ),
   MethodNotAllowed: {
-    ...response('The path does not support the method', unrouted(405)),
-    headers: { Allow: { description: 'The methods that the path supports', schema: { type: 'string' } } },
+    ...response('The path has other methods', unrouted(405)),
+    headers: { Allow: { description: 'The methods of the path', schema: { type: 'string' } } },
   },
   RequestTimeout: response(
-    'The headers took longer than 15 seconds, the whole request longer than 30, or the body paused for 5',
+    'The headers did not arrive within 15 seconds, the whole request within 30, or more of its body within 5',
     unrouted(408),
   ),
   BodyTooLarge: response('The body is larger than 100 kB', bodyOf(new BodyTooLarge())),
@@ -40,7 +40,7 @@ const COMPONENTS = {
     ...response('The body has a `Content-Encoding`', bodyOf(new ContentEncodingUnsupported())),
     headers: { 'Accept-Encoding': { description: '`identity`', schema: { type: 'string' } } },
   },
-  HeadersTooLarge: response('The URL and the headers together are larger than 16 kB', unrouted(431)),
+  HeadersTooLarge: response('The address and the headers are larger than 16 kB', unrouted(431)),
   Unavailable: response(
     'The service cannot reach its database. Nothing was changed',
     bodyOf(new ServiceUnavailable()),

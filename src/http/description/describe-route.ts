@@ -107,7 +107,7 @@ const describeInvalid =
 
 export const rateLimitHeaders = (policies: string, states: string) => ({
   'Retry-After': {
-    description: 'The number of seconds until the next minute begins',
+    description: 'Seconds until the next minute begins',
     schema: { type: 'integer' as const, minimum: 1, example: 17 },
   },
   'RateLimit-Policy': {
@@ -115,7 +115,7 @@ export const rateLimitHeaders = (policies: string, states: string) => ({
     schema: { type: 'string' as const, example: policies },
   },
   RateLimit: {
-    description: 'The remaining quota of each limit: `r` requests in the next `t` seconds',
+    description: 'The rest of each limit: `r` requests in the next `t` seconds',
     schema: { type: 'string' as const, example: states },
   },
 });

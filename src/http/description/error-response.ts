@@ -8,7 +8,7 @@ export class ErrorResponse {
 
   @ApiProperty({
     type: 'string',
-    description: 'A stable name for the error. Omitted by the ten routes of the fixed interface 0.1.0',
+    description: 'The stable name of the error. Routes of the specified interface omit it',
     required: false,
   })
   code?: string;

@@ -22,7 +22,7 @@ import {
   PriceAboveMax,
   RequestWrittenOff,
 } from '../orders.errors';
-import type { DryRunResponse, DryRunRefusal } from '../placing/dto/dry-run-response.dto';
+import type { DryRunResponse, OrderRefusal } from '../placing/dto/dry-run-response.dto';
 import { newOrder, type NewOrder } from '../placing/new-order';
 import { OrderChecks, ERROR_OF_REFUSAL, placementFailure } from '../placing/order-checks';
 import { OrderPlacement, type Placement } from '../placing/order-placement';
@@ -77,7 +77,7 @@ export class BulkProlongations {
 
   /** Checks each proxy and the total price for a dry run. Places nothing. */
   async rehearse(caller: Caller, ids: readonly string[], period: number): Promise<DryRunResponse> {
-    const refusals = new Map<string, DryRunRefusal>();
+    const refusals = new Map<string, OrderRefusal>();
     const refuse = (error: DomainError, proxyId?: string): void => {
       const detail = proxyId === undefined ? error.detail : `Proxy ${proxyId}: ${error.detail}`;
       refusals.set(detail, { status: statusOf(error), detail });

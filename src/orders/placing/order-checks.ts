@@ -24,7 +24,7 @@ import {
   UnsupportedProxyType,
 } from '../orders.errors';
 import { newOrder, type NewOrder, type OrderedItem } from './new-order';
-import { OrderPlacement, type OrderRefusal } from './order-placement';
+import { OrderPlacement, type PlacementRefusal } from './order-placement';
 import type { OrderRequest } from './order-request';
 
 export interface PreparedOrder {
@@ -33,7 +33,7 @@ export interface PreparedOrder {
   readonly available: Money | null;
 }
 
-export const ERROR_OF_REFUSAL: Readonly<Record<OrderRefusal, (order: NewOrder) => DomainError>> = {
+export const ERROR_OF_REFUSAL: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
   'closed-for-maintenance': closedForMaintenance,
   'key-in-use': () => new IdempotencyKeyInProgress(),
   'proxy-refunded': () => new CannotBeProlonged(),

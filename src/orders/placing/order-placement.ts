@@ -16,7 +16,7 @@ import { OrderQueries } from '../order-queries';
 import { limitingTokens, type NewOrder, toRow } from './new-order';
 
 /** Returned by `order_refusals.sql`. */
-export type OrderRefusal =
+export type PlacementRefusal =
   | 'closed-for-maintenance'
   | 'key-in-use'
   | 'proxy-refunded'
@@ -28,12 +28,12 @@ export type OrderRefusal =
 /** After `StatementOutcomeUnknown`, the order may or may not be placed. After any other error, it is not. */
 export type Placement =
   | { readonly outcome: 'placed'; readonly id: number }
-  | { readonly outcome: 'refused'; readonly refusal: OrderRefusal }
+  | { readonly outcome: 'refused'; readonly refusal: PlacementRefusal }
   | { readonly outcome: 'failed'; readonly error: unknown };
 
 type PlacedRow = { readonly position: number } & (
   | { readonly id: number; readonly refusal: null }
-  | { readonly id: null; readonly refusal: OrderRefusal }
+  | { readonly id: null; readonly refusal: PlacementRefusal }
 );
 
 export interface RenewalOrder extends NewOrder {
@@ -92,8 +92,8 @@ export class OrderPlacement {
   }
 
   /** Returns all refusals in the sequence in which callers see them. Places and locks nothing. */
-  async assess(order: NewOrder): Promise<{ available: Money; refusals: readonly OrderRefusal[] }> {
-    const found = await preparedRow<{ available: string; refusals: OrderRefusal[] }>(
+  async assess(order: NewOrder): Promise<{ available: Money; refusals: readonly PlacementRefusal[] }> {
+    const found = await preparedRow<{ available: string; refusals: PlacementRefusal[] }>(
       this.dataSource,
       `SELECT available, order_refusals(user_id, $2, $3, available, $4, $5, $6, '{}') AS refusals
          FROM accounts WHERE user_id = $1`,

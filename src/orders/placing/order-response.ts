@@ -45,8 +45,8 @@ const WOULD_BE_REFUSED = {
 const GUARDS_HEADER = {
   'Order-Guards': {
     description:
-      'The guards that the service found in this request. Absent if it found none, for example because ' +
-      'a guard is misspelt: unknown fields are ignored',
+      'The guards that the service read from this request. Absent if there are none: a misspelt guard ' +
+      'is an unknown field, which is ignored',
     schema: { type: 'string' as const, example: 'max_price=25.08, allow_partial=false' },
   },
 };
@@ -59,9 +59,9 @@ export const orderResponse = (type: Type<PurchaseResponse | ProlongResponse>, de
       schema: { anyOf: [{ $ref: getSchemaPath(type) }, { $ref: getSchemaPath(DryRunResponse) }] },
       examples: {
         delivered: { summary: 'The order was executed', value: delivered },
-        dry_run: { summary: 'A dry run: the order would be executed', value: WOULD_BE_PLACED },
+        dry_run: { summary: 'A dry run: it would be executed', value: WOULD_BE_PLACED },
         dry_run_refused: {
-          summary: 'A dry run: the order would be refused with 409',
+          summary: 'A dry run: it would be refused with 409',
           value: WOULD_BE_REFUSED,
         },
       },

@@ -27,10 +27,9 @@ const ORDER_KEY = {
   required: false,
   description:
     'Makes the request safe to retry: it is executed once per key, and each retry returns the same ' +
-    'body with `Idempotency-Replayed: true`. Long after the rental has ended, logins and passwords in ' +
-    'the body are empty, and `descr` says so. Retry after a 429, a 5xx, a lost connection, or a 409 ' +
-    'with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is ' +
-    'final.',
+    'body with `Idempotency-Replayed: true`. Long after the end of the rental, the body has empty ' +
+    'logins and passwords, and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with ' +
+    '`Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final.',
   example: 'order-2026-12-1',
 };
 
@@ -49,15 +48,15 @@ const UNFINISHED = {
   },
   Location: {
     description:
-      'The path of the order, if known: `GET` it with `?wait=30` to wait until the order is closed. ' +
-      'Otherwise find the order by its key: `GET /orders?key=…`',
+      'The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find ' +
+      'the order by its key: `GET /orders?key=…`',
     schema: { type: 'string' as const, example: '/orders/42' },
   },
 };
 
 const UNAVAILABLE: ErrorsOfStatus = [
-  'The provider is unavailable and nothing was charged, or the outcome is not known yet. In the ' +
-    'latter case `detail` names the order or its request, and the order is settled in the background',
+  'The provider is unavailable and nothing was charged, or the outcome is not known yet: the order that ' +
+    '`detail` names, or the order of the request that it names, is settled in the background',
   ServiceUnavailable,
   new OrderBeingConfirmed({ orderId: 42 }),
   new OrderBeingConfirmed({ requestId: '5f0c1b7e' }),
@@ -85,11 +84,11 @@ export class PlacingController {
       examples: {
         one: { summary: 'One proxy', value: { country: 'ru', period: 30, version: '6' } },
         guarded: {
-          summary: 'Ten proxies for at most 250.80 roubles in total',
+          summary: 'Ten proxies for at most 250.80 roubles together',
           value: { country: 'ru', period: 30, count: 10, version: '6', max_price: '250.80' },
         },
         whole: {
-          summary: 'Ten proxies, or none if fewer are in stock',
+          summary: 'Ten proxies, or none if they are not in stock',
           value: { country: 'ru', period: 30, count: 10, version: '6', allow_partial: false },
         },
         dry_run: {
@@ -110,8 +109,8 @@ export class PlacingController {
         DailyLimitExceeded,
       ],
       409: [
-        'Nothing was charged because the order costs more than `max_price` or the order with this key ' +
-          'was written off, or the first request with this key is still in progress',
+        'The order costs more than `max_price`, or the order of this key was written off; nothing was ' +
+          'charged; or the first request with this key is still in progress',
         IdempotencyKeyInProgress,
         RequestWrittenOff,
         new PriceAboveMax(Money.parse('27.50'), Money.parse('25.08')),
@@ -142,8 +141,8 @@ export class PlacingController {
     operationId: 'prolong_proxies__proxy_id__prolong_post',
     summary: 'Prolong',
     description:
-      'Prolongs a proxy and charges the price that `GET /price` quotes at that moment for one proxy ' +
-      'of its version and the period, or less in a cheaper country.',
+      'Prolongs a proxy and charges the price of one proxy of its version and the period, which ' +
+      '`GET /price` quotes at that moment, or less in a cheaper country.',
     response: orderResponse(ProlongResponse, { ...EXAMPLE_RECEIPT, order_id: 43, proxy: EXAMPLE_PROXY }),
     idempotencyKey: ORDER_KEY,
     body: {
@@ -165,9 +164,9 @@ export class PlacingController {
       ],
       404: NO_SUCH_PROXY,
       409: [
-        'Nothing was charged because the prolongation costs more than `max_price` or the order with ' +
-          'this key was written off, or another prolongation of the proxy or the first request with this ' +
-          'key is still in progress',
+        'The prolongation costs more than `max_price`, or the order of this key was written off; nothing ' +
+          'was charged; or another prolongation of the proxy, or the first request with this key, is ' +
+          'still in progress',
         ProlongationInProgress,
         IdempotencyKeyInProgress,
         RequestWrittenOff,

@@ -7,8 +7,8 @@ export const MAX_PAGE = 1000;
 export class ListProxiesQuery extends ProxyFilterQuery {
   @IntegerField({
     description:
-      "Returns a page of at most this many proxies. The page's `Link` header contains the URL of the " +
-      'next page. Without `limit` and `cursor`, the response contains all proxies',
+      'Returns a page of at most this many proxies, whose `Link` header has the next page. Without ' +
+      '`limit` and `cursor` the response has all proxies',
     example: 100,
     absent: 'null',
     greaterThan: 0,
@@ -17,9 +17,7 @@ export class ListProxiesQuery extends ProxyFilterQuery {
   readonly limit!: number | null;
 
   @IdField({
-    description:
-      "Returns the page that begins after the proxy with this id. Each page's `Link` header contains " +
-      'the next cursor',
+    description: 'The page after the proxy with this id: the `Link` of the previous page has it',
     absent: 'null',
   })
   readonly cursor!: number | null;

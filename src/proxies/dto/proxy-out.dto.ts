@@ -10,7 +10,7 @@ export class ProxyOut {
   @ApiTitled({
     type: 'string',
     example: '17',
-    description: 'Proxy identifier. Used in the paths of prolong and ping',
+    description: 'Used in the paths of prolong and ping',
   })
   id!: string;
 
@@ -29,7 +29,7 @@ export class ProxyOut {
   @ApiTitled({ type: 'string', example: 'http', description: '`http` or `socks` (SOCKS5)' })
   proxy_type!: string;
 
-  @ApiTitled({ type: 'string', example: 'ru', description: 'Country code (ISO 3166 alpha-2), in lower case' })
+  @ApiTitled({ type: 'string', example: 'ru', description: 'ISO 3166 alpha-2, in lower case' })
   country!: string;
 
   @ApiTitled({ type: 'string', example: '6', description: '`6`, `4` or `4s` (IPv4 shared)' })
@@ -46,7 +46,7 @@ export class ProxyOut {
     required: false,
     default: true,
     description:
-      'True if `date_end` is in the future at the time of the response, unless the provider has ' +
+      'True while `date_end` is in the future at the time of the response, unless the provider has ' +
       'withdrawn the proxy',
   })
   active!: boolean;

@@ -21,7 +21,7 @@ export class SocksQuery {
 class ExportFilterQuery extends ProxyFilterFields {
   /** Null, like `all`, selects both types. */
   @StringField({
-    description: 'Only proxies of this type: `http` or `socks` (SOCKS5). By default, proxies of all types',
+    description: 'Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default',
     pattern: `^(${PROXY_TYPES.join('|')}|all)$`,
     absent: 'null',
     describesNull: true,
@@ -29,7 +29,7 @@ class ExportFilterQuery extends ProxyFilterFields {
   readonly proxy_type!: ProxyType | 'all' | null;
 
   @BooleanField({
-    description: 'Whether to return only the proxies whose rental has not expired',
+    description: 'Only the proxies whose rental has not expired',
     default: false,
   })
   readonly active_only!: boolean;
@@ -38,7 +38,7 @@ class ExportFilterQuery extends ProxyFilterFields {
 /** Allows only two formats and ignores unknown parameters, because the API contract must not change. */
 export class ExportProxiesQuery extends ExportFilterQuery {
   @StringField({
-    description: '`json`, or `txt` for one line `host:port:login:password` per proxy',
+    description: '`json`, or `txt` for a line `host:port:login:password` per proxy',
     pattern: '^(json|txt)$',
     default: 'json',
   })

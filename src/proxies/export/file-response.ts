@@ -6,8 +6,7 @@ export const LIST_SCHEMA = { type: 'array', items: { $ref: getSchemaPath(ProxyOu
 
 export const ETAG_HEADER = {
   ETag: {
-    description:
-      'Identifies the current state of the list. It changes when a proxy changes or a rental ends.',
+    description: 'Identifies this state of the list. It changes when a proxy changes and when a rental ends.',
     schema: { type: 'string' as const, example: 'W/"8Qm3vYHn0kD2sWqTz1xJcA"' },
   },
 };

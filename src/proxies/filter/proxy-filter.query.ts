@@ -50,7 +50,7 @@ export class ProxyFilterFields {
   readonly version!: IpVersion | null;
 
   @BooleanField({
-    description: 'Only proxies whose `active` has this value at the time of the response',
+    description: 'Only proxies with this `active` at the time of the response',
     example: true,
     absent: 'null',
   })
@@ -63,7 +63,7 @@ export class ProxyFilterFields {
   readonly tag!: string | null;
 
   @DateTimeField({
-    description: 'Only proxies whose rental ends before this time, which must include an offset',
+    description: 'Only proxies whose rental ends before this time, with its offset',
     example: '2026-12-01T00:00:00Z',
     absent: 'null',
   })

@@ -1,11 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiInteger, ApiNullable, ApiRoubles, ApiText } from '../../../http';
 
-export class DryRunRefusal {
-  @ApiInteger('The status that the request would return', 400)
+export class OrderRefusal {
+  @ApiInteger('The status of the response', 400)
   status!: number;
 
-  @ApiText('The `detail` that the request would return', 'Insufficient balance')
+  @ApiText('The `detail` of the response', 'Insufficient balance')
   detail!: string;
 }
 
@@ -15,41 +15,38 @@ export class DryRunResponse {
 
   @ApiNullable(
     'integer',
-    'The existing order with this Idempotency-Key. If there is one, the request would place no order ' +
-      'and return the response of the existing one. `null` if the key is unused or was not sent',
+    'The earlier order that has the Idempotency-Key: nothing would be placed, and the response ' +
+      "would be that order's. `null` if the key is free, or absent",
     null,
   )
   order_id!: number | null;
 
   @ApiNullable(
     'string',
-    'Price of one proxy, in roubles. `price_final` is exactly this price times `count`. `null` if no ' +
-      'price can be determined',
+    'Roubles for one proxy; multiplied by `count` it is exactly `price_final`. `null` if there is no ' +
+      'order that could have a price',
     '25.08',
   )
   price_single!: string | null;
 
-  @ApiNullable('string', 'Price of the whole order, in roubles', '250.80')
+  @ApiNullable('string', 'Roubles for the whole order', '250.80')
   price_final!: string | null;
 
   @ApiProperty({ type: 'string', example: 'RUB' })
   currency!: string;
 
-  @ApiRoubles('Current available balance, in roubles', '1000.00')
+  @ApiRoubles('Roubles that can be spent now', '1000.00')
   balance_available!: string;
 
-  @ApiRoubles(
-    'Available balance after the order, in roubles. Unchanged if the order would be refused',
-    '749.20',
-  )
+  @ApiRoubles('Roubles that could be spent after the order: as before, if it would be refused', '749.20')
   balance_after!: string;
 
   @ApiProperty({
-    type: [DryRunRefusal],
+    type: [OrderRefusal],
     description:
-      'Why the order would be refused, in the order of the checks: the request would return the first ' +
-      'refusal. Empty if the order would be placed, or if a stored response would be returned',
+      'The refusals in the order of the checks: the request would return the first. Empty if the ' +
+      'order would be placed, or its stored response returned',
     example: [],
   })
-  refusals!: readonly DryRunRefusal[];
+  refusals!: readonly OrderRefusal[];
 }

@@ -5,25 +5,23 @@ import { AmountField, ApiTitled, BooleanField, IntegerField, StringField } from 
 import { ProxyOut } from '../../../proxies';
 
 const MAX_PRICE_TEXT =
-  'The maximum price of the whole order, in roubles. If the order costs more when its money is held, ' +
-  'it is refused with a 409 that states the price, and nothing is charged. If omitted or `null`, any ' +
+  'The highest price of the whole order, in roubles. If the order costs more when its money is held, ' +
+  'it is refused with 409, which states the price, and nothing is charged. If omitted or `null`, any ' +
   'price is accepted';
 
 const ALLOW_PARTIAL_TEXT =
-  "If `false`, the provider's stock is checked first, and the order is refused with 400 if the stock " +
-  'does not cover this order and the orders queued before it. If the provider still delivers fewer ' +
-  'proxies, it does not take them back: as with `true`, the customer keeps the delivered proxies, pays ' +
-  'for them, and gets the rest of the money back';
+  "With `false`, the provider's stock is read first, and the order is refused with 400 if the stock " +
+  'does not cover it and the orders queued before it. If the provider still delivers fewer, it takes ' +
+  'none back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the ' +
+  'rest of the money back';
 
 const DRY_RUN_TEXT =
-  'If `true`, the order is checked but not placed or charged. The response contains the price and ' +
-  'every reason why the order would be refused. An `Idempotency-Key` is looked up but not consumed';
+  'With `true`, the order is checked but not placed or charged. The response contains the price, and ' +
+  'each reason for which the order would be refused. An `Idempotency-Key` is looked up, but not used up';
 
 export class PurchaseRequest {
   @StringField({
-    description:
-      'The code of a country where proxies are for sale, case-insensitive. `GET /countries` lists ' +
-      'these codes',
+    description: 'The code of a country on sale, case-insensitive: `GET /countries` lists them',
     example: 'ru',
     minLength: 2,
     maxLength: 4,
@@ -38,9 +36,8 @@ export class PurchaseRequest {
 
   @StringField({
     description:
-      `${IP_VERSIONS_TEXT}. A purchase also accepts \`3\`, the provider's own number for \`4s\`, ` +
-      'because clients that were written for the provider send it; responses and all other routes use ' +
-      '`4s`',
+      `${IP_VERSIONS_TEXT}. A purchase also takes \`3\`, the provider's own number of \`4s\`, because ` +
+      'clients that were written for the provider send it; responses and all other routes have `4s`',
     example: '6',
     pattern: `^(${IP_VERSIONS.join('|')}|3)$`,
     default: '6',
