@@ -27,7 +27,7 @@ const PLACE =
   'Show the user the price and wait for confirmation. Then call place_order with order_ref. If the ' +
   'response is lost, call it again with the same order_ref.';
 const EXECUTED = 'The order has been executed; nothing more is needed.';
-/** Next step after a long result. An agent that does not see the order's proxies might buy them again. */
+/** Shows the agent how to find a long result's proxies. Otherwise, the agent might buy them again. */
 const executedAtLength = (orderId: number): string =>
   `${EXECUTED} If you do not see its proxies, call list_proxies with order_id ${orderId}, or ` +
   `export_proxies with order_id ${orderId} and reveal: true for their passwords.`;

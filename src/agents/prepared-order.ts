@@ -4,7 +4,7 @@ import { type DomainError, IP_VERSIONS, jsonOrUndefined } from '../common';
 import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './agents.errors';
 
 const VALID_SECONDS = 900;
-/** For at least this long after a reference expires, an earlier call may still be placing its order. */
+/** For at least this long after its expiry, a reference's order counts as possibly being placed. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();

@@ -25,7 +25,7 @@ export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-/** Payment scopes are refused while payments are off, so that no token gains rights when they are enabled. */
+/** Payment scopes are refused while payments are off, so that enabling payments gives no token new rights. */
 export class NoPaymentsAccepted extends RequestInvalid {
   constructor(scopes: readonly Scope[]) {
     const msg = 'The service does not accept payments';

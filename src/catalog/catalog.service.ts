@@ -235,7 +235,7 @@ export class CatalogService implements OnModuleDestroy {
     if ((await this.stock(country, version, priority, inTurn)) < count) throw new NotEnoughProxies();
   }
 
-  /** Fetches the stock and corrects the cached copy. By default, orders go first. @throws ProviderError */
+  /** Fetches the stock and corrects the cache. By default, yields only to orders. @throws ProviderError */
   readStock(country: string, version: IpVersion, priority: CallPriority = 'confirmation'): Promise<number> {
     const key = stockKey(country, version);
     const name = `${priority} ${key}`;
@@ -257,7 +257,7 @@ export class CatalogService implements OnModuleDestroy {
   /**
    * Returns the price to charge: the quote, or the country's own price if that is lower. The caller must
    * check that the period is within the allowed range.
-   * @param use `preview`, e.g. for a dry run, allows fewer concurrent refreshes, which hardly delay orders
+   * @param use with `preview`, fewer refreshes run at a time, so that e.g. dry runs hardly delay orders
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
   chargedPrice(offer: Offer, buyer: Buyer, use: 'order' | 'preview' = 'order'): Promise<Quote> {

@@ -42,7 +42,7 @@ export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: Outgoi
       limit.release();
       created(error, socket);
     };
-    // Not `once`: TLS over a tunnel may emit a second error, which would be unhandled. The agent ignores it.
+    // Not `once`: a second error, which TLS over a tunnel may emit, would be unhandled. The agent ignores it.
     socket.on('error', onError);
     socket.once(readyEvent, () => {
       limit.release();

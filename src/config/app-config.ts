@@ -12,7 +12,7 @@ export interface PaymentsAddress {
   readonly secretKey: string;
 }
 
-/** Adds addresses that may be known only once the embedded server and the sandbox have started. */
+/** Adds addresses that may be unknown until the embedded server and the sandbox have started. */
 export type AppConfig = Environment & {
   readonly database: { readonly url: string };
   readonly provider: ProviderAddress;

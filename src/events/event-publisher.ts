@@ -10,7 +10,7 @@ const LOOK_EVERY_MS = 1000;
 const PAUSE_MS = 200;
 const AT_ONCE = 500;
 
-/** Publishes this replica's events once committed and, at intervals, any left unpublished by others. */
+/** Publishes this replica's committed events and, at intervals, any that others left unpublished. */
 @Injectable()
 export class EventPublisher {
   private readonly wake: () => void;

@@ -443,8 +443,8 @@ export const INVARIANTS: readonly Invariant[] = [
     ofDay: null,
   },
   {
-    // A deleted token keeps its events. Its id must be below the highest id, because tokens are deleted only
-    // when a newer one is issued.
+    // Events outlive their token. A deleted token's id must be lower than the newest token's, because tokens
+    // are deleted only when a newer one is issued.
     name: 'tokens-agree-with-their-events',
     violations: `
       SELECT coalesce(token.id, logged.token_id) AS token_id, logged.types AS events

@@ -32,7 +32,7 @@ const nothingToRelease = async (): Promise<void> => undefined;
 
 export interface ResourceNeeds {
   readonly provider: boolean;
-  /** Commands use a running service's sandbox, because they are short-lived. */
+  /** Commands are short-lived, so they use a running service's sandbox instead of starting their own. */
   readonly sharesSandbox?: boolean;
 }
 

@@ -107,8 +107,8 @@ export function sendPage(response: Response, status: number, text: string, redir
         `frame-ancestors 'none'`,
     )
     .set('X-Frame-Options', 'DENY')
-    // If this page is in a popup, the client's page to which it redirects must still be able to reach the
-    // popup's opener.
+    // In a popup, this page redirects to the client's page, which must still be able to reach the window that
+    // opened the popup.
     .set('Cross-Origin-Opener-Policy', 'unsafe-none')
     .type('html')
     .send(text);

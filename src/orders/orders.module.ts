@@ -85,8 +85,8 @@ const RECORDS = [
 })
 export class OrdersModule {
   constructor(jobs: Jobs, { tuning }: AppConfig, reconciliation: ReconciliationService) {
-    // Claiming a search also schedules the next one. Failures and leases must not move it: searches prove
-    // that an order bought nothing only if they keep to the schedule.
+    // Claiming a search also schedules the next one, which failures and leases must not move: only searches
+    // that keep to the schedule prove that an order bought nothing.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
     jobs.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
       waiting: DUE_SEARCHES,

@@ -43,7 +43,7 @@ export abstract class ProxyProvider {
   abstract affords(cost: string): Promise<boolean>;
 
   /**
-   * An order is claimed only once it has a permit, because a claimed order counts as possibly bought.
+   * An order is claimed only after it gets a permit, because a claimed order counts as possibly bought.
    * @throws ProviderUnavailable if there is no permit in time
    */
   abstract waitForPermit(priority: CallPriority, maxWaitMs: number): Promise<RatePermit>;
@@ -196,7 +196,7 @@ export interface ListedPage {
   readonly unread: readonly UnreadRow[];
 }
 
-/** A purchase fits on one page of a listing. Every server accepts a URL that prolongs 200 proxies. */
+/** A purchase must fit on one page of a listing, and a URL with 200 ids is short enough for any server. */
 export const PROXIES_PER_CALL = { purchase: MAX_ORDER_SIZE, prolongation: 200 } as const;
 
 export class ListingIncomplete extends ProviderOutcomeUnknown {

@@ -103,8 +103,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * If the latest requests were all refused as `prolonged`, `is_in_period` is evaluated for the first of
-   * them, not for the current time.
+   * If the latest requests were all refused as `prolonged`, `is_in_period` is evaluated at the time of the
+   * first of them, not at the current time.
    */
   facts({ id, userId }: Proxy): Promise<ProxyRefundFacts> {
     return queryRow(

@@ -23,7 +23,7 @@ interface FoundFunds {
 /** Group of rentals with the same rule, country, version and state. */
 interface FoundRentals {
   readonly ids: readonly number[];
-  /** Expiry of the rental with each id, in Unix milliseconds. */
+  /** The rentals' expiries in Unix milliseconds, in the order of `ids`. */
   readonly ends: readonly number[];
   readonly country: string;
   readonly version: string;

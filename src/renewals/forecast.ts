@@ -65,7 +65,7 @@ const nextMonthOf = (moment: Date): Date =>
  * Simulates the next days hour by hour, with the same decisions as the job. Assumes that obstacles, prices
  * and rules do not change, that the customer makes no purchases or deposits, and that no call fails.
  * @param onHour called in chronological order
- * @returns when the first rental expires that the balance cannot renew; null if it can renew all
+ * @returns the expiry of the first rental whose renewal the balance cannot cover; null if it covers all
  */
 export async function runForecast(
   { now, obstacle, budget, available: left }: ForecastFunds,

@@ -19,7 +19,7 @@ import {
 } from '../http';
 import { CountryFilterField, LabelFilterField, TagFilterField } from '../proxies';
 
-/** The shortest period is 72 hours. With a higher value, a rental could be due as soon as it is renewed. */
+/** The shortest rental period: with more hours, a rental could be due again as soon as it is renewed. */
 const MAX_HOURS_BEFORE = 72;
 const MIN_HOURS_BEFORE = 2;
 const DEFAULT_HOURS_BEFORE = 24;

@@ -20,7 +20,7 @@ export async function disableWebhook(
   );
 }
 
-/** The webhook receives its pending deliveries and later events, but none published in the meantime. */
+/** The webhook receives its pending deliveries and all future events, but none published while disabled. */
 export async function enableWebhook(manager: Queryable, webhookId: number): Promise<void> {
   await holdPublishing(manager);
   await queryRows(

@@ -14,8 +14,8 @@ BEGIN
       FROM arrived WINDOW earlier AS (PARTITION BY user_id ORDER BY seq)
   ),
   posted AS (
-    -- Undoing an entry and the statement's earlier ones gives the account's state before the statement.
-    -- Without gaps, this state is the same for all of the account's entries, so they form one group.
+    -- For each entry, undo it and the statement's earlier ones, to get the account's state before the
+    -- statement. Without gaps, all of an account's entries give the same state, so they form one group.
     SELECT user_id, seq_before, available_before, held_before, max(seq) AS last_seq,
            sum(available_delta) AS available_delta, sum(held_delta) AS held_delta,
            sum(CASE kind WHEN 'capture' THEN -held_delta

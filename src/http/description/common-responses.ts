@@ -49,7 +49,7 @@ const COMPONENTS = {
 
 type Shared = keyof typeof COMPONENTS;
 
-/** Responses whose error has a code. Specified routes (docs/api.md) describe them inline without it. */
+/** Responses whose error has a code. Specified routes (docs/api.md) describe them inline, without a code. */
 const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLarge', 'Unavailable']);
 
 /** Adds the responses that any operation may return before its handler is called. */

@@ -23,7 +23,7 @@ export interface ApiInterface {
   readonly version: string;
   readonly description: string;
   readonly scheme: string;
-  /** Scope that allows every GET, instead of the operation's own scope. */
+  /** Scope that allows every GET, as an alternative to the operation's own scope. */
   readonly readScope?: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];

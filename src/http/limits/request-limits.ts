@@ -23,7 +23,7 @@ const REGISTRATIONS_PER_MINUTE = 20;
 /** Per user. Each test sends a request to a URL that the customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
-/** Interval at which replicas share their counts. In between, one may admit a key that another refuses. */
+/** How often replicas share counts. In between, one replica may admit a key that another one refuses. */
 const SHARE_INTERVAL_MS = 1000;
 
 interface Counted {
@@ -82,7 +82,7 @@ export class RequestLimits {
     this.pages = byNetwork('page', limits.addressFailuresPerMinute);
   }
 
-  /** Counts a request. The response shows the limits once half of one is used. @throws TooManyRequests */
+  /** Counts a request. The response shows the limits once half of either is used. @throws TooManyRequests */
   admit({ tokenId, userId }: Counted, response: HeaderSink): void {
     this.take(response, [this.tokens, tokenId], [this.users, userId]);
   }

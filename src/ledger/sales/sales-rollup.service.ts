@@ -5,7 +5,7 @@ import type { LeasedRun } from '../../jobs';
 import { SALES_COLUMNS, dailySalesSql } from './sales-sums';
 
 const DAYS_AT_ONCE = 7;
-/** A day's sales are final after this time, which is longer than any transaction takes. */
+/** A day's sales are final this long after the day's end. No transaction takes longer. */
 const SETTLED_AFTER_MINUTES = 15;
 
 /** Rolls up each day's sales once they are final. The first run covers all earlier days. */

@@ -69,7 +69,7 @@ export class DispatcherService {
     this.calls.wake();
   }
 
-  /** Stops sending once this process's requests have left the queue. */
+  /** From now on, sends orders only while any of this process's own requests are queued. */
   stop(): void {
     this.isStopping = true;
   }

@@ -23,7 +23,7 @@ const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
-  /** `listed-alone` to list missing proxies separately; otherwise, the failure that cancels their orders. */
+  /** How to handle missing proxies: list each alone, or cancel their orders with this failure. */
   readonly missing: 'listed-alone' | OrderFailure;
 }
 

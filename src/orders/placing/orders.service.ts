@@ -207,8 +207,8 @@ export class OrdersService {
     if (!order.deliveredProxies) {
       const proxies = await this.proxies.ofOrder(order);
       if (!replayed) return proxies;
-      // The order's credentials were removed long before its stored proxies. Do not show the credentials of
-      // ended rentals again.
+      // The order's copy of the credentials was removed long ago. For ended rentals, do not show the copy
+      // that is still stored with the proxies.
       const gone = { login: '', password: '', descr: CREDENTIALS_GONE };
       return proxies.map((proxy) => (proxy.active ? proxy : Object.assign(proxy, gone)));
     }

@@ -206,7 +206,7 @@ interface Guards {
   readonly dry_run: boolean;
 }
 
-/** Lists the applied guards. This route must ignore unknown fields, so a misspelt guard is not refused. */
+/** Lists the applied guards: this route ignores unknown fields, so a misspelt guard would go unnoticed. */
 function nameGuards(response: Response, guards: Guards): void {
   const named = [
     guards.max_price && `max_price=${guards.max_price.toString()}`,

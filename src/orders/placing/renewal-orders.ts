@@ -38,7 +38,7 @@ export interface WantedRenewal extends RenewalOffer {
 
 /** Queued renewals fill at most three calls: enough to use the provider's rate without holding much money. */
 const CALLS_QUEUED = 3;
-/** Maximum number of purchases that queued renewals may need listed. Each requires one listing. */
+/** Maximum number of purchases to list for queued renewals. Each requires one listing. */
 const PURCHASES_TO_LIST = 10;
 
 export class RenewalCapacity {

@@ -54,7 +54,7 @@ export function toListStatement(
   const pageEnd = `LIMIT ${given(limit)}`;
   const kinds = `${given(kind ? [kind] : ORDER_KINDS)}::text[]`;
 
-  /** Compares rows in index order, because with `user_id = …`, the planner might read all users' orders. */
+  /** Compares whole rows, as the index does. With `user_id = …`, the planner might read all users' orders. */
   function ofStates(): string {
     const states = `${given(state ? statesShownAs(state) : ORDER_STATES)}::text[]`;
     const columns = ['user_id', 'state', 'kind', 'id'];

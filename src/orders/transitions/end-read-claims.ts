@@ -20,7 +20,7 @@ export interface StoredEnd {
   readonly outcome: 'queued' | 'possibly-bought' | 'not-needed';
 }
 
-/** Claims prolongations whose rentals' expiries must be read first. Each is claimed by one replica. */
+/** Claims prolongations that wait for their rental's expiry to be read. Only one replica claims each. */
 @Injectable()
 export class EndReadClaims {
   constructor(

@@ -8,7 +8,7 @@ import { countOutcomes, type EndedOrder } from '../order-outcome';
 import type { OrderFailure, OpenState } from '../order-states';
 
 const LEAVING_TOGETHER = 200;
-/** The UTC day whose token limit an order counts towards. Later releases are subtracted from this day. */
+/** The UTC day whose token spending includes the order. Later releases are subtracted from the same day. */
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 
 /**

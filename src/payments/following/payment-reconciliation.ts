@@ -11,7 +11,7 @@ import { DepositRefundsJob } from './deposit-refunds.job';
 
 interface ComparedSpan {
   readonly since: Date;
-  /** May be earlier than `since`: staff may match a payment to a user after the payment was refunded. */
+  /** May be earlier than `since`, to find older refunds of payments that staff have since credited. */
   readonly refundsSince: Date;
   readonly now: Date;
 }

@@ -61,7 +61,7 @@ export interface DueDeposit extends WantedPayment {
 export const MAX_PENDING_DEPOSITS = 20;
 /** An estimate: only the provider decides when a payment page expires. */
 const PAYABLE_MINUTES = 60;
-/** Short, because a notification about the payment may arrive before the payment's id is stored. */
+/** Short, because a notification that arrives before the payment's id is stored is ignored. */
 const FIRST_CHECK_SECONDS = 3;
 /** The pause between reads is a quarter of the deposit's age, within these bounds. */
 const SHORTEST_PAUSE_SECONDS = 5;

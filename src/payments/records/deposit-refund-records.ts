@@ -15,7 +15,7 @@ export interface DueDepositRefund extends NewRefund {
   /** Whether an earlier call may have made the refund at the provider. */
   readonly mayBeMade: boolean;
   readonly isSendable: boolean;
-  /** Whether, by the database's clock, the last call was so long ago that a list would show its refund. */
+  /** Whether, by the database's clock, the last call's refund would appear in a listing by now. */
   readonly isListedByNow: boolean;
   /** Time of the last call by the provider's clock; null before the first call. */
   readonly sentAt: Date | null;
@@ -30,7 +30,7 @@ const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** Maximum duration of a call, unless the process is suspended. */
 const CALL_SECONDS = 20;
-/** Becomes false in time, because after the provider forgets the key, a retry would make a second refund. */
+/** Becomes false before the provider forgets the key: a later retry would make a second refund. */
 const IS_SENDABLE = `refund.end_action_id IS NULL
   AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - ${RETRY_WITHIN_SQL})`;
 

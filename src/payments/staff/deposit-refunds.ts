@@ -185,7 +185,7 @@ export class DepositRefunds {
     return refund;
   }
 
-  /** Stops sending a held refund. The job fails it once the provider's list proves that it was not made. */
+  /** Stops sending a held refund. The job marks it as failed when the list proves that it was not made. */
   async end({ id }: DepositRefundOut, actionId: number, manager: EntityManager): Promise<DepositRefundOut> {
     await queryRows(
       manager,

@@ -69,7 +69,7 @@ export const eventDataSql = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
-/** Rounds retry times: renewals that wait for money are retried together and decided in order of expiry. */
+/** Rounds retry times, so that renewals waiting for money are retried together, in order of expiry. */
 const nextTry = (tries: string): string => `
   (SELECT date_bin(pause, now(), 'epoch') + pause
      FROM (SELECT CASE WHEN ${tries} <= 3 THEN interval '10 seconds'

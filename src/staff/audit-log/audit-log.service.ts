@@ -186,7 +186,7 @@ export class AuditLogService {
   }
 
   private find(conditions: Conditions, { cursor, limit }: PageRequest): Promise<ActionOut[]> {
-    // If the cursor's record has been deleted, resume at the time of the record before it.
+    // If the cursor's record has been deleted, use the time of the record with the next lower id.
     conditions.by(
       cursor,
       (id) => `(at, id) < ((SELECT at FROM audit_log WHERE id <= ${id} ORDER BY id DESC LIMIT 1), ${id})`,

@@ -27,7 +27,7 @@ export interface HostOrderRange {
 const deliveryOf = (proxyId: string, id: string): string =>
   `coalesce((SELECT order_id FROM proxies WHERE proxies.id = ${proxyId}), ${id})`;
 
-/** @returns null if the host has so few proxies that all their orders can be read at once */
+/** @returns null if the host has so few proxies that one query can read all their orders */
 export async function findHostOrderRange(
   queryable: Queryable,
   host: string,

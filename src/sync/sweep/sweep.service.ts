@@ -57,7 +57,7 @@ const COMPARED_AT_ONCE = 50_000;
 
 /**
  * A row stored with a sweep's sightings, to prove that they still exist. Their table is UNLOGGED, so a crash
- * empties it. Without this row, the sweep fails, because every proxy would seem missing.
+ * empties it. If this row is gone, the sweep is abandoned, because every proxy would seem missing.
  */
 const sweepMark = (startedAt: Date): string => `sweep of ${startedAt.toISOString()}`;
 
@@ -133,7 +133,7 @@ export class SweepService {
       `WITH forgotten AS (
          DELETE FROM completed_sweeps
           WHERE began_at < now() - make_interval(days => $3)
-                -- Such sweeps are dated after this one, because the database's clock was set back.
+                -- A sweep dated after this one began before the database's clock was set back.
                 OR began_at > $1
        )
        INSERT INTO completed_sweeps (began_at, listed) VALUES ($1, $2)`,
@@ -267,7 +267,7 @@ export class SweepService {
     );
   }
 
-  /** Missing proxies only become unconfirmed (`absences` = -1) if an unreadable row may be one of them. */
+  /** Counts absences or, if an unreadable row may be a missing proxy, sets them to -1 (unconfirmed). */
   private async recordAbsences(run: LeasedRun, startedAt: Date, soFar: SweepReport): Promise<Absences> {
     const last = await queryRow<{ id: number | null }>(this.dataSource, 'SELECT max(id) AS id FROM proxies');
     const absences = { rented: 0, missing: 0 };

@@ -101,8 +101,8 @@ export class TypeChangeService {
   }
 
   /**
-   * Replaces an attempt that is overdue, or whose deadline is too late because the clock was set back. Locks
-   * the proxy's row to prevent a concurrent refund.
+   * Replaces an attempt that is overdue, or whose deadline is too far ahead because the clock was set back.
+   * Locks the proxy's row to prevent a concurrent refund.
    */
   private async begin(proxyId: number): Promise<string> {
     const attempt = randomUUID();

@@ -35,7 +35,7 @@ interface Attempt extends ClaimedDelivery {
 export class DeliveryService implements OnModuleDestroy {
   private readonly logger = new Logger(DeliveryService.name);
   private readonly sender: WebhookSender;
-  /** Unlike `performance.now()`, keeps counting while the system is suspended, because leases expire then. */
+  /** Leases also expire while the system is suspended, when `performance.now()` would stop counting. */
   private readonly clock = new SystemClock();
 
   constructor(

@@ -46,7 +46,7 @@ CREATE TABLE api_tokens (
   issued_by bigint REFERENCES api_tokens,
   -- Networks from which the token may be used; null for any address.
   allowed_ips cidr[],
-  -- Maximum roubles that the token's orders may spend in a UTC day; null for no limit.
+  -- Maximum amount, in roubles, that the token's orders may spend per UTC day; null for no limit.
   daily_limit numeric(14,2) CHECK (daily_limit > 0),
   -- This token's direct and indirect issuers that have a daily limit. Their limits also cover this token's
   -- orders. Otherwise, a token could exceed its limit by issuing further tokens.
@@ -56,7 +56,7 @@ CREATE TABLE api_tokens (
   revoked_at timestamptz,
   -- Time of the last use, accurate to the minute.
   last_used_at timestamptz,
-  -- When an OAuth token's current text expires. A refresh replaces the text.
+  -- When the current value of an OAuth token expires. A refresh replaces the value.
   text_expires_at timestamptz,
   CONSTRAINT api_tokens_oauth_check CHECK (
     (origin = 'oauth') = (text_expires_at IS NOT NULL) AND (origin <> 'oauth' OR issued_by IS NOT NULL))

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { WIRE_METHOD_NAMES, type WireMethodName } from '../methods/wire-methods';
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
-/** Whether the call takes effect by default. With `always`, it must, because the regular response is sent. */
+/** Whether a call takes effect by default. `always` cannot be turned off: the regular response is sent. */
 export const FAULT_KINDS = {
   'response-lost': true,
   reset: false,

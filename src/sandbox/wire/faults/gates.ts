@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { WireMethodName } from '../methods/wire-methods';
 import { appliesTo, filterSchema } from './fault';
 
-/** The stages are before the call's effect, before its response, and halfway through its response. */
+/** Stages: before the call's effect, before its response, and halfway through its response. */
 export const GATE_STAGES = ['received', 'executed', 'half-sent'] as const;
 export type GateStage = (typeof GATE_STAGES)[number];
 
