@@ -18,7 +18,8 @@ module.exports = {
   // Its options are those of .swcrc, by which `npm run start:dev` compiles as well.
   transform: { '^.+\\.(t|j)s$': '@swc/jest' },
   watchman: false,
-  testTimeout: 20_000,
+  // Longer than any test takes on a busy machine.
+  testTimeout: 60_000,
   // Most of a test's time is waiting for other processes: a worker for each core would leave the cores idle.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
 };

@@ -33,7 +33,7 @@ describe('Orders that are in the queue at the same moment', () => {
   beforeAll(async () => {
     Object.assign(service.app.get(RatePermits), { windowMs: 50 });
     inquirer = await service.createUser();
-  }, 30_000);
+  });
   beforeClosing(() => service.audit({ withProvider: true }));
   beforeEach(() => service.control.clearCalls());
   afterEach(async () => {
@@ -166,7 +166,7 @@ describe('Orders that are in the queue at the same moment', () => {
       expect(await service.balanceOf(user)).toEqual({ available: '100.00', held: '0.00' });
     }
     expect(await service.control.getCalls('buy')).toHaveLength(1);
-  }, 20_000);
+  });
 
   it('are bought in one more call, as many as fit in order of arrival, when stock is short', async () => {
     const members = await users(4);
@@ -184,7 +184,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const one = { params: { path: { country: 'nl' }, query: {} } };
     const { data } = await inquirer.api.GET('/countries/{country}/count', one);
     expect(data).toMatchObject({ available: 1 });
-  }, 30_000);
+  });
 
   it('wait for their second call also if it begins before the end of the first is seen', async () => {
     const members = await users(3);
@@ -213,7 +213,7 @@ describe('Orders that are in the queue at the same moment', () => {
     refunding.mockRestore();
     await service.control.openGate(second);
     expect((await Promise.all([one, two])).map((response) => response?.status)).toEqual([200, 200]);
-  }, 30_000);
+  });
 
   it('are all refused after one more call, when the stock that was read is gone by then', async () => {
     const members = await users(3);
@@ -221,7 +221,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const responses = await inQueue(members, (user) => buy(user, { country: 'us', count: 2 }));
     expect(responses.map(({ status }) => status)).toEqual([400, 400, 400]);
     expect(await service.control.getCalls('buy')).toHaveLength(2);
-  }, 30_000);
+  });
 
   it('are refused at once when the country is not sold, and sent alone when they are too many', async () => {
     const members = await users(3);
@@ -234,7 +234,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const bought = await inQueue(members, (user) => buy(user));
     expect(bought.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(await boughtCounts()).toEqual(['3', '1', '1', '1']);
-  }, 30_000);
+  });
 
   it('are bought until our balance at the provider is spent, which is read after a refusal', async () => {
     const members = await users(4);
@@ -252,7 +252,7 @@ describe('Orders that are in the queue at the same moment', () => {
       await service.control.setBalance('100000.00');
       await eventually(async () => (await buy(inquirer)).status === 200);
     }
-  }, 30_000);
+  });
 
   it('share a short delivery in order of arrival, and pay for what they received', async () => {
     await service.control.addFault({
@@ -283,7 +283,7 @@ describe('Orders that are in the queue at the same moment', () => {
     );
     expect(sent).toHaveLength(7);
     expect(sent.findIndex(({ country }) => country === 'de')).toBeLessThan(3);
-  }, 30_000);
+  });
 
   it('do not keep a prolongation waiting for all listings that those of another user need', async () => {
     const [busy, single] = (await users(2)) as [TestUser, TestUser];
@@ -302,7 +302,7 @@ describe('Orders that are in the queue at the same moment', () => {
     expect(listed).toHaveLength(owned.length);
     // Ten calls go out in the first moment, before it may have asked.
     expect(listed.indexOf(orderReference)).toBeLessThan(13);
-  }, 60_000);
+  });
 
   it('are prolonged as one batch when the period is the same, each from its own end', async () => {
     const user = await service.createUser();
@@ -315,7 +315,7 @@ describe('Orders that are in the queue at the same moment', () => {
     expect(statuses).toEqual([200, 200, 200, 503]);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
     await passSettlementDelay(service);
-  }, 30_000);
+  });
 
   it('are prolonged although the listing of another purchase fails, which is canceled unsent', async () => {
     const members = await users(3);
@@ -337,7 +337,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const sent = (await service.control.getCalls('prolong')).map(({ parameters }) => parameters['ids']);
     expect(sent.join(',').split(',')).toHaveLength(2);
     expect(await service.balanceOf(members[1]!)).toEqual({ available: '9974.92', held: '0.00' });
-  }, 60_000);
+  });
 
   describe('and of which one is a proxy that the provider lists, but does not prolong,', () => {
     const owned = async (count: number): Promise<Owned[]> => {
@@ -368,7 +368,7 @@ describe('Orders that are in the queue at the same moment', () => {
       const { statuses, sizes } = await prolongAll(all);
       expect(statuses).toEqual([400, 200, 200, 200, 200, 200]);
       expect(sizes.toSorted((one, other) => one - other)).toEqual([1, 5]);
-    }, 30_000);
+    });
 
     it('takes twelve more calls to find that one, and only the orders of its last call fail', async () => {
       const all = await owned(24);
@@ -384,7 +384,7 @@ describe('Orders that are in the queue at the same moment', () => {
         statuses: expect.arrayContaining([200, 400]),
         sizes: [1, 1],
       });
-    }, 60_000);
+    });
   });
 
   it('are in the pages that are read while their delivery waits for an account', async () => {
@@ -427,7 +427,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const listings = await service.control.getCalls('getproxy');
     expect(listings.map(({ parameters }) => parameters['descr'])).toEqual([undefined]);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
-  }, 30_000);
+  });
 });
 
 describe('An order whose rate permit does not come', () => {

@@ -9,8 +9,6 @@ import { createStaff, type StaffResponse } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { sharedTestService, type TestUser, testUser } from './support/test-service';
 
-jest.setTimeout(60_000);
-
 interface Erasure {
   readonly detail?: string;
   readonly dry_run: boolean;

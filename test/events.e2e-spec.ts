@@ -20,8 +20,6 @@ interface Page {
   readonly next_cursor: string;
 }
 
-jest.setTimeout(60_000);
-
 describe('Events', () => {
   // All who wait are counted, and old events are removed.
   const service = forAllTests(() => startTestService({ environment: { EVENT_DAYS: '30' } }));

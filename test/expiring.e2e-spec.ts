@@ -6,8 +6,6 @@ import { unauditedTestService } from './support/test-service';
 const HOUR = 3600;
 const NEVER_REMINDED = 32_767;
 
-jest.setTimeout(60_000);
-
 describe('The end of a proxy', () => {
   const service = forAllTests(unauditedTestService);
   const user = forEachTest(() => service.createUser());

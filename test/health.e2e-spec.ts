@@ -11,8 +11,6 @@ import { startReplica } from './support/replica';
 import { lockRow } from './support/table-lock';
 import { startTestService } from './support/test-service';
 
-jest.setTimeout(60_000);
-
 interface ServiceResponse {
   readonly status: number;
   readonly body: unknown;

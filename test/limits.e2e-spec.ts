@@ -12,7 +12,6 @@ import { startTestService, type TestUser } from './support/test-service';
 const TOKEN_LIMIT = 6;
 const USER_LIMIT = 9;
 const FAILURE_LIMIT = 4;
-jest.setTimeout(60_000);
 const SHARE_INTERVAL_MS = 20;
 const STRANGERS_TOKEN = generateToken();
 

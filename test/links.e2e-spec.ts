@@ -10,8 +10,6 @@ import { startReplica, withReplica } from './support/replica';
 import { statementsDuring } from './support/statement-plans';
 import { startTestService, type TestUser } from './support/test-service';
 
-jest.setTimeout(60_000);
-
 const MOST_LINKS = 10;
 const LINK_LIMIT = 8;
 const FAILURE_LIMIT = 6;

@@ -37,7 +37,7 @@ describe('A request whose order another replica sends', () => {
     // Both replicas fetch the catalog, and the second one begins to listen.
     for (const { baseUrl } of [service, replica]) expect((await buy(baseUrl, 0)).status).toBe(200);
     await eventually(async () => (await listeningSessions()).length === 2);
-  }, 30_000);
+  });
   beforeEach(() => (heard = []));
   afterEach(() => service.untilSettled());
   beforeClosing(async () => {

@@ -211,5 +211,5 @@ describe('A service that is closed', () => {
       expect.objectContaining({ id: order?.id, state: 'being_confirmed' }),
     ]);
     await closed;
-  }, 60_000);
+  });
 });

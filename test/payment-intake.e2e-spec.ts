@@ -297,5 +297,5 @@ describe('After a restore', () => {
     expect(await balance()).toBe('400.00');
     expect(await restored.command(['audit'])).toMatchObject({ ok: true });
     await restored.close();
-  }, 60_000);
+  });
 });

@@ -17,8 +17,6 @@ import { lockRow, untilWaiting } from './support/table-lock';
 import { startTcpRelay } from './support/tcp-relay';
 import { startTestService, type TestUser } from './support/test-service';
 
-jest.setTimeout(60_000);
-
 // There is an echo endpoint, the rule is on, and the sweep reads the proxies of all.
 const relay = forAllTests(startTcpRelay);
 const service = forAllTests(() =>

@@ -13,8 +13,6 @@ import { sharedTestService, startTestService } from './support/test-service';
 const DAYS_AGO = 400;
 const MANY = 1500;
 
-jest.setTimeout(60_000);
-
 describe('Rows past their retention', () => {
   // Retention covers all users, and the tests age rows.
   const service = forAllTests(() => startTestService({ environment: { AUDIT_LOG_READ_DAYS: '365' } }));

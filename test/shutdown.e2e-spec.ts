@@ -47,7 +47,7 @@ describe('A service that is closed', () => {
     await closed;
     await service.sandbox.close();
     expect({ isListening, charged }).toEqual({ isListening: false, charged: ['25.08', '41.80'] });
-  }, 60_000);
+  });
 
   it('waits for orders whose callers have gone', async () => {
     const service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '20000' } });
@@ -66,7 +66,7 @@ describe('A service that is closed', () => {
     expect(await service.control.getCalls('buy')).toHaveLength(1);
     expect((await service.control.getState()).sales).toHaveLength(1);
     await service.sandbox.close();
-  }, 60_000);
+  });
 
   it('does not wait for idle connections, also after one hung up in the middle of a request', async () => {
     const service = await startTestService();
@@ -93,7 +93,7 @@ describe('A service that is closed', () => {
     await service.close();
     for (const socket of idle) socket.destroy();
     expect(performance.now() - startedAtMs).toBeLessThan(15_000);
-  }, 60_000);
+  });
 
   it('waits for no run of a job that waits for an open circuit breaker', async () => {
     const service: TestService = await startTestService({
@@ -111,7 +111,7 @@ describe('A service that is closed', () => {
     const startedAtMs = performance.now();
     await service.close();
     expect(performance.now() - startedAtMs).toBeLessThan(10_000);
-  }, 60_000);
+  });
 
   it('is given the time for its longest order by compose.yaml', async () => {
     const compose = await readFile(join(__dirname, '..', 'docker', 'compose.yaml'), 'utf8');

@@ -17,8 +17,6 @@ import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
 import { startTestService } from './support/test-service';
 
-jest.setTimeout(60_000);
-
 const BOT_TOKEN = '123456789:AAExampleExampleExampleExampleExample';
 const OTHER_BOT = '987654321:AAOtherOtherOtherOtherOtherOtherOther';
 const MAX_AGE_SECONDS = 600;

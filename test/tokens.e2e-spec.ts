@@ -9,8 +9,6 @@ import { createStaff, staffWith } from './support/staff';
 import { untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
-jest.setTimeout(60_000);
-
 const WRITE: readonly Scope[] = ['tokens:write', 'profile:read', 'proxies:read'];
 
 // The clock advances.

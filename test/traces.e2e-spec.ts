@@ -14,8 +14,6 @@ import { createStaff } from './support/staff';
 import { startTcpRelay } from './support/tcp-relay';
 import { startTestService, type TestUser } from './support/test-service';
 
-jest.setTimeout(30_000);
-
 const PURCHASES = 5;
 const PERIOD = { country: 'ru', period: 30 };
 const FAULTS = [

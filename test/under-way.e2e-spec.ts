@@ -24,7 +24,6 @@ const MOST_EXPORTS = 16;
 const TOO_MANY = { detail: 'Too many requests of this kind are in progress' };
 
 // Hundreds of concurrent requests, possibly on a busy machine.
-jest.setTimeout(60_000);
 
 describe('The concurrent requests of one user', () => {
   const log = forAllTests(captureLog);

@@ -9,8 +9,6 @@ import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
 import { startWebhookReceiver } from './support/webhook-receiver';
 
-jest.setTimeout(60_000);
-
 const MOST_WEBHOOKS = 3;
 const URL = 'https://127.0.0.2/hooks?key=sesame';
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);

@@ -778,7 +778,7 @@ describe('A client that is silent and does not close its connection', () => {
     ]);
     expect(app.get(TestController).parcels).toBe(parcels);
     client.destroy();
-  }, 20_000);
+  });
 });
 
 describe('The id of a request', () => {
