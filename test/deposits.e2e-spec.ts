@@ -135,7 +135,7 @@ const payLate = (payment: SandboxPayment) =>
 const lastPayment = (): SandboxPayment => [...payments.shop.payments.values()].at(-1) as SandboxPayment;
 
 describe('A deposit', () => {
-  it('is paid on the page of the provider, and credited within a second', async () => {
+  it('is paid on the page of the provider, and credited after its notification', async () => {
     const { status, body } = await deposit('1000.00');
     expect([status, body]).toEqual([
       201,
@@ -154,19 +154,15 @@ describe('A deposit', () => {
     ]);
     const page = await fetch(body.payment_url ?? '');
     expect(await page.text()).toContain('1000.00 RUB');
-    const payMs = async ({ id, payment_url: url }: Deposit): Promise<number> => {
-      const waiting = read(id, '?wait=30');
-      const paidAt = performance.now();
-      await fetch(`${url}/pay`, { method: 'POST' });
-      expect(await waiting).toMatchObject({ state: 'succeeded', payment_url: null });
-      return performance.now() - paidAt;
-    };
-    const firstMs = await payMs(body);
+    const waiting = read(body.id, '?wait=30');
+    // No check is due, so only the notification can have the payment read.
+    await service.dataSource.query(`UPDATE deposits SET next_read_at = now() + interval '1 hour'
+                                     WHERE next_read_at IS NOT NULL`);
+    await fetch(`${body.payment_url}/pay`, { method: 'POST' });
+    expect(await waiting).toMatchObject({ state: 'succeeded', payment_url: null });
     expect(await available()).toBe('1000.00');
     const known = 'payment_notifications_total{outcome="known"}';
     await eventually(async () => (await counted(known)) > 0);
-    // A busy machine may need more than one try.
-    await eventually(async () => firstMs < 1000 || (await payMs((await deposit('100')).body)) < 1000);
   });
 
   it('is shown in the ledger and in events', async () => {

@@ -15,6 +15,8 @@ it('An odd row costs itself alone, and the names of its odd fields are known', (
   });
 });
 
-it.each([[[{}, {}]], [{}], [null], ['text']])('%j is no list of at most one row', (list) => {
-  expect(readRows(list, 1, ROW)).toBeUndefined();
+it.each([[[{}, {}]], [{}], [null], ['text']])('%j, no list of at most one row, is not read', (list) => {
+  const read = jest.fn();
+  expect(readRows(list, 1, z.unknown().transform(read))).toBeUndefined();
+  expect(read).not.toHaveBeenCalled();
 });
