@@ -9,17 +9,15 @@ import { startTestService, type TestUser } from '../support/test-service';
 interface ServiceResponse {
   readonly status: number;
   readonly detail: unknown;
-  readonly tookMs: number;
 }
 
 async function buy(
   user: TestUser,
   body: { country?: string; period?: number; count?: number } = {},
 ): Promise<ServiceResponse> {
-  const startedAtMs = performance.now();
   const { error, response } = await user.buy(body);
   const detail = error && 'detail' in error ? error.detail : undefined;
-  return { status: response.status, detail, tookMs: performance.now() - startedAtMs };
+  return { status: response.status, detail };
 }
 
 const countOf = (responses: readonly ServiceResponse[], status: number): number =>
@@ -90,7 +88,6 @@ describe('A stock that is smaller than what is ordered at once', () => {
     expect([countOf(responses, 200), countOf(responses, 400)]).toEqual([5, 35]);
     const refused = responses.filter(({ status }) => status === 400);
     expect(new Set(refused.map(({ detail }) => detail))).toEqual(new Set(['Not enough proxies available']));
-    expect(Math.max(...refused.map(({ tookMs }) => tookMs))).toBeLessThan(10_000);
   }, 60_000);
 
   it('goes to as many users as it can, however many orders some of them place', async () => {
@@ -144,18 +141,23 @@ describe('A customer whose orders cannot be paid, in countries whose stock is un
   });
 
   it('reads one stock at a time, behind all other calls, and no paid order waits for it', async () => {
-    const unknown = countries.splice(0, 4);
+    const unknown = countries.splice(0, 8);
+    const last = unknown.slice(-4);
     const buyer = await service.createUser();
+    await service.control.clearCalls();
     const { refused, bought, calls } = await holdPermits(service.dataSource, async () => {
       const unpaid = orderIn(unknown);
       await eventually(() => waiting().spare > 0);
-      const paid = unknown.map((country) => buyer.buy({ country, version: '4' }));
+      const paid = last.map((country) => buyer.buy({ country, version: '4' }));
       await eventually(() => waiting().order === 4);
       return { refused: unpaid, bought: paid, calls: waiting() };
     });
     expect(calls).toMatchObject({ order: 4, exact: 0, spare: 1 });
     expect((await Promise.all(bought)).map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
     expect(detailsOf(await Promise.all(refused))).toEqual(['Insufficient balance']);
+    // The first stock's permit was requested before the paid orders came.
+    const read = (await service.control.getCalls('getcount')).map(({ parameters }) => parameters['country']);
+    expect(read.slice(0, 5)).toEqual(expect.arrayContaining(last));
   });
 
   it('reads with the priority of the rest in a dry run, and no paid order waits for it', async () => {
@@ -202,21 +204,6 @@ describe('A customer whose orders cannot be paid, in countries whose stock is un
     expect(new Set(statuses)).toEqual(new Set(['Service temporarily unavailable']));
     leaving.abort();
   });
-
-  it('hardly delays purchases of others, with thirty orders in nineteen countries', async () => {
-    const unknown = countries.splice(0, 19);
-    const buyer = await service.createUser();
-    const msOf = async (): Promise<number> => {
-      const startedAtMs = performance.now();
-      for (let n = 0; n < 10; n += 1) expect((await buyer.buy()).response.status).toBe(200);
-      return performance.now() - startedAtMs;
-    };
-    const quietMs = await msOf();
-    const orders = orderIn([...unknown, ...unknown].slice(0, 30));
-    const busyMs = await msOf();
-    await Promise.all(orders);
-    expect(busyMs / quietMs).toBeLessThan(2);
-  }, 60_000);
 });
 
 describe('Customers who request one exact price after the other', () => {
@@ -236,20 +223,18 @@ describe('Customers who request one exact price after the other', () => {
       }
     });
     await eventually(() => requested > 12);
-    const waits: { status: number; tookMs: number }[] = [];
+    const statuses: number[] = [];
     const first = responded;
     for (const country of ['gb', 'pl', 'fi', 'se']) {
-      const startedAtMs = performance.now();
       const { response } = await other.api.GET('/countries/{country}/count', {
         params: { path: { country }, query: {} },
       });
-      waits.push({ status: response.status, tookMs: performance.now() - startedAtMs });
+      statuses.push(response.status);
     }
     over.abort();
     await Promise.all(prices);
     // If exact prices went first, each request would wait for ten seconds and be refused.
-    expect(waits.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(Math.max(...waits.map(({ tookMs }) => tookMs))).toBeLessThan(9000);
+    expect(statuses).toEqual([200, 200, 200, 200]);
     expect(responded - first).toBeGreaterThan(0);
   }, 90_000);
 

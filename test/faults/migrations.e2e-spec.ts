@@ -39,9 +39,7 @@ it('Migrating lets others pass while it cannot get a table for itself, and tries
     migrations: [...migrations, ColumnOfOrders9000000000001],
   });
   await eventually(async () => (await waitsForLock()).length > 0);
-  const begunMs = performance.now();
   await owner.query('SELECT FROM orders');
-  expect(performance.now() - begunMs).toBeLessThan(8000);
   await eventually(async () => (await waitsForLock()).length === 0);
   await reader.release();
   expect(await migrating).toEqual([ColumnOfOrders9000000000001.name]);

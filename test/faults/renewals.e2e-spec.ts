@@ -1,9 +1,10 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FaultSpec } from '../../src/sandbox';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
-import { type Customer, Replicas, send } from '../support/replicas';
+import { type Customer, Replicas, sendUntilResponse } from '../support/replicas';
 
 const CUSTOMERS = inLongForm(100, 3);
 const PURCHASES_EACH = inLongForm(5, 1);
@@ -59,8 +60,8 @@ describe(`${PROXIES} renewals that are due at once`, () => {
       const customer = await replicas.createCustomer('1000000.00');
       const body = { country: 'ru', period: 7, count: PROXIES_PER_PURCHASE };
       for (let purchase = 0; purchase < PURCHASES_EACH; purchase += 1) {
-        const { status } = await send(seller.baseUrl, { customer, path: '/proxies/buy', body });
-        expect(status).toBe(200);
+        const order = { customer, key: `first-${purchase}`, path: '/proxies/buy', body };
+        expect((await sendUntilResponse(() => seller.baseUrl, order)).status).toBe(200);
       }
       customers.push(customer);
     }
@@ -119,6 +120,8 @@ describe(`${PROXIES} renewals that are due at once`, () => {
     for (const fault of LIES) await replicas.control.addFault({ ...fault, times: null, seed: 7 });
     await replicas.control.clearCalls();
     const startedAtMs = Date.now();
+    const stalls = monitorEventLoopDelay();
+    stalls.enable();
     const environment = { PROVIDER_RATE_PER_SECOND: String(RATE) };
     services = await Promise.all([1, 2, 3].map(() => replicas.start({ environment })));
     for (const { id } of customers) {
@@ -160,7 +163,9 @@ describe(`${PROXIES} renewals that are due at once`, () => {
       { type: 'renewal.planned', count: PROXIES, proxies: PROXIES },
     ]);
     const sent = calls.map(({ receivedAtMs }) => receivedAtMs).toSorted((one, other) => one - other);
-    const crowded = sent.filter((at, n) => (sent[n + RATE] ?? Infinity) - at < 1000);
+    // The sandbox of this process notices a call late during a stall, and the next one in time.
+    const shortestMs = 1000 - stalls.max / 1e6;
+    const crowded = sent.filter((at, n) => (sent[n + RATE] ?? Infinity) - at < shortestMs);
     expect(crowded).toEqual([]);
     await replicas.audit();
     const counts = [...new Set(calls.map(({ method }) => method))].map(

