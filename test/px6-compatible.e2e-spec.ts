@@ -241,7 +241,7 @@ describe('The wire of PROXY6', () => {
     const statusOf = async (text: string) => (await send(text)).status;
     const buyGate = await service.control.addGate({ method: 'buy', stage: 'executed' });
     const buying = statusOf(`${BUY}&descr=key:open`);
-    await service.control.untilGateReached(buyGate, 60_000);
+    await service.control.untilGateReached(buyGate);
     expect(await statusOf(`${BUY}&descr=key:open`)).toBe(503);
     expect([await statusOf('getproxy?descr=key:open'), await list('descr=never')]).toEqual([503, []]);
     expect(await list('descr=old')).toHaveLength(1);
@@ -250,7 +250,7 @@ describe('The wire of PROXY6', () => {
     expect(await list('descr=key:open')).toHaveLength(1);
     const gate = await service.control.addGate({ method: 'prolong', stage: 'executed' });
     const prolonging = statusOf(`prolong?ids=${id}&period=7`);
-    await service.control.untilGateReached(gate, 60_000);
+    await service.control.untilGateReached(gate);
     expect(await statusOf('getproxy?descr=old')).toBe(503);
     expect(await statusOf(`prolong?ids=${id}&period=7`)).toBe(503);
     expect(await list()).toHaveLength(2);
@@ -367,7 +367,7 @@ describe('A service whose provider is another one', () => {
     const customer = await second.createUser();
     const gate = await service.control.addGate({ method: 'buy', stage: 'executed' });
     const buying = customer.buy();
-    await service.control.untilGateReached(gate, 60_000);
+    await service.control.untilGateReached(gate);
     between.cut();
     expect((await buying).response.status).toBe(503);
     await service.control.openGate(gate);

@@ -48,7 +48,7 @@ describe('Calls of agents', () => {
         } else if (cut === 'held') {
           const gate = await service.control.addGate({ method, stage: 'received' });
           const held = cutCall(service.baseUrl, user.token, 'responding', call);
-          await service.control.untilGateReached(gate, 50_000);
+          await service.control.untilGateReached(gate);
           expect((await other.call('place_order', { order_ref: ref })).error?.next).toContain(
             'same order_ref',
           );

@@ -2,7 +2,14 @@ import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/buil
 import { STAGES } from '../support/crash-matrix';
 import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
-import { expectNoRefusal, type Order, Replicas, send, type ServiceResponse } from '../support/replicas';
+import {
+  expectNoRefusal,
+  type Order,
+  Replicas,
+  send,
+  sendUntilResponse,
+  type ServiceResponse,
+} from '../support/replicas';
 
 const PROXIES = inLongForm(1000, 110);
 /** So many that one request needs several calls and statements. */
@@ -50,8 +57,8 @@ describe(`${PROXIES} prolongations under one key`, () => {
   async function prepare(): Promise<Order> {
     const customer = await replicas.createCustomer('1000000.00');
     const body = { country: 'ru', period: 30, count: PROXIES };
-    const { status } = await send(survivor.baseUrl, { customer, path: '/proxies/buy', body });
-    expect(status).toBe(200);
+    const purchase = { customer, key: 'first', path: '/proxies/buy', body };
+    expect((await sendUntilResponse(() => survivor.baseUrl, purchase)).status).toBe(200);
     const requested = { filter: { version: '6' }, period: 30, max_price: '500000.00' };
     return { customer, key: 'bulk', path: '/proxies/prolong', body: requested };
   }

@@ -50,7 +50,7 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
   async function prepare(method: Method): Promise<Order> {
     const customer = await replicas.createCustomer();
     if (method === 'buy') return purchase(customer, 'k');
-    const { body } = await send(survivor.baseUrl, purchase(customer));
+    const { body } = await sendUntilResponse(() => survivor.baseUrl, purchase(customer, 'first'));
     const [proxy] = body['proxies'] as { id: string }[];
     return prolongation(customer, proxy?.id ?? '', 'k');
   }

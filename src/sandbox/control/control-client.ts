@@ -43,7 +43,7 @@ export class SandboxControl {
   }
 
   /** Waits until the gate holds a request and returns the request's parameters. */
-  async untilGateReached(id: number, timeoutMs = 10_000): Promise<Record<string, string>> {
+  async untilGateReached(id: number, timeoutMs = 60_000): Promise<Record<string, string>> {
     const path = `/gates/${id}/reached?timeoutMs=${timeoutMs}`;
     return (await this.request<{ parameters: Record<string, string> }>('GET', path)).parameters;
   }
