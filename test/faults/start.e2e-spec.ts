@@ -171,36 +171,38 @@ describe('a start without configuration', () => {
   });
 
   const executablePath = findChromium() ?? '';
-  (executablePath ? it : it.skip)(
-    'credits a deposit within a second of a click on the page to pay it',
-    async () => {
-      const { token } = readTour(service);
-      const { GET } = createApiClient(service.baseUrl, token);
-      const before = Number((await GET('/me')).data?.balance);
-      const authorization = { Authorization: `Bearer ${token}` };
-      const response = await fetch(`${service.baseUrl}/deposits`, {
-        method: 'POST',
-        headers: { ...authorization, 'Content-Type': 'application/json', 'Idempotency-Key': 'by-browser' },
-        body: '{"amount":"500.00"}',
-      });
-      const { id, payment_url: url } = (await response.json()) as { id: number; payment_url: string };
-      const browser = await chromium.launch({ executablePath });
-      try {
-        const page = await browser.newPage();
-        await page.goto(url);
-        expect(await page.locator('h1').innerText()).toBe('500.00 RUB');
-        const isCredited = fetch(`${service.baseUrl}/deposits/${id}?wait=30`, { headers: authorization });
-        await page.getByRole('button', { name: 'Pay' }).click();
-        const clickedMs = performance.now();
-        expect(await (await isCredited).json()).toMatchObject({ state: 'succeeded' });
-        expect(performance.now() - clickedMs).toBeLessThan(1000);
-        expect((await GET('/me')).data).toMatchObject({ balance: (before + 500).toFixed(2) });
-        await page.getByText('The payment is succeeded.').waitFor();
-      } finally {
-        await browser.close();
-      }
-    },
-  );
+  (executablePath ? it : it.skip)('credits a deposit after a click on the page to pay it', async () => {
+    const { token } = readTour(service);
+    const { GET } = createApiClient(service.baseUrl, token);
+    const before = Number((await GET('/me')).data?.balance);
+    const authorization = { Authorization: `Bearer ${token}` };
+    const response = await fetch(`${service.baseUrl}/deposits`, {
+      method: 'POST',
+      headers: { ...authorization, 'Content-Type': 'application/json', 'Idempotency-Key': 'by-browser' },
+      body: '{"amount":"500.00"}',
+    });
+    const { id, payment_url: url } = (await response.json()) as { id: number; payment_url: string };
+    // No check is due, so only the notification can have the payment read.
+    const databasePassword = await readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8');
+    const [, , , port] = (await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8')).split('\n');
+    await queryAt(
+      `postgres://postgres:${databasePassword}@127.0.0.1:${port}/proxy_rental`,
+      `UPDATE deposits SET next_read_at = now() + interval '1 hour' WHERE id = ${id}`,
+    );
+    const browser = await chromium.launch({ executablePath });
+    try {
+      const page = await browser.newPage();
+      await page.goto(url);
+      expect(await page.locator('h1').innerText()).toBe('500.00 RUB');
+      const isCredited = fetch(`${service.baseUrl}/deposits/${id}?wait=30`, { headers: authorization });
+      await page.getByRole('button', { name: 'Pay' }).click();
+      expect(await (await isCredited).json()).toMatchObject({ state: 'succeeded' });
+      expect((await GET('/me')).data).toMatchObject({ balance: (before + 500).toFixed(2) });
+      await page.getByText('The payment is succeeded.').waitFor();
+    } finally {
+      await browser.close();
+    }
+  });
 
   it('warns of nothing, ends by Ctrl-C with all that it started, and begins again where it was', async () => {
     const proxy = await buy(service);
@@ -435,12 +437,15 @@ describe('a service whose files are taken away', () => {
     await buy(service);
   });
 
-  it('starts its database again when that is killed, and sells', async () => {
+  it('starts its database again when that is killed, sells, and publishes events', async () => {
     const { postgres } = await readCompanionPids(dataDir);
     process.kill(postgres, 'SIGKILL');
     await eventually(async () => (await readCompanionPids(dataDir)).postgres !== postgres && isReady());
+    const { GET } = createApiClient(service.baseUrl, readTour(service).token);
+    const { data: now } = await GET('/events', { params: { query: { after: 'now' } } });
     await buy(service);
-    await eventually(() => /publish-events: works again after \d+ failures/.test(service.stdout()));
+    const query = { after: now?.next_cursor ?? '', wait: 30 };
+    expect((await GET('/events', { params: { query } })).data?.items).not.toEqual([]);
   });
 
   it('ends with code 1 when its database does not start again', async () => {
