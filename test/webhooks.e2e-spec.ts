@@ -410,7 +410,7 @@ describe('Replaying', () => {
   it('is refused when it names nothing or too much, and while the webhook is disabled', async () => {
     const { id } = await create();
     const event = await happen('order.completed');
-    const detail = 'Send either event_id or since; the field after requires since';
+    const detail = 'Send either event_id or since. The field after can be sent only together with since';
     const what = { status: 400, body: { detail } };
     expect(await replay(id, {})).toMatchObject(what);
     expect(await replay(id, { event_id: event, since })).toMatchObject(what);

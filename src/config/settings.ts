@@ -341,8 +341,8 @@ export const SETTINGS = {
     settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
       description:
-        "How long to wait after an order's provider call before the order is canceled because the provider " +
-        'shows no trace of it, in seconds.',
+        "Minimum time from an order's provider call until the order is canceled because the provider shows " +
+        'no trace of it, in seconds.',
     }),
   },
   sweep: {

@@ -164,7 +164,7 @@ export const METRICS = {
       '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: the listing was not read',
   }),
   job_last_success_timestamp_seconds: gauge(
-    'When the job last succeeded, on this replica if every replica runs the job, otherwise on any.',
+    'When the job last succeeded: on this replica if every replica runs it, otherwise on any replica.',
     {
       name: JOB_NAME,
     },

@@ -20,7 +20,7 @@ export class MaintenanceNotOver extends domainError(
 
 export class TooFewUnmatchedProxies extends domainError(
   'conflict',
-  'Fewer unmatched proxies with this order reference await a decision than requested',
+  'The request names more unmatched proxies with this order reference than await a decision',
 ) {}
 
 export class UnmatchedProxiesIncomplete extends domainError(
@@ -41,7 +41,7 @@ export class FoundProlongationNotFound extends domainError(
 
 export class FoundProlongationDecided extends domainError(
   'conflict',
-  'Staff have already decided on this prolongation found at the provider',
+  'Staff have already decided what to do about this prolongation',
 ) {}
 
 export class UnmatchedProxyNotFound extends domainError('not-found', 'Unmatched proxy not found') {}

@@ -26,7 +26,7 @@ export class SpentOut {
 
   @ApiListOf(
     () => SpentPartOut,
-    'Spending by country and version, sorted. Only those with orders or refunds this month are listed',
+    'Spending by country and version, sorted. Combinations without orders or refunds this month are omitted',
   )
   by!: readonly SpentPartOut[];
 }

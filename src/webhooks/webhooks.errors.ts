@@ -34,5 +34,5 @@ export class WebhookDisabledByOperator extends domainError(
 
 export class InvalidReplay extends domainError(
   'bad-request',
-  'Send either event_id or since; the field after requires since',
+  'Send either event_id or since. The field after can be sent only together with since',
 ) {}

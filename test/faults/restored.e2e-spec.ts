@@ -223,7 +223,7 @@ describe('After the database was restored to an earlier moment', () => {
       detail: 'The proxies must first be delivered to the user named by the order reference',
     });
     expect(await deliver(mine?.order_id, user, 3)).toMatchObject({
-      detail: 'Fewer unmatched proxies with this order reference await a decision than requested',
+      detail: 'The request names more unmatched proxies with this order reference than await a decision',
     });
     expect(await deliver(forgotten?.order_id, user)).toMatchObject({ order_id: forgotten?.order_id });
     expect(await deliver(mine?.order_id, user, 1)).toMatchObject({ order_id: mine?.order_id });

@@ -634,7 +634,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong many proxies
-     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance does not cover all of them, the first ones are prolonged. Retry with the same key until no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the others are retried. It counts as a single request.
+     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance does not cover all of them, the first ones are prolonged. Retry with the same key until no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the others are retried. Each call counts as one request.
      */
     post: operations['prolongProxies'];
     delete?: never;
@@ -2666,7 +2666,7 @@ export interface components {
        * @example 1254.00
        */
       this_month: string;
-      /** @description Spending by country and version, sorted. Only those with orders or refunds this month are listed */
+      /** @description Spending by country and version, sorted. Combinations without orders or refunds this month are omitted */
       by: components['schemas']['SpentPartOut'][];
     };
     /** EndingOut */

@@ -23,7 +23,7 @@ export class BulkController {
       'Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the ' +
       'balance does not cover all of them, the first ones are prolonged. Retry with the same key until ' +
       'no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never ' +
-      'charged twice, and the others are retried. It counts as a single request.',
+      'charged twice, and the others are retried. Each call counts as one request.',
     response: BulkProlongResponse,
     body: {
       type: BulkProlongRequest,

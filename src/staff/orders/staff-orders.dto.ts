@@ -303,7 +303,7 @@ export class StaffOrderDetails extends StaffOrderOut {
   @ApiInteger('How many times the provider was searched for the order', 0)
   searches!: number;
 
-  @ApiNullableMoment('When searches began to show no evidence of the order', null)
+  @ApiNullableMoment('The time since which searches have found no evidence of the order', null)
   nothing_seen_since!: Date | null;
 
   @ApiNullable('integer', 'The token used to place the order', 17)

@@ -217,6 +217,9 @@ export class HeldMarkupOut {
   @ApiNullable(PriceRuleOut, 'The rule that sets the markup. `null` if the setting MARKUP_PERCENT does')
   rule!: PriceRuleOut | null;
 
-  @ApiNullable(PriceRuleOut, 'The rule for the country, if it does not apply because the quote is cheaper')
+  @ApiNullable(
+    PriceRuleOut,
+    "The country's rule, given only if it does not apply because the quote is lower than the rule's price",
+  )
   dearer_rule!: PriceRuleOut | null;
 }

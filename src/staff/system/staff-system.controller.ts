@@ -119,8 +119,8 @@ export class StaffSystemController {
     summary: 'Show whether the service is closed for maintenance',
     description:
       'For operators, after the database was restored to an earlier point in time: whether the service ' +
-      'is closed for maintenance, so that no order is accepted, and what remains to be done before it ' +
-      'can be opened. `cli maintenance begin` closes it, and so does a start on a PostgreSQL server or ' +
+      'is closed for maintenance and accepts no orders, and what remains to be done before it can be ' +
+      'opened. `cli maintenance begin` closes it, and so does a startup on a PostgreSQL server or ' +
       'timeline other than the last one.',
     response: { description: 'The maintenance, or none', type: MaintenanceOut },
   })
@@ -135,7 +135,7 @@ export class StaffSystemController {
     summary: 'End the maintenance and accept orders',
     description:
       'For operators, when all sales after the restore point have been found and decided. Refused ' +
-      'until then, unless a start began the maintenance and nothing was lost.',
+      'until then, unless the service itself began the maintenance at startup and nothing was lost.',
     response: { description: 'The service is open', type: MaintenanceOut },
     errors: {
       409: [

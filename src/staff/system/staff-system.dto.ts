@@ -26,8 +26,8 @@ export class WithdrawMissingProxiesRequest extends ReasonRequest {
 export class EndMaintenanceRequest extends ReasonRequest {
   @BooleanField({
     description:
-      'Ends maintenance that a start began, even if not everything is decided. Only for a database ' +
-      'that was moved to another server or failed over, not restored to an earlier point in time',
+      'Ends maintenance that the service began at startup, even if not everything is decided. Only for a ' +
+      'database that was moved to another server or failed over, not restored to an earlier point in time',
     default: false,
   })
   nothing_was_lost!: boolean;

@@ -5,13 +5,13 @@ export const MAINTENANCE_REASONS = ['restored', 'server-changed'] as const;
 export type MaintenanceReason = (typeof MAINTENANCE_REASONS)[number];
 
 export class MaintenanceOut {
-  @ApiBoolean('Whether the service is closed for maintenance, so that no order is accepted', false)
+  @ApiBoolean('Whether the service is closed for maintenance and accepts no orders', false)
   closed!: boolean;
 
   @ApiNullable(
     MAINTENANCE_REASONS,
     '`restored`: staff began the maintenance because the database was restored to an earlier point in ' +
-      'time. It ends when everything is decided. `server-changed`: a start began the maintenance because ' +
+      'time. It ends when everything is decided. `server-changed`: the service began it at startup because ' +
       'the PostgreSQL server or its timeline had changed. It ends when everything is decided, or ' +
       'immediately with `nothing_was_lost`. `null` if the service is open',
     null,

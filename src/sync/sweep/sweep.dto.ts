@@ -26,7 +26,7 @@ export class UnmatchedProxyOut {
   @ApiNullable('integer', 'The user named by the order reference', 42)
   named_user_id!: number | null;
 
-  @ApiBoolean('Whether that order was lost when the database was restored', false)
+  @ApiBoolean('Whether the order named by the order reference was lost when the database was restored', false)
   is_order_forgotten!: boolean;
 
   @ApiProperty({ type: 'string', example: '45.90.1.7' })
