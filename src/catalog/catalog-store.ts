@@ -62,7 +62,7 @@ const ENTRY = `key, value, ${micros('fetched_at')} AS "fetchedAt", ${micros('cha
 export class CatalogStore {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** May also return entries that changed shortly before this time. */
+  /** May also return entries that changed shortly before `changedAt`. */
   changedSince(changedAt: number): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,

@@ -36,7 +36,7 @@ export abstract class DomainError extends Error {
         : { ...headers, 'Retry-After': String(Math.ceil(retryAfterSeconds)) };
   }
 
-  /** Returns the class name in kebab case, such as `proxy-not-found`. Clients depend on it. */
+  /** Returns the class name in kebab case, such as `proxy-not-found`. Clients depend on these codes. */
   get code(): string {
     return codeOf(this.name);
   }

@@ -27,7 +27,7 @@ const PENDING =
 
 export interface DatabaseAddress {
   readonly url: string;
-  /** URL of the tables' owner; undefined if the service's role owns them. */
+  /** Database URL for the role that owns the tables; undefined if the service's role owns them. */
   readonly ownerUrl?: string | undefined;
 }
 

@@ -41,8 +41,8 @@ export type OrderProgress = OrderOutcome & {
   /** Whether the order's first call was refused. */
   readonly resent?: boolean;
   /**
-   * True while the order is held back because an earlier, canceled order may already have prolonged the
-   * proxy, and the first search for that prolongation is still running.
+   * True during the first search for an order that was not sent, because an earlier, canceled order may
+   * already have prolonged the proxy.
    */
   readonly isInFirstSearch?: boolean;
 };

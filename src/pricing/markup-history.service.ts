@@ -80,7 +80,7 @@ export class MarkupHistoryService {
     );
   }
 
-  /** Returns the last default recorded before a moment, or else the first one after it, or this process's. */
+  /** Returns the last default before a moment. If there is none, the first after it, or this process's. */
   private async defaultAt(moment: Date): Promise<string> {
     const [recorded] = await queryRows<{ percent: string }>(
       this.dataSource,

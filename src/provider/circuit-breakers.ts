@@ -191,8 +191,8 @@ export class CircuitBreakers {
       await breaker.count(undefined);
       return result;
     } catch (error) {
-      // An unreadable response counts as a failure only for `money`: it leaves orders unconfirmed, and
-      // confirming them takes a long time.
+      // An unreadable response counts as a failure only for `money`, because confirming the orders without
+      // a readable response takes a long time.
       const isNothing = error instanceof ProviderUnreadable && breaker === this.reads;
       if (!isIrrelevant(error) && !isNothing) await breaker.count(isFailure(error) ? error : undefined);
       throw error;

@@ -10,7 +10,7 @@ import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server
  * Advisory lock that all users of the embedded server share. The first user starts the server. The last user
  * gets the lock exclusively and stops the server.
  * PostgreSQL releases the lock with the connection, so no killed process keeps it. A process that loses its
- * connection joins again, and restarts the server if it was killed.
+ * connection joins again, and restarts the server if the server was killed.
  */
 const USE_LOCK = 20_631_004;
 

@@ -80,7 +80,7 @@ export class BulkRecords {
     return new Map(orders.map((order) => [order.proxyId ?? 0, order]));
   }
 
-  /** Frees the keys of bulk requests without orders. All others stay, because a retry needs their proxies. */
+  /** Deletes bulk requests without orders, which frees their keys. Retries need the proxies of all others. */
   async forgetUnused(): Promise<RetentionStep<true>> {
     const { checked, forgotten } = await queryRow<{ checked: number; forgotten: number }>(
       this.dataSource,

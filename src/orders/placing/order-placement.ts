@@ -57,7 +57,7 @@ interface Attempt {
   readonly id: string;
 }
 
-/** Maximum wait of a shared statement for an account's lock, so that other users' orders are not delayed. */
+/** How long a shared statement waits for an account's lock. Short, because other users' orders wait too. */
 const SHARED_PATIENCE_MS = 100;
 
 /** Low enough that no order waits long for the others in its statement. */

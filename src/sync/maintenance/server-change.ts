@@ -6,7 +6,7 @@ import { Jobs } from '../../jobs';
 import { beginMaintenance, storeServer } from './maintenance.service';
 
 const FOLLOW_MS = 10_000;
-/** Replicas report every five seconds. A restore empties the table of reports, which is UNLOGGED. */
+/** Longer than the five seconds between a replica's reports. A restore empties their UNLOGGED table. */
 const REPORTED_WITHIN_MS = 6000;
 const POLL_MS = 250;
 
