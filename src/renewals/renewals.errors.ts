@@ -2,7 +2,7 @@ import { domainError } from '../common';
 
 export class RenewalRuleNotFound extends domainError('not-found', 'Renewal rule not found') {}
 
-/** Renewals are ordered by the service itself, so they do not count against a token's daily limit. */
+/** Renewals do not count against a token's daily limit, so a token with a limit must not enable them. */
 export class LimitedTokenCannotRenew extends domainError(
   'forbidden',
   'A token with a daily limit cannot enable renewals',
