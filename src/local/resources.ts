@@ -32,7 +32,7 @@ const nothingToRelease = async (): Promise<void> => undefined;
 
 export interface ResourceNeeds {
   readonly provider: boolean;
-  /** Commands are short-lived, so they use a running service's sandbox instead of starting their own. */
+  /** Whether to use a running service's sandbox if there is one, because commands are short-lived. */
   readonly sharesSandbox?: boolean;
 }
 
