@@ -256,7 +256,7 @@ describe('The check', () => {
   it('is made by 10 requests of a user at a time', async () => {
     const proxy = await buy();
     const held: net.Socket[] = [];
-    const holding = net.createServer((socket) => void held.push(socket));
+    const holding = net.createServer((socket) => void held.push(socket)).unref();
     await change(proxy.id, { ...proxy, port: String(await listen(holding)) });
     const refused: object[] = [];
     const checks = Array.from({ length: 20 }, async () => {
