@@ -135,7 +135,7 @@ describe('The adapter of YooKassa', () => {
   });
 
   it('reads no row of a list that has more than were requested', async () => {
-    const items = Array(LISTED_AT_ONCE + 1).fill({});
+    const items = Array.from({ length: LISTED_AT_ONCE + 1 }, () => ({}));
     respond = (_, response) => response.writeHead(200).end(JSON.stringify({ items }));
     await expect(provider.paymentsSince(new Date()).next()).rejects.toThrow(PaymentOutcomeUnknown);
   });
