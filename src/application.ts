@@ -80,7 +80,7 @@ const STAFF: ApiInterface = {
     Tokens: "Users' tokens",
     Money: 'Balances and the ledger',
     Orders: 'Orders, orders in review, and unmatched proxies',
-    Renewals: 'Renewals and their outcomes, and pausing renewals',
+    Renewals: 'Renewals and their outcomes; pausing and resuming renewals',
     Prices: 'The rules that set the markup',
     System: 'Service status, maintenance, and sales',
     'Access and log': 'Scopes, and a log of staff actions',

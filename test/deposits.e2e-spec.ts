@@ -919,7 +919,9 @@ describe('Staff', () => {
     payments.fail('create', '400');
     await deposit('100');
     expect(await find('canceled')).toEqual([
-      expect.objectContaining({ provider_reason: 'invalid_request, amount, Nothing was done for [address]' }),
+      expect.objectContaining({
+        provider_reason: 'invalid_request, amount, The create request for [address] was not executed',
+      }),
       expect.objectContaining({ provider_reason: 'insufficient_funds' }),
     ]);
     expect((await staff.get('/staff/deposits?state=lost')).status).toBe(422);
@@ -1315,7 +1317,7 @@ describe('Staff', () => {
     expect(listed.items[0]).toMatchObject({
       id: refused.body.id,
       reason: 'x',
-      provider_reason: 'invalid_request, amount, Nothing was done for [address]',
+      provider_reason: 'invalid_request, amount, The refund request for [address] was not executed',
     });
     payments.fail('refund', '500');
     await untilRefund((await refund(id, { amount: '10', reason: 'x' })).body.id, 'failed', SENT_LONG_AGO);

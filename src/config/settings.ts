@@ -341,8 +341,8 @@ export const SETTINGS = {
     settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
       description:
-        "Minimum time from an order's provider call until the order is canceled because the provider shows " +
-        'no trace of it, in seconds.',
+        "Minimum time, in seconds, to wait after an order's provider call before canceling the order if " +
+        'the provider shows no trace of it.',
     }),
   },
   sweep: {
@@ -361,13 +361,13 @@ export const SETTINGS = {
     expiringHours: setting('EXPIRING_HOURS', stages, {
       default: '72,24,1',
       description:
-        'How many hours before a rental ends `proxy.expiring` is sent; if empty, it is never sent.',
+        'When to send `proxy.expiring`, in hours before the end of the rental; if empty, it is never sent.',
     }),
   },
   proxyChecks: {
     echoUrl: setting('ECHO_URL', echoUrl, {
       defaultText: 'this process when the sandbox runs, otherwise none',
-      description: "Public URL of this service's `GET /echo`, which proxy checks request.",
+      description: "Public URL of this service's `GET /echo`; proxy checks send their requests to it.",
     }),
   },
   links: {

@@ -36,7 +36,7 @@ export class NamedUserFirst extends domainError(
 
 export class FoundProlongationNotFound extends domainError(
   'not-found',
-  'No prolongation found at the provider has this id',
+  'There is no found prolongation with this id',
 ) {}
 
 export class FoundProlongationDecided extends domainError(

@@ -32,7 +32,7 @@ export class AmountNeeded extends domainError(
 
 export class AmountKnown extends domainError(
   'conflict',
-  'The payment is in roubles: omit the field amount to credit the full amount paid',
+  'The payment is in roubles: omit `amount` to credit the full amount paid',
 ) {}
 
 export class AmountTooLarge extends domainError(

@@ -159,7 +159,8 @@ export class PaymentsSandbox {
     const fault = this.faults.get(call.method)?.shift();
     const code = REFUSALS[fault ?? ''];
     if (code) {
-      throw new PaymentWireError(Number(fault), code, 'Nothing was done for payer@example.com', 'amount');
+      const description = `The ${call.method} request for payer@example.com was not executed`;
+      throw new PaymentWireError(Number(fault), code, description, 'amount');
     }
     if (fault === 'unread') return;
     const performed = this.perform(call);
