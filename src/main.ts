@@ -63,7 +63,7 @@ async function main(): Promise<void> {
       }
       // Load these modules now, because `npm ci` may delete them before their first use.
       await Promise.all([import('undici'), import('@modelcontextprotocol/server')]);
-      // Throws if the database is lost. The process then ends with code 1, and a supervisor restarts it.
+      // Throws if the database connection is lost. The process exits with code 1; a supervisor restarts it.
       await Promise.race([stopping, resources.lost]);
       drain(app);
       // Load balancers keep sending requests until they notice that the replica is not ready.

@@ -15,7 +15,7 @@ export class PreparationExpired extends domainError(
 export class PreparationExpiring extends domainError(
   'conflict',
   'This order_ref has just expired, but an earlier call may still place its order',
-  /** @param retryAfterSeconds seconds after which the order can no longer be placed */
+  /** @param retryAfterSeconds seconds until retrying is safe: the earlier call can then place no order */
   (retryAfterSeconds: number) => ({ retryAfterSeconds }),
 ) {}
 

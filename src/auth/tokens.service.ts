@@ -58,7 +58,7 @@ export interface NewToken {
 /** Maximum number of tokens remembered as valid. Each takes about 150 bytes. */
 const MAX_KNOWN = 20_000;
 
-/** Accuracy of `last_used_at`, coarse enough that most requests write nothing. */
+/** Granularity of `last_used_at`, coarse enough that most requests write nothing. */
 const LAST_USED_STEP_MS = 60_000;
 
 const RESTRICTIONS = 'scopes expiresAt allowedIps dailyLimit issuedBy limitedBy';

@@ -16,7 +16,7 @@ export interface RouteCommand {
   readonly action?: string;
   /** Replaces the route's description if that mentions the caller's token, because commands have no token. */
   readonly description?: string;
-  /** Names of options that differ from their parameters: `{ reason: 'why' }`. */
+  /** Option names, keyed by parameter, where the two differ: `{ reason: 'why' }`. */
   readonly names?: Readonly<Record<string, string>>;
   readonly readers?: Readonly<Record<string, Reader>>;
   /** Defaults for parameters that the route requires but the command does not. */

@@ -76,7 +76,7 @@ export class RequestInputGuard implements CanActivate {
     received.set(request, bytes);
     if (input === 'unparsed') return true;
     await this.large.read(request, bytes, () => {
-      // As in FastAPI, a body that is not JSON is reported without other mistakes.
+      // As in FastAPI, if the body is not JSON, only that error is reported.
       request.body = parseBody(bytes, request.headers['content-type']);
       if (input) readInput(input, request);
     });

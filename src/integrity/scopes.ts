@@ -66,7 +66,8 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
     UNION SELECT * FROM deposits WHERE id = ANY (ARRAY(
       SELECT deposit_id FROM audited_payments UNION SELECT deposit_id FROM audited_refunds))`,
   event_log: `SELECT greatest(since, ${YESTERDAY}) AS since FROM (${EVENTS_SINCE}) AS log`,
-  // A change is dated by the start of its transaction, but its event is written later.
+  // A change and its event can have different times, because a change is dated by the start of its
+  // transaction. The extra hour keeps both within the audited range.
   audited_events: `SELECT * FROM events WHERE at >= ${YESTERDAY} - interval '1 hour'`,
   erased_users: ERASED_USERS,
 };

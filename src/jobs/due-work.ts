@@ -1,5 +1,6 @@
 /**
- * Pause before claiming again after a row has finished, so that rows that finish together share one claim.
+ * Pause between the end of a row's work and the next claim, so that one claim
+ * replaces all rows that finish together.
  */
 const LOOK_AFTER_MS = 25;
 

@@ -85,9 +85,9 @@ export class Retention {
   /**
    * Adds a rule for rows that expire in id order.
    * @param walk a CTE `walked (removed, last, left_ids)`. It processes the next `$3` rows with ids above
-   * `$1`, and again the rows that earlier runs left, which are the `left_ids` of the row named `$4` in
-   * `retention_marks`. Its columns are: `removed`, the number of removed rows; `last`, the id of the last
-   * row older than `$2` days; and `left_ids`, the ids of the old rows that stay
+   * `$1`. It also retries the rows that earlier runs had to keep, whose ids are stored in `left_ids` of the
+   * `retention_marks` row named `$4`. Its columns are: `removed`, the number of removed rows; `last`, the id
+   * of the last row older than `$2` days; and `left_ids`, the ids of the old rows that stay
    */
   addWalk(name: string, days: number, walk: string): void {
     if (days === 0) return;

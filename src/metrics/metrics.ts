@@ -100,7 +100,8 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
   return { name: METRIC_PREFIX + name, help: definition.help, labelNames: Object.keys(definition.labels) };
 }
 
-/** Omits garbage collection, because measuring slows it down, and resources, whose labels come and go. */
+// Omits two groups: garbage collection metrics, because measuring collections slows them down; and active
+// resources, because their labels come and go.
 const PROCESS_METRICS = [
   'processCpuTotal',
   'processStartTime',

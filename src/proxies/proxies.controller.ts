@@ -78,7 +78,7 @@ export class ProxiesController {
     });
   }
 
-  /** Sends a page. Its entity tag depends only on its content, not on proxies in other pages. */
+  /** Sends a page. Its entity tag depends only on its content, not on other pages. */
   private async sendPage(
     userId: number,
     page: ProxyPageRequest,

@@ -62,8 +62,8 @@ const nextMonthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + 1, 1));
 
 /**
- * Simulates the next days hour by hour, with the same decisions as the job. Assumes that obstacles, prices
- * and rules do not change, that the customer makes no purchases or deposits, and that no call fails.
+ * Simulates the coming days hour by hour, making the same decisions as the job. Assumes that obstacles,
+ * prices and rules do not change, that the customer makes no purchases or deposits, and that no call fails.
  * @param onHour called in chronological order
  * @returns the expiry of the first rental whose renewal the balance cannot cover; null if it covers all
  */

@@ -1,5 +1,5 @@
--- Creates a refund for staff to decide for each proxy that the provider no longer lists after a database
--- restore. Such a proxy may have been refunded and deleted after the restore point.
+-- For each proxy that the provider no longer lists after a database restore, creates a refund and leaves the
+-- decision to staff. Such a proxy may have been refunded and deleted after the restore point.
 CREATE OR REPLACE FUNCTION refer_forgotten_refunds() RETURNS void LANGUAGE sql AS $$
   INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id, state, reason, requested_at, next_check_at)
   SELECT proxies.id, proxies.user_id, last_order_of(proxies.id), 'staff', 'forgotten', begun_at, NULL

@@ -91,7 +91,7 @@ export class OrderPlacement {
     });
   }
 
-  /** Returns all refusals in the sequence in which callers see them. Places and locks nothing. */
+  /** Returns every reason to refuse the order; placing it reports the first. Places and locks nothing. */
   async assess(order: NewOrder): Promise<{ available: Money; refusals: readonly PlacementRefusal[] }> {
     const found = await preparedRow<{ available: string; refusals: PlacementRefusal[] }>(
       this.dataSource,

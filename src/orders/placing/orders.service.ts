@@ -88,7 +88,7 @@ export class OrdersService {
     return typeof placed === 'number' ? this.settle(placed, request.kind) : this.replay(placed);
   }
 
-  /** @returns the new order's id, or the earlier request with its idempotency key */
+  /** @returns the new order's id, or the earlier request that used the same idempotency key */
   private async checkAndPlace(request: OrderRequest): Promise<number | EarlierRequest> {
     const { done, value } = await this.checks.of(request, 'order').next();
     if (!done) throw value;

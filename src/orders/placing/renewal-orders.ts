@@ -47,7 +47,7 @@ export class RenewalCapacity {
     private free: number,
     /** Roubles left to spend at the provider on further renewals; `null` if unknown. */
     private spendable: string | null,
-    /** Order references of purchases that must be listed before their rentals are prolonged. */
+    /** Order references of purchases to look up in the provider's listing before prolonging their rentals. */
     private readonly toList: Set<string>,
   ) {}
 

@@ -45,7 +45,7 @@ export class OrdersController {
   @ApiParam({
     name: 'order_id',
     description: "The `id` of one of the user's orders; any other text returns 404",
-    // Responses contain ids as integers, but existing clients write them into the path as strings.
+    // Responses contain integer ids, but existing clients declare this parameter as a string: accept both.
     schema: { anyOf: [{ type: 'integer' }, { type: 'string' }], title: 'Order Id', example: 1 },
   })
   getOrder(

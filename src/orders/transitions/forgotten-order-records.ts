@@ -6,7 +6,7 @@ import { postEntriesSql } from '../../ledger';
 import { REFERENCE_PREFIX_SQL } from '../order-queries';
 import type { OrderKind } from '../order-states';
 
-/** An order lost in a database restore, as known from the provider and staff. */
+/** An order lost in a database restore, reconstructed from information from the provider and staff. */
 export interface ForgottenOrder {
   /** `null` for a new id. */
   readonly id: number | null;

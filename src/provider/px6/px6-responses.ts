@@ -52,7 +52,7 @@ const TYPES: ReadonlyMap<string, ProxyType | 'auto'> = new Map([
 
 export const isKnownType = (type: string): boolean => TYPES.has(type);
 
-/** Accepts unknown types, because a delivery stores the order's own type. */
+/** Accepts unknown types, because a delivered proxy takes its type from the order. */
 const readType = (value: unknown): string => {
   const word = readText(value, /^[\w-]{1,32}$/)?.toLowerCase() ?? 'unknown';
   return TYPES.get(word) ?? word;

@@ -387,7 +387,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
         },
         { ...options, priority: 'order' },
       );
-      // The response's `count` is the ordered count, even after a short delivery.
+      // The response's `count` is the number ordered, even if fewer were delivered.
       if (response.count !== purchase.count || response.list.rows.length === 0) {
         throw new ProviderOutcomeUnknown('buy returned another count');
       }

@@ -61,8 +61,8 @@ export class ProxyOut {
 }
 
 /**
- * Returns a function that writes times in UTC, to the second. It caches the last text, because the proxies of
- * a purchase have the same times.
+ * Returns a function that formats times in UTC, to the second. It caches the last result, because proxies
+ * bought together share the same times.
  */
 function secondsWriter(): (date: Date | null) => string | null {
   let last = { ms: NaN, text: '' };

@@ -4,7 +4,7 @@ import { AppConfig } from '../../config';
 import { queryRow } from '../../database';
 import type { LeasedRun } from '../../jobs';
 
-/** A batch takes a few hundredths of a second. */
+/** A batch takes a few tens of milliseconds. */
 const BATCH_SIZE = 1000;
 
 /**

@@ -47,7 +47,7 @@ interface FoundLink extends Omit<OpenLink, 'options'> {
 /** Filter as requested, in JSON without nulls. */
 type StoredFilter = Partial<Omit<ProxyFilterBody, 'ends_before'> & { readonly ends_before: string }>;
 
-/** Maximum number of remembered pairs of a link and an address, at about 200 bytes each. */
+/** Maximum number of link/address pairs kept in memory, at about 200 bytes each. */
 const MAX_KNOWN = 20_000;
 
 const DAY_MS = 24 * 3600 * 1000;

@@ -70,7 +70,7 @@ export class AuditLogService {
       );
       return Object.assign(result, { replayed: false });
     } catch (error) {
-      // The cause may be that a concurrent request with the same key has been committed.
+      // Perhaps a concurrent request with the same key has committed first.
       const mayBeKnown =
         error instanceof DomainError || violatedConstraint(error) === 'audit_log_idempotency_key';
       const meanwhile = mayBeKnown ? await findEarlier() : null;

@@ -46,8 +46,8 @@ export async function findHostOrderRange(
 }
 
 /**
- * Returns SQL for the highest id of a delivering order that the next page may contain. In the list,
- * prolongations precede the order that delivered their proxy.
+ * Returns SQL for the upper bound on the ids of purchases on the next page. A purchase is listed after the
+ * prolongations of the proxies that it delivered.
  */
 const firstDelivery = (cursor: string): string =>
   `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;

@@ -259,8 +259,8 @@ export class StaffUsersController {
     const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
                       OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // First scan the newest users, which finds common texts quickly. Then search all users through the index,
-    // which finds rare texts: the array keeps the planner from scanning all users instead.
+    // First scan the newest users, which is quick for common search terms. Then search all users through the
+    // index, which is quick for rare ones; the array keeps the planner from scanning all users instead.
     const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users

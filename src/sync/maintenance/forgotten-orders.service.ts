@@ -68,9 +68,9 @@ export class ForgottenOrdersService {
   ) {}
 
   /**
-   * Delivers unmatched proxies as one purchase. If the order that their reference names still exists, the
-   * purchase joins that order's batch, because a reference names only the batch's leader. Otherwise, the
-   * purchase takes over the lost order's id.
+   * Delivers unmatched proxies as one purchase. Their order reference identifies only the leader of a batch.
+   * If that leader still exists, the lost order was another member, so the purchase is added to the leader's
+   * batch. If not, the purchase is given the lost leader's id.
    * @param unmatchedProxyId one of the proxies, which the caller has locked
    * @param count `null` for all undecided proxies
    * @throws TooFewUnmatchedProxies, OrderNotAssignable, UnmatchedProxiesIncomplete, NamedUserFirst,

@@ -6,7 +6,8 @@ import { Jobs } from '../../jobs';
 import { beginMaintenance, storeServer } from './maintenance.service';
 
 const FOLLOW_MS = 10_000;
-/** Longer than the five seconds between a replica's reports. A restore empties their UNLOGGED table. */
+// Longer than the five seconds between a replica's reports. Reports from before a restore cannot mislead this
+// check, because they are in an UNLOGGED table, which a restore empties.
 const REPORTED_WITHIN_MS = 6000;
 const POLL_MS = 250;
 

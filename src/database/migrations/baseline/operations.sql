@@ -101,7 +101,7 @@ CREATE TABLE rate_permits (
   provider text PRIMARY KEY,
   granted timestamptz[] NOT NULL DEFAULT '{}',
   paused_until timestamptz NOT NULL DEFAULT '-infinity',
-  -- For each priority, the number of permits that went to other priorities while a call of this one waited.
+  -- For each priority, the number of permits granted to others while one of its own calls was waiting.
   passed_over integer[] NOT NULL DEFAULT '{}'
 );
 

@@ -81,7 +81,7 @@ function findIdIn({ proxyServers, store }: Provider, query: Query): number | nul
   return proxy && proxyServers.credentials.passwordOf(proxy.id) === password ? proxy.id : null;
 }
 
-/** Returns the proxies in `ids`. Without `ids`, returns those with the comment in the given parameter. */
+/** Returns the proxies in `ids` or, without `ids`, those whose comment equals the `descrParameter` value. */
 function getChosen(provider: Provider, query: Query, descrParameter: string): SoldProxy[] {
   const ids = query.findIds();
   if (ids !== null) return findKnownProxies(provider, ids);
