@@ -4,6 +4,9 @@ import { chmod, rename, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 
+/** nginx's default. A shorter time would close connections that clients are about to reuse. */
+export const KEEP_ALIVE_MS = 75_000;
+
 export function hasErrorCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }

@@ -1,8 +1,9 @@
 import { request } from 'node:http';
-import { SandboxControl, startSandbox } from '..';
+import { PaymentsSandbox, SandboxControl, startSandbox } from '..';
 import { forAllTests } from '../../../test/support/fixtures';
 
 const sandbox = forAllTests(startSandbox);
+const payments = forAllTests(PaymentsSandbox.start);
 
 /** Gives the status; `fetch` would not send these headers. */
 function statusOf(method: string, path: string, headers: Record<string, string> = {}): Promise<number> {
@@ -85,4 +86,10 @@ test.each([
     body,
   });
   expect([response.status, await response.json()]).toEqual([400, { error }]);
+});
+
+it('Clients reuse idle connections to each server of the sandbox for more than a minute', async () => {
+  const servers = [sandbox.controlUrl, sandbox.baseUrl, payments.baseUrl];
+  const kept = servers.map(async (url) => (await fetch(url)).headers.get('Keep-Alive'));
+  expect(await Promise.all(kept)).toEqual(['timeout=75', 'timeout=75', 'timeout=75']);
 });

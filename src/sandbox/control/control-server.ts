@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { readText, stopListening } from '../system';
+import { KEEP_ALIVE_MS, readText, stopListening } from '../system';
 import { ControlError, type ControlResponse, type controlRoutes } from './control-routes';
 
 const MAX_BODY_BYTES = 1_000_000;
@@ -18,7 +18,7 @@ export class ControlServer {
     private readonly instance: string,
     private readonly secret: string,
   ) {
-    this.server = createServer((request, response) => {
+    this.server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
       this.serve(request, response).catch(() => response.destroy());
     });
   }

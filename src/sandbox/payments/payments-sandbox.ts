@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { hasErrorCode, listenOnFirstFree, readText, stopListening, writePrivateFile } from '../system';
+import {
+  hasErrorCode,
+  KEEP_ALIVE_MS,
+  listenOnFirstFree,
+  readText,
+  stopListening,
+  writePrivateFile,
+} from '../system';
 import { PaymentNotifier } from './notifier';
 import { paymentPage } from './page';
 import { type CashRegisterKind, missingReceipt, readReceipt } from './receipts';
@@ -63,7 +70,10 @@ export class PaymentsSandbox {
   /** Changes a result before it is returned. */
   alter: ((method: WireMethod, result: unknown) => unknown) | undefined;
 
-  private readonly server = createServer((request, response) => void this.serve(request, response));
+  private readonly server = createServer(
+    { keepAliveTimeout: KEEP_ALIVE_MS },
+    (request, response) => void this.serve(request, response),
+  );
   private readonly faults = new Map<WireMethod, PaymentFault[]>();
   private writing = Promise.resolve();
 

@@ -1,7 +1,7 @@
 import { once, setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stopListening } from '../system';
+import { KEEP_ALIVE_MS, stopListening } from '../system';
 import { applyFault, type Fault } from './faults/fault';
 import type { FaultPlan } from './faults/fault-plan';
 import type { Gates, GateStage } from './faults/gates';
@@ -16,8 +16,6 @@ import { findWireAddress } from './wire-address';
 import { WIRE_ERRORS, WireError, type WireErrorId } from './wire-error';
 import { balanceText, roubles, wireJson } from './wire-formats';
 
-/** nginx's default. A shorter time would close connections that clients are about to reuse. */
-const KEEP_ALIVE_MS = 75_000;
 /** Enough for `prolong` with a thousand ids. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
@@ -53,11 +51,11 @@ export class WireServer {
 
   constructor(private readonly parts: WireServerParts) {
     setMaxListeners(0, this.closing.signal);
-    this.server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+    const options = { maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: KEEP_ALIVE_MS };
+    this.server = createServer(options, (request, response) => {
       const served = this.serve(request, response).finally(() => this.underWay.delete(served));
       this.underWay.add(served);
     });
-    this.server.keepAliveTimeout = KEEP_ALIVE_MS;
   }
 
   /** Aborts calls that have not been executed yet, and lets the others respond. */
