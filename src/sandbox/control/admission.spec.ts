@@ -3,7 +3,7 @@ import { PaymentsSandbox, SandboxControl, startSandbox } from '..';
 import { forAllTests } from '../../../test/support/fixtures';
 
 const sandbox = forAllTests(startSandbox);
-const payments = forAllTests(PaymentsSandbox.start);
+const payments = forAllTests(() => PaymentsSandbox.start());
 
 /** Gives the status; `fetch` would not send these headers. */
 function statusOf(method: string, path: string, headers: Record<string, string> = {}): Promise<number> {
