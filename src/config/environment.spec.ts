@@ -204,7 +204,7 @@ describe('The environment', () => {
     ],
     [
       'TELEGRAM_SCOPES',
-      'must be scopes of customers, e.g. profile:read,proxies:read',
+      'must be customer scopes, e.g. profile:read,proxies:read',
       'all|profile:read,|profile:read proxies:read',
     ],
     ['DB_POOL_SIZE', 'must be a whole number from 2 to 1000', '0|1|1001|many'],
@@ -218,7 +218,7 @@ describe('The environment', () => {
     ['SETTLEMENT_DELAY_SECONDS', 'must be a whole number from 1 to 86400', '0|86401'],
     ['SWEEP_INTERVAL_SECONDS', 'must be a whole number from 1 to 86400', '0|86401'],
     ['MARKUP_PERCENT', 'must be a decimal number from 0 to 9999, e.g. 12.5', '-5|12,5|20%|.5|10000|1e2'],
-    ['AUDIT_TIME', 'must be a time of the day (UTC), e.g. 03:00, or off', '24:00|3:00|03:60|night'],
+    ['AUDIT_TIME', 'must be a time of day in UTC, e.g. 03:00, or `off`', '24:00|3:00|03:60|night'],
     ['AUDIT_LOG_READ_DAYS', 'must be 0, or a whole number from 365 to 36500', '364|36501|1y'],
     ['HISTORY_DAYS', 'must be 0, or a whole number from 30 to 36500', '29|-1'],
     ['LOG_LEVEL', 'must be one of error, warn, info, debug', 'verbose|INFO'],

@@ -39,7 +39,7 @@ const time = z
   .string()
   .regex(/^(off|([01]\d|2[0-3]):[0-5]\d)$/)
   .transform((at) => (at === 'off' ? null : Number(at.slice(0, 2)) * 60 + Number(at.slice(3))))
-  .describe('a time of the day (UTC), e.g. 03:00, or off');
+  .describe('a time of day in UTC, e.g. 03:00, or `off`');
 
 const MOST_DAYS = 36_500;
 
@@ -94,7 +94,7 @@ const scopes = z
   .string()
   .regex(/^[a-z]+:[a-z]+( *, *[a-z]+:[a-z]+)*$/)
   .transform((list) => [...new Set(list.split(',').map((scope) => scope.trim()))])
-  .describe('scopes of customers, e.g. profile:read,proxies:read');
+  .describe('customer scopes, e.g. profile:read,proxies:read');
 
 const networks = z
   .string()
