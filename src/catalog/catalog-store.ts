@@ -41,7 +41,7 @@ export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<stri
 /** Long enough to get a rate permit and a normal response. After that, the lease holder is presumed dead. */
 const LEASE_MS = 15_000;
 const POLL_MS = 100;
-/** By how many seconds, at most, transactions may commit out of order. */
+/** Maximum number of seconds by which transactions may commit out of order. */
 const COMMIT_ORDER_SECONDS = 5;
 
 const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;

@@ -89,7 +89,7 @@ const MAX_EXACT_PRICES = 1000;
 const LONGEST_TURN_WAIT_MS = 10_000;
 /** Maximum number of waiting requests per user. At three provider calls a second, more would time out. */
 const MOST_IN_LINE = 100;
-/** Age from which a price table is fetched with an order's priority: orders need one under a minute old. */
+/** Age at which a price table is fetched with an order's priority. Orders need one under a minute old. */
 const TABLE_NEEDED_MS = 50_000;
 
 /** Catalog values may be a minute old, or a day during an outage. Charged prices are at most a minute old. */

@@ -6,7 +6,7 @@ import { RequestInvalid } from './validation/input-mistake';
 
 /** Reading a body of this size takes about 0.1 ms. */
 const LARGE_BODY_BYTES = 4096;
-/** Pause after a large body, as a multiple of the time that reading it took. */
+/** Pause after a large body, as a multiple of the time it took to read. */
 const REST_TIMES = 3;
 
 /** Reads large bodies one after the other, with pauses in which other requests run. */

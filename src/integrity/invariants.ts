@@ -11,7 +11,7 @@ import {
   UNATTENDED_STATES,
 } from '../orders';
 
-/** SQL for a time. All searches for orders placed before that time ended at least 15 minutes ago. */
+/** SQL for a cutoff. For orders placed before it, all searches have been over for at least 15 minutes. */
 const CHECKS_ARE_OVER = `now() - interval '${SEARCHES_END_AFTER_SECONDS} seconds 15 minutes'`;
 
 const HAS_EVENTS = 'user_id NOT IN (SELECT id FROM erased_users)';

@@ -35,8 +35,8 @@ export class CurrentMarkups {
   }
 
   /**
-   * Returns an SQL condition that is true if the rules have changed. It is also true at regular intervals, so
-   * that the local clock's drift from the database's is corrected.
+   * Returns an SQL condition that is true if the rules have changed. It is also true at regular intervals,
+   * to correct for drift between the local clock and the database's.
    */
   isDue(): string {
     if (this.readAt.elapsedMs() > READ_EVERY_MS) return 'true';

@@ -103,8 +103,8 @@ export class ProxyRefundRecords {
   }
 
   /**
-   * If the latest requests were all refused as `prolonged`, `is_in_period` is evaluated at the time of the
-   * first of them, not at the current time.
+   * If the most recent request was refused as `prolonged`, `is_in_period` is evaluated at the time of the
+   * first request in this unbroken run of `prolonged` refusals, otherwise at the current time.
    */
   facts({ id, userId }: Proxy): Promise<ProxyRefundFacts> {
     return queryRow(

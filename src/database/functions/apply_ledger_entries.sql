@@ -14,8 +14,9 @@ BEGIN
       FROM arrived WINDOW earlier AS (PARTITION BY user_id ORDER BY seq)
   ),
   posted AS (
-    -- For each entry, undo it and the statement's earlier ones, to get the account's state before the
-    -- statement. Without gaps, all of an account's entries give the same state, so they form one group.
+    -- For each entry, compute the account's state before the statement by subtracting this entry and the
+    -- statement's earlier entries. If there are no gaps, all of an account's entries yield the same state and
+    -- form one group.
     SELECT user_id, seq_before, available_before, held_before, max(seq) AS last_seq,
            sum(available_delta) AS available_delta, sum(held_delta) AS held_delta,
            sum(CASE kind WHEN 'capture' THEN -held_delta

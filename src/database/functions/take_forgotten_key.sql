@@ -1,7 +1,7 @@
--- Assigns the unknown key of `wanted` to a matching request that a database restore lost: to a recreated
--- order if possible, otherwise to a written-off request. Returns false if nothing matches. Must be called
--- while the account is locked.
--- Never assigns a renewal's key, because that key contains the expiry that the renewal moves.
+-- After a database restore, a customer's retry of a lost order has an unknown key (that of `wanted`). Assigns
+-- this key to the lost order: to a recreated order if one matches, otherwise to a written-off request. Returns
+-- false if neither matches. Must be called while the account is locked.
+-- Never assigns a renewal's key, because that key contains the expiry that the renewal has changed since.
 -- A recreated order may have a different type than its request, because the provider may list another type.
 -- The request's count may exceed the order's, because staff may have assigned only some of the found proxies.
 -- Several prolongations of one rental are written off as a single request with the sum of their days. Each

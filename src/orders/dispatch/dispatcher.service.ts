@@ -114,7 +114,7 @@ export class DispatcherService {
   }
 
   private async claimBatch(permit: RatePermit): Promise<Claimed<ClaimedCall>> {
-    // Start the deadline before the claim, so that the deadline ends no later than `sent_before`.
+    // Set the deadline before claiming, so that it expires no later than `sent_before`.
     const deadline = Deadline.after(this.config.provider.timeoutMs);
     const claim = randomUUID();
     let batch: ClaimedBatch | null;

@@ -48,8 +48,9 @@ export class EndReadClaims {
   }
 
   /**
-   * Claims orders for one listing. Other replicas can claim them only after the time limit for reading, even
-   * if this replica dies. After the reading, the orders may wait in the queue as long as any other order.
+   * Claims orders whose rental ends will be read from one listing. Other replicas can claim them only when
+   * the time limit for reading is over, even if this replica dies. The reading does not shorten their time in
+   * the queue.
    */
   claim(what: 'a purchase' | 'everything'): Promise<EndToRead[]> {
     return preparedRows<EndToRead>(

@@ -15,7 +15,7 @@ export interface DueDepositRefund extends NewRefund {
   /** Whether an earlier call may have made the refund at the provider. */
   readonly mayBeMade: boolean;
   readonly isSendable: boolean;
-  /** Whether, by the database's clock, the last call's refund would appear in a listing by now. */
+  /** Whether the last call is so old (database's clock) that its refund would appear in a listing. */
   readonly isListedByNow: boolean;
   /** Time of the last call by the provider's clock; null before the first call. */
   readonly sentAt: Date | null;

@@ -1,4 +1,4 @@
-/** Whether the proxy works, for each reason that a check can report; `null` if that remains unknown. */
+/** Maps each reason of a check to whether the proxy works; `null` if the reason does not tell. */
 const WORKS = {
   refused: false,
   'wrong-login': false,

@@ -132,7 +132,7 @@ export function createHttpEndpoint(
         source.pipe(target).pipe(source);
       });
       source.once('close', () => target.destroy());
-      // Keep reading from the client. Otherwise, the socket would not notice that the client disconnects.
+      // Keep reading from the client. Otherwise, the socket would not notice when the client disconnects.
       target.once('close', () => source.resume());
     } catch (error) {
       fail(error);

@@ -296,8 +296,8 @@ CREATE UNLOGGED TABLE sweep_sightings (
   provider_proxy_id text COLLATE "C" PRIMARY KEY
 );
 
--- Sweeps that have compared the whole listing. A proxy's stored data counts as confirmed at the time when the
--- last of these sweeps began; see end_confirmed_at().
+-- Sweeps that compared the provider's whole listing with our proxies. A proxy's stored data counts as confirmed
+-- as of the start of the latest of these sweeps; see end_confirmed_at().
 CREATE TABLE completed_sweeps (
   began_at timestamptz PRIMARY KEY,
   completed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
