@@ -35,7 +35,7 @@ it('A database that hangs is queried once for all scrapes, which report that it 
   expect((await scrape()).value('database_up')).toBe(1);
 });
 
-it('A service whose collector of traces hangs sells as ever, and ends meanwhile', async () => {
+it('A service whose collector of traces hangs sells and stops as usual', async () => {
   const silent = await openSilentPort();
   const traced = await startTestService({
     environment: { TRACES_URL: `http://127.0.0.1:${silent.port}/v1/traces` },

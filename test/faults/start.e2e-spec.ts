@@ -87,6 +87,7 @@ beforeAll(ensureBuild, BUILD_TIMEOUT_MS);
 
 describe('a start without configuration', () => {
   let dataDir: string;
+  const readDatabasePassword = () => readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8');
   let firstPossessions: Awaited<ReturnType<typeof readPossessions>>;
   const echo = forAllTests(startTcpRelay);
   let service: BuiltService;
@@ -183,10 +184,9 @@ describe('a start without configuration', () => {
     });
     const { id, payment_url: url } = (await response.json()) as { id: number; payment_url: string };
     // No check is due, so only the notification can have the payment read.
-    const databasePassword = await readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8');
     const [, , , port] = (await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8')).split('\n');
     await queryAt(
-      `postgres://postgres:${databasePassword}@127.0.0.1:${port}/proxy_rental`,
+      `postgres://postgres:${await readDatabasePassword()}@127.0.0.1:${port}/proxy_rental`,
       `UPDATE deposits SET next_read_at = now() + interval '1 hour' WHERE id = ${id}`,
     );
     const browser = await chromium.launch({ executablePath });
@@ -295,7 +295,7 @@ describe('a start without configuration', () => {
       apiKey,
       controlSecret,
       provider: `${baseUrl}/api`,
-      databasePassword: await readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8'),
+      databasePassword: await readDatabasePassword(),
       proxyPassword: bought.password,
     };
     for (const [name, secret] of Object.entries(secrets)) {
