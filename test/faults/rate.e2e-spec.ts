@@ -103,8 +103,14 @@ describe('the rate limit of three replicas', () => {
 
   it('is used up and never exceeded under load: mostly by orders, and by every kind of call', async () => {
     const BUSY_CALLS = 15;
+    const served = new Set<keyof typeof calls>();
+    const isBusy = () => writtenMs.size < BUSY_CALLS || served.size < PRIORITIES.length;
     const work = async (provider: ProxyProvider, priority: keyof typeof calls): Promise<void> => {
-      while (writtenMs.size < BUSY_CALLS) await calls[priority](provider);
+      while (isBusy()) {
+        // A read that gets no permit within 10 s fails.
+        await calls[priority](provider);
+        served.add(priority);
+      }
     };
     await Promise.all(
       providers.flatMap((provider, at) =>
@@ -123,7 +129,6 @@ describe('the rate limit of three replicas', () => {
     expect(confirmations / busy.length).toBeGreaterThan(0.2);
     expect(confirmations / busy.length).toBeLessThan(0.42);
     expect(priorities.filter((priority) => priority === 'order').length / busy.length).toBeGreaterThan(0.3);
-    expect(new Set(priorities)).toEqual(new Set(PRIORITIES));
   });
 
   it('serves the calls of all replicas by priority', async () => {
