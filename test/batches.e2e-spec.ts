@@ -11,7 +11,7 @@ import { passSettlementDelay } from './support/settlement-delay';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
-const ENVIRONMENT = { PROVIDER_RATE_PER_SECOND: '10', PURCHASE_WAIT_MS: '15000' };
+const ENVIRONMENT = { PROVIDER_RATE_PER_SECOND: '10', PURCHASE_WAIT_MS: '60000' };
 
 interface PurchaseResponse {
   readonly status: number;
@@ -28,10 +28,8 @@ interface Owned {
 
 describe('Orders that are in the queue at the same moment', () => {
   let inquirer: TestUser;
-  // A provider that allows few calls, and whose second is short: ten calls in 200 ms. Calls that refresh the
-  // catalog after 40 s would also read the balance.
-  const jobIntervalsMs = { 'refresh-catalog': 3_600_000 };
-  const service = forAllTests(() => startTestService({ environment: ENVIRONMENT, jobIntervalsMs }));
+  // A provider that allows few calls, and whose second is short: ten calls in 200 ms.
+  const service = forAllTests(() => startTestService({ environment: ENVIRONMENT }));
   beforeAll(async () => {
     Object.assign(service.app.get(RatePermits), { windowMs: 50 });
     inquirer = await service.createUser();
