@@ -1,14 +1,12 @@
-import { type BuiltService, eventually } from '../support/built-service';
-import { STAGES } from '../support/crash-matrix';
-import type { Caught } from '../support/database-relay';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
+import { CALLS_END, HELD, STAGES } from '../support/crash-matrix';
 import { forAllTests } from '../support/fixtures';
 import { type Customer, Replicas, send } from '../support/replicas';
 
-/** Runs begin every five seconds, and the lease of a dead replica lasts as long. */
+/** Runs begin every five seconds. */
 jest.setTimeout(240_000);
 
 const STEPS = {
-  plan: 'INSERT INTO renewals',
   remind: 'SET last_reminded_days',
   place: 'place_renewals',
   note: 'recorded AS',
@@ -30,9 +28,10 @@ describe('kill -9 of the replica that renews', () => {
       },
     }),
   );
-  beforeEach(async () => {
-    victim = await replicas.start({ throughRelay: true });
-  });
+  const start = async (environment = {}) => {
+    victim = await replicas.start({ throughRelay: true, environment });
+  };
+  beforeAll(() => start(HELD), BUILD_TIMEOUT_MS);
 
   async function rent(): Promise<Customer> {
     const customer = await replicas.createCustomer();
@@ -41,16 +40,11 @@ describe('kill -9 of the replica that renews', () => {
     return customer;
   }
 
-  const switchOn = ({ id }: Customer) =>
-    replicas.query('INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 3, 72)', [id]);
-
-  async function expectOneRenewalEach(customers: readonly Customer[]): Promise<void> {
-    const heir = await replicas.start();
-    for (const customer of customers) await expectOneRenewal(customer);
-    await replicas.audit();
-    heir.kill('SIGKILL');
-    await heir.ended();
-  }
+  const switchOn = (...customers: Customer[]) =>
+    replicas.query(
+      'INSERT INTO renewal_rules (user_id, period, hours_before) SELECT unnest($1::bigint[]), 3, 72',
+      [customers.map(({ id }) => id)],
+    );
 
   async function expectOneRenewal({ id }: Customer): Promise<void> {
     const isDone = () => replicas.query(`SELECT FROM renewals WHERE user_id = $1 AND state = 'done'`, [id]);
@@ -90,46 +84,45 @@ describe('kill -9 of the replica that renews', () => {
   async function kill(): Promise<void> {
     victim.kill('SIGKILL');
     await victim.ended();
+    await replicas.query('UPDATE job_runs SET leased_until = now() WHERE finished_at IS NULL');
   }
 
-  it('and of its heirs, each a step later: the rental is renewed, paid once, with one reminder', async () => {
-    const customer = await rent();
+  it('and of its heirs, at each step: each rental is renewed, paid once, with one reminder', async () => {
+    const [late, ...others] = await Promise.all([rent(), rent(), ...STAGES.map(rent)]);
     const stopAt = (statement: string, moment: 'before' | 'after') =>
       replicas.relay.catchNext({ statement, moment, action: 'hold' });
-    const replaceBy = async (caught: Caught, next: () => Caught): Promise<Caught> => {
-      await caught.reached;
-      await kill();
-      caught.letGo();
-      const ofHeir = next();
-      victim = await replicas.start({ throughRelay: true });
-      return ofHeir;
-    };
-    // After the commit of a step it is as before that of the next, unless something else happens in between.
-    const planned = stopAt(STEPS.plan, 'before');
-    await switchOn(customer);
-    const reminded = await replaceBy(planned, () => stopAt(STEPS.remind, 'before'));
-    const unplaced = await replaceBy(reminded, () => stopAt(STEPS.place, 'before'));
-    const placed = await replaceBy(unplaced, () => stopAt(STEPS.place, 'after'));
-    const closed = await replaceBy(placed, () => stopAt('closed_at = now()', 'after'));
-    await closed.reached;
-    // Nothing can be noted earlier.
-    const unrecorded = stopAt(STEPS.note, 'before');
-    closed.letGo();
-    const recorded = await replaceBy(unrecorded, () => stopAt(STEPS.note, 'after'));
+    const gates: number[] = [];
+    for (const stage of STAGES) gates.push(await replicas.control.addGate({ method: 'prolong', stage }));
+    // As many as there are gates are placed at once.
+    const first = stopAt(STEPS.place, 'before');
+    await switchOn(...others);
+    await first.reached;
+    const placed = stopAt(STEPS.place, 'after');
+    first.letGo();
+    for (const gate of gates) await replicas.control.untilGateReached(gate);
+    await placed.reached;
+    await switchOn(late);
+    await kill();
+    placed.letGo();
+    for (const gate of gates) await replicas.control.openGate(gate);
+    await replicas.query(CALLS_END);
+
+    // After the commit of a step it is as before that of the next.
+    const planned = stopAt(STEPS.remind, 'before');
+    await start();
+    await planned.reached;
+    await replicas.untilSettled();
+    await kill();
+    planned.letGo();
+
+    const recorded = stopAt(STEPS.note, 'after');
+    await start();
     await recorded.reached;
     await kill();
     recorded.letGo();
-    await expectOneRenewalEach([customer]);
-  });
 
-  it(`when the provider has ${STAGES.join(', ')} its calls: one payment, one reminder`, async () => {
-    const customers = [await rent(), await rent(), await rent()];
-    const gates = [];
-    for (const stage of STAGES) gates.push(await replicas.control.addGate({ method: 'prolong', stage }));
-    for (const customer of customers) await switchOn(customer);
-    for (const gate of gates) await replicas.control.untilGateReached(gate);
-    await kill();
-    for (const gate of gates) await replicas.control.openGate(gate);
-    await expectOneRenewalEach(customers);
+    await start();
+    for (const customer of [late, ...others]) await expectOneRenewal(customer);
+    await replicas.audit();
   });
 });

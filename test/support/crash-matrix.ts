@@ -15,3 +15,10 @@ export const BEGINNINGS = {
 };
 
 export const STAGES = ['received', 'executed', 'half-sent'] as const;
+
+/** For a replica whose calls are held: longer than any test holds them. */
+export const HELD = { PROVIDER_TIMEOUT_MS: '60000' };
+
+/** Ends the time in which calls of dead replicas may have been sent. No other replica may run meanwhile. */
+export const CALLS_END = `
+  UPDATE orders SET sent_before = now(), next_search_at = now() WHERE state = 'submitting'`;
