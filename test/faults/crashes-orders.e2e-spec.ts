@@ -1,5 +1,5 @@
-import { BUILD_TIMEOUT_MS, type BuiltService, isRunning } from '../support/built-service';
-import { BEGINNINGS, STAGES, STEPS } from '../support/crash-matrix';
+import { BUILD_TIMEOUT_MS, type BuiltService } from '../support/built-service';
+import { BEGINNINGS, CALLS_END, HELD, STAGES, STEPS } from '../support/crash-matrix';
 import { forAllTests } from '../support/fixtures';
 import {
   expectNoRefusal,
@@ -15,7 +15,6 @@ import {
 
 const METHODS = ['buy', 'prolong'] as const;
 type Method = (typeof METHODS)[number];
-type Stop = readonly [step: keyof typeof STEPS, method: Method];
 
 interface Stopped {
   readonly order: Order;
@@ -29,23 +28,10 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
   let survivor: BuiltService;
   let victim: BuiltService;
 
-  const replicas = forAllTests(() =>
-    // Long enough to catch several orders before the victim looks for the first of them.
-    Replicas.open({ environment: { PROVIDER_TIMEOUT_MS: '2500' } }),
-  );
+  const replicas = forAllTests(() => Replicas.open({ environment: { PROVIDER_TIMEOUT_MS: '2500' } }));
   beforeAll(async () => {
-    survivor = await replicas.start();
-    await startVictim();
+    survivor = await replicas.start({ environment: HELD });
   }, BUILD_TIMEOUT_MS);
-  beforeEach(async () => {
-    if (!isRunning(victim.pid)) await startVictim();
-  });
-
-  async function startVictim(): Promise<void> {
-    victim = await replicas.start({ throughRelay: true });
-    // The victim fetches what it checks orders against.
-    await send(victim.baseUrl, purchase(await replicas.createCustomer()));
-  }
 
   async function prepare(method: Method): Promise<Order> {
     const customer = await replicas.createCustomer();
@@ -55,30 +41,27 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
     return prolongation(customer, proxy?.id ?? '', 'k');
   }
 
-  const sendToVictim = (order: Order): Promise<unknown> => send(victim.baseUrl, order).catch(() => 'lost');
+  const sendTo = ({ baseUrl }: BuiltService, order: Order): Promise<unknown> =>
+    send(baseUrl, order).catch(() => 'lost');
 
   async function stopAt(statement: string, moment: 'before' | 'after', order: Order): Promise<Stopped> {
     // The survivor would send what the victim is kept from sending.
     survivor.kill('SIGSTOP');
     const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
-    const outcome = sendToVictim(order);
+    const outcome = sendTo(victim, order);
     await caught.reached;
     return { order, outcome, letGo: caught.letGo };
   }
 
-  async function stopAtEach(stops: readonly Stop[], moment: 'before' | 'after'): Promise<Stopped[]> {
-    const orders: Order[] = [];
-    for (const [, method] of stops) orders.push(await prepare(method));
-    const stopped: Stopped[] = [];
-    for (const [at, [step]] of stops.entries()) {
-      stopped.push(await stopAt(STEPS[step], moment, orders[at] as Order));
-    }
-    return stopped;
-  }
+  const prepareBoth = async (): Promise<Order[]> => [await prepare('buy'), await prepare('prolong')];
 
-  async function killVictim(stopped: readonly Pick<Stopped, 'outcome'>[]): Promise<void> {
+  async function killVictim(
+    stopped: readonly Pick<Stopped, 'outcome'>[],
+    meanwhile: () => unknown = () => undefined,
+  ): Promise<void> {
     victim.kill('SIGKILL');
     await victim.ended();
+    await meanwhile();
     survivor.kill('SIGCONT');
     expectNoRefusal(await Promise.all(stopped.map(({ outcome }) => outcome)));
   }
@@ -110,154 +93,122 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
     await replicas.audit();
   }
 
-  // A replica makes one claim at a time: what follows a claim is stopped before the claim.
-  it.each<['before' | 'after', Method]>([
-    ['before', 'buy'],
-    ['after', 'prolong'],
-  ])(
-    'at reserve, claim and settle, %s their commits: each order is executed and paid once',
-    async (moment, claimed) => {
-      const stops: Stop[] = [
-        ['settle', 'buy'],
-        ['settle', 'prolong'],
-        ['claim', claimed],
-        ['reserve', 'buy'],
-        ['reserve', 'prolong'],
-      ];
-      const stopped = await stopAtEach(stops, moment);
-      await killVictim(stopped);
-      for (const { letGo } of stopped) letGo();
-      await expectEachOnce(stopped.map(({ order }) => order));
-    },
-  );
-
-  it.each(['before', 'after'] as const)(
-    'at the claim of a reading, its listing and its store, %s: each is prolonged once',
-    async (moment) => {
-      const [listed, ...orders] = [
-        await prepare('prolong'),
-        await prepare('prolong'),
-        await prepare('prolong'),
-      ];
-      survivor.kill('SIGSTOP');
-      const stage = moment === 'before' ? 'received' : 'executed';
-      const gate = await replicas.control.addGate({ method: 'getproxy', stage });
-      const outcome = sendToVictim(listed);
-      await replicas.control.untilGateReached(gate);
-      const stopped = [
-        await stopAt(STEPS.storeEnd, moment, orders[0]),
-        await stopAt(STEPS.claimReading, moment, orders[1]),
-      ];
-      await killVictim([...stopped, { outcome }]);
-      for (const { letGo } of stopped) letGo();
-      await replicas.control.openGate(gate);
-      await expectEachOnce([listed, ...orders]);
-    },
-  );
-
-  it('frozen between the claim of a reading and its store: another one reads and prolongs', async () => {
-    const order = await prepare('prolong');
-    survivor.kill('SIGSTOP');
-    const gate = await replicas.control.addGate({ method: 'getproxy', stage: 'executed' });
-    const outcome = sendToVictim(order);
-    await replicas.control.untilGateReached(gate);
-    victim.kill('SIGSTOP');
-    survivor.kill('SIGCONT');
-    await replicas.untilSettled();
-    expect(
-      await replicas.query(`SELECT state FROM orders WHERE kind = 'prolongation' ORDER BY id DESC LIMIT 1`),
-    ).toEqual([{ state: 'completed' }]);
-    await replicas.control.openGate(gate);
-    victim.kill('SIGCONT');
-    await outcome;
-    await expectEachOnce([order]);
-  });
-
-  it('at reserve, claim and settle, while they wait for a lock: each is executed once', async () => {
-    const stops: Stop[] = [
-      ['settle', 'buy'],
-      ['settle', 'prolong'],
-      ['claim', 'prolong'],
-      ['reserve', 'buy'],
-    ];
-    const stopped = await stopAtEach(stops, 'before');
-    const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
-    for (const [at, [step]] of stops.entries()) {
-      stopped[at]?.letGo();
-      const before = stops.slice(0, at).filter(([other]) => other === step).length;
-      await lock.untilWaiting(BEGINNINGS[step], before + 1);
-    }
-    await killVictim(stopped);
-    await lock.release();
-    await expectEachOnce(stopped.map(({ order }) => order));
-  });
-
-  it(`when the provider has ${STAGES.join(', ')} its calls: each is executed once`, async () => {
+  it(`when the provider has ${STAGES.join(', ')} its calls: the next start settles them`, async () => {
     const calls: { stage: (typeof STAGES)[number]; method: Method; order: Order }[] = [];
     for (const stage of STAGES) {
       for (const method of METHODS) calls.push({ stage, method, order: await prepare(method) });
     }
-    survivor.kill('SIGSTOP');
     const stopped: { outcome: Promise<unknown>; gate: number }[] = [];
     for (const { stage, method, order } of calls) {
       const gate = await replicas.control.addGate({ method, stage });
-      stopped.push({ outcome: sendToVictim(order), gate });
-      await replicas.control.untilGateReached(gate);
-    }
-    await killVictim(stopped);
-    for (const { gate } of stopped) await replicas.control.openGate(gate);
-    await expectEachOnce(calls.map(({ order }) => order));
-  });
-
-  it('at reserve, with a max_price, and in a dry run: a retry buys nothing again', async () => {
-    const guarded = (order: Order, maxPrice: string): Order => ({
-      ...order,
-      body: { ...order.body, max_price: maxPrice },
-    });
-    const both = async (): Promise<Order[]> => [await prepare('buy'), await prepare('prolong')];
-    const [tried, before, after] = [await both(), await both(), await both()];
-    const dryRuns = tried.map((order) => ({ ...order, body: { ...order.body, dry_run: true } }));
-    const countOrders = () =>
-      replicas.query('SELECT count(*) FROM orders WHERE user_id = ANY ($1)', [
-        tried.map(({ customer }) => customer.id),
-      ]);
-    const counted = await countOrders();
-    const stopped: Stopped[] = [];
-    for (const order of dryRuns) stopped.push(await stopAt('order_refusals', 'after', order));
-    for (const order of before) {
-      stopped.push(await stopAt(STEPS.reserve, 'before', guarded(order, '1000.00')));
-    }
-    for (const order of after) {
-      stopped.push(await stopAt(STEPS.reserve, 'after', guarded(order, '1000.00')));
-    }
-    await killVictim(stopped);
-    for (const { letGo } of stopped) letGo();
-    await replicas.untilSettled();
-    for (const order of [...before, ...after]) {
-      const tooLow = await send(survivor.baseUrl, guarded(order, '0.01'));
-      // Nothing was placed before the commit; after it the order returns, or was canceled unsent.
-      expect([200, 409]).toContain(tooLow.status);
-    }
-    for (const dryRun of dryRuns) {
-      expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
-    }
-    expect(await countOrders()).toEqual(counted);
-    await expectEachOnce([...[...before, ...after].map((order) => guarded(order, '2000.00')), ...tried]);
-  });
-
-  it('and of all replicas: the next start settles what they left', async () => {
-    const left: { order: Order; outcome: Promise<unknown>; gate: number }[] = [];
-    for (const method of METHODS) {
-      const order = await prepare(method);
-      const gate = await replicas.control.addGate({ method, stage: 'executed' });
-      left.push({ order, outcome: sendToVictim(order), gate });
+      stopped.push({ outcome: sendTo(survivor, order), gate });
       await replicas.control.untilGateReached(gate);
     }
     survivor.kill('SIGKILL');
-    await killVictim(left);
     await survivor.ended();
-    for (const { gate } of left) await replicas.control.openGate(gate);
+    expectNoRefusal(await Promise.all(stopped.map(({ outcome }) => outcome)));
+    for (const { gate } of stopped) await replicas.control.openGate(gate);
+    await replicas.query(CALLS_END);
     survivor = await replicas.start();
-    await expectEachOnce(left.map(({ order }) => order));
+    await expectEachOnce(calls.map(({ order }) => order));
+  });
+
+  describe('while another one runs', () => {
+    async function startVictim(environment = {}): Promise<void> {
+      victim = await replicas.start({ throughRelay: true, environment });
+      // The victim fetches what it checks orders against.
+      await send(victim.baseUrl, purchase(await replicas.createCustomer()));
+    }
+
+    // A replica makes one claim at a time: what follows a claim is stopped before the claim.
+    it.each(['before', 'after'] as const)(
+      'at each step, %s its commit, with a max_price, and in a dry run: each order is executed and paid once',
+      async (moment) => {
+        await startVictim(HELD);
+        const guarded = (order: Order, maxPrice: string): Order => ({
+          ...order,
+          body: { ...order.body, max_price: maxPrice },
+        });
+        const [settled, reserved, tried] = [await prepareBoth(), await prepareBoth(), await prepareBoth()];
+        const listed = await prepare('prolong');
+        const [read, claimed] = [await prepare('prolong'), await prepare('prolong')];
+        const dryRuns = tried.map((order) => ({ ...order, body: { ...order.body, dry_run: true } }));
+        const countOrders = () =>
+          replicas.query('SELECT count(*) FROM orders WHERE user_id = ANY ($1)', [
+            tried.map(({ customer }) => customer.id),
+          ]);
+        const counted = await countOrders();
+        const stopped: Stopped[] = [];
+        for (const order of settled) stopped.push(await stopAt(STEPS.settle, moment, order));
+        const stage = moment === 'before' ? 'received' : 'executed';
+        const gate = await replicas.control.addGate({ method: 'getproxy', stage });
+        const outcome = sendTo(victim, listed);
+        await replicas.control.untilGateReached(gate);
+        stopped.push(await stopAt(STEPS.storeEnd, moment, read));
+        const claim = moment === 'before' ? STEPS.claimReading : STEPS.claim;
+        stopped.push(await stopAt(claim, moment, claimed));
+        for (const order of reserved) {
+          stopped.push(await stopAt(STEPS.reserve, moment, guarded(order, '1000.00')));
+        }
+        for (const order of dryRuns) stopped.push(await stopAt('order_refusals', 'after', order));
+        await killVictim([...stopped, { outcome }], async () => {
+          for (const { letGo } of stopped) letGo();
+          await replicas.control.openGate(gate);
+          await replicas.query(CALLS_END);
+        });
+        await replicas.untilSettled();
+        for (const order of reserved) {
+          const tooLow = await send(survivor.baseUrl, guarded(order, '0.01'));
+          // Nothing was placed before the commit; after it the order returns, or was canceled unsent.
+          expect([200, 409]).toContain(tooLow.status);
+        }
+        for (const dryRun of dryRuns) {
+          expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
+        }
+        expect(await countOrders()).toEqual(counted);
+        const retried = reserved.map((order) => guarded(order, '2000.00'));
+        await expectEachOnce([...settled, listed, read, claimed, ...retried, ...tried]);
+      },
+    );
+
+    it('frozen between the claim of a reading and its store: another one reads and prolongs', async () => {
+      await startVictim();
+      const order = await prepare('prolong');
+      survivor.kill('SIGSTOP');
+      const gate = await replicas.control.addGate({ method: 'getproxy', stage: 'executed' });
+      const outcome = sendTo(victim, order);
+      await replicas.control.untilGateReached(gate);
+      victim.kill('SIGSTOP');
+      survivor.kill('SIGCONT');
+      await replicas.untilSettled();
+      expect(
+        await replicas.query(`SELECT state FROM orders WHERE kind = 'prolongation' ORDER BY id DESC LIMIT 1`),
+      ).toEqual([{ state: 'completed' }]);
+      await replicas.control.openGate(gate);
+      victim.kill('SIGCONT');
+      await outcome;
+      await expectEachOnce([order]);
+    });
+
+    // Its victim is the one of the last test.
+    it('at reserve, claim and settle, while they wait for a lock: each is executed once', async () => {
+      const stops = [
+        ['settle', await prepare('buy')],
+        ['settle', await prepare('prolong')],
+        ['claim', await prepare('prolong')],
+        ['reserve', await prepare('buy')],
+      ] as const;
+      const stopped: Stopped[] = [];
+      for (const [step, order] of stops) stopped.push(await stopAt(STEPS[step], 'before', order));
+      const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
+      for (const [at, [step]] of stops.entries()) {
+        stopped[at]?.letGo();
+        const before = stops.slice(0, at).filter(([other]) => other === step).length;
+        await lock.untilWaiting(BEGINNINGS[step], before + 1);
+      }
+      await killVictim(stopped);
+      await lock.release();
+      await expectEachOnce(stopped.map(({ order }) => order));
+    });
   });
 });
