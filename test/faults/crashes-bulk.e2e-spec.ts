@@ -1,5 +1,6 @@
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
-import { STAGES } from '../support/crash-matrix';
+import { CALLS_END, HELD, STAGES } from '../support/crash-matrix';
+import type { Caught } from '../support/database-relay';
 import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import {
@@ -11,9 +12,12 @@ import {
   type ServiceResponse,
 } from '../support/replicas';
 
-const PROXIES = inLongForm(1000, 110);
-/** So many that one request needs several calls and statements. */
-const ORDERS_PER_CALL = 40;
+/** So many that one request needs several calls. */
+const PROXIES = inLongForm(1000, 30);
+const ORDERS_PER_CALL = inLongForm(40, 12);
+/** More than one statement places. */
+const PLACED_BY_SEVERAL = inLongForm(1000, 110);
+const MOMENTS = (['after', 'before'] as const).slice(0, inLongForm(2, 1));
 
 /** All orders wait for their deadlines before others are placed in their stead. */
 jest.setTimeout(240_000);
@@ -27,6 +31,12 @@ const STEPS = {
   reserve: 'place_orders',
 };
 
+interface Stop {
+  readonly order: Order;
+  readonly stop: () => Promise<unknown>;
+  readonly letGo: () => unknown;
+}
+
 interface Totals {
   readonly proxies: number;
   readonly prolonged: number;
@@ -34,7 +44,7 @@ interface Totals {
 }
 const totalsOf = ({ body }: ServiceResponse): Totals => body['totals'] as Totals;
 
-describe(`${PROXIES} prolongations under one key`, () => {
+describe(`Prolongations of ${PROXIES} proxies under one key`, () => {
   let survivor: BuiltService;
   let victim: BuiltService | undefined;
 
@@ -50,20 +60,20 @@ describe(`${PROXIES} prolongations under one key`, () => {
     survivor = await replicas.start();
   }, BUILD_TIMEOUT_MS);
   beforeEach(async () => {
-    victim ??= await replicas.start({ throughRelay: true });
+    victim ??= await replicas.start({ throughRelay: true, environment: HELD });
   });
   afterEach(() => replicas.audit());
 
-  async function prepare(): Promise<Order> {
+  async function prepare(count = PROXIES): Promise<Order> {
     const customer = await replicas.createCustomer('1000000.00');
-    const body = { country: 'ru', period: 30, count: PROXIES };
+    const body = { country: 'ru', period: 30, count };
     const purchase = { customer, key: 'first', path: '/proxies/buy', body };
     expect((await sendUntilResponse(() => survivor.baseUrl, purchase)).status).toBe(200);
     const requested = { filter: { version: '6' }, period: 30, max_price: '500000.00' };
     return { customer, key: 'bulk', path: '/proxies/prolong', body: requested };
   }
 
-  async function killAt(stops: readonly { order: Order; stop: () => Promise<unknown> }[]): Promise<void> {
+  async function killAt(stops: readonly Stop[]): Promise<void> {
     const lost: Promise<unknown>[] = [];
     // The survivor would send what the victim is kept from sending.
     survivor.kill('SIGSTOP');
@@ -73,8 +83,11 @@ describe(`${PROXIES} prolongations under one key`, () => {
       await reached;
     }
     victim?.kill('SIGKILL');
-    survivor.kill('SIGCONT');
+    await victim?.ended();
     victim = undefined;
+    for (const { letGo } of stops) await letGo();
+    await replicas.query(CALLS_END);
+    survivor.kill('SIGCONT');
     expectNoRefusal(await Promise.all(lost));
   }
 
@@ -82,9 +95,9 @@ describe(`${PROXIES} prolongations under one key`, () => {
     const { customer } = order;
     const response = await eventually(async () => {
       const one = await send(survivor.baseUrl, order).catch(() => null);
-      return one?.status === 200 && totalsOf(one).prolonged === PROXIES ? one : null;
+      await replicas.untilSettled();
+      return one?.status === 200 && totalsOf(one).prolonged === totalsOf(one).proxies ? one : null;
     });
-    await replicas.untilSettled();
     const rows = await replicas.query<{ id: string }>(
       'SELECT provider_proxy_id AS id FROM proxies WHERE user_id = $1',
       [customer.id],
@@ -101,7 +114,7 @@ describe(`${PROXIES} prolongations under one key`, () => {
         WHERE user_id = $1 AND kind = 'prolongation' AND state = 'completed'`,
       [customer.id],
     );
-    expect(charged).toEqual([{ orders: PROXIES, price: totalsOf(response).price_charged }]);
+    expect(charged).toEqual([{ orders: rows.length, price: totalsOf(response).price_charged }]);
     expect((await send(survivor.baseUrl, order)).replayed).toBe(true);
   }
 
@@ -112,23 +125,30 @@ describe(`${PROXIES} prolongations under one key`, () => {
     await expectEachOnce(order);
   });
 
-  it.each(['before', 'after'] as const)(
-    'are each charged once when a replica is killed at each step of another request, %s its commit',
+  it.each(MOMENTS)(
+    'are each charged once when a replica is killed during their calls, and at each step of others, %s it',
     async (moment) => {
-      const held: (() => void)[] = [];
-      const stops = [];
+      const gates: number[] = [];
+      for (const stage of STAGES) gates.push(await replicas.control.addGate({ method: 'prolong', stage }));
+      const stops: Stop[] = [
+        {
+          order: await prepare(),
+          stop: () => Promise.all(gates.map((gate) => replicas.control.untilGateReached(gate))),
+          letGo: () => Promise.all(gates.map((gate) => replicas.control.openGate(gate))),
+        },
+      ];
       for (const statement of Object.values(STEPS)) {
+        let caught: Caught | undefined;
         const stop = async () => {
-          const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
-          held.push(caught.letGo);
+          caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
           await caught.reached;
           // The request's other calls do not reach the next stop.
           if (statement === STEPS.settle) await untilSent();
         };
-        stops.push({ order: await prepare(), stop });
+        const order = await prepare(statement === STEPS.reserve ? PLACED_BY_SEVERAL : PROXIES);
+        stops.push({ order, stop, letGo: () => caught?.letGo() });
       }
       await killAt(stops);
-      for (const letGo of held) letGo();
       for (const { order } of stops) await expectEachOnce(order);
     },
   );
@@ -138,14 +158,4 @@ describe(`${PROXIES} prolongations under one key`, () => {
       const queued = await replicas.query(`SELECT FROM orders WHERE state = 'reserved' LIMIT 1`);
       return queued.length === 0;
     });
-
-  it(`are each charged once when it is killed after the provider has ${STAGES.join(', ')} it`, async () => {
-    const order = await prepare();
-    const gates: number[] = [];
-    for (const stage of STAGES) gates.push(await replicas.control.addGate({ method: 'prolong', stage }));
-    const stop = () => Promise.all(gates.map((gate) => replicas.control.untilGateReached(gate)));
-    await killAt([{ order, stop }]);
-    for (const gate of gates) await replicas.control.openGate(gate);
-    await expectEachOnce(order);
-  });
 });
