@@ -19,7 +19,7 @@ import { type Customer, purchase, Replicas, send, sendUntilResponse } from '../s
 import { openSilentPort } from '../support/silent-port';
 
 const ATTACK = join(__dirname, '..', '..', 'dist', 'drills', 'adversary', 'attack.js');
-const ROUND_MS = inLongForm(60_000, 10_000);
+const ROUND_MS = inLongForm(60_000, 4000);
 const CUSTOMERS = 4;
 /** The largest export that is written whole, and the most proxies that one request may ping. */
 const EXPORTED = 7960;
