@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { TestService, TestUser } from './test-service';
 
-export const MAX_GROWTH_BYTES = 10 * 1024 * 1024;
+export const MAX_GROWTH_BYTES = 6 * 1024 * 1024;
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
