@@ -89,19 +89,17 @@ describe(`${PROXIES} renewals that are due at once`, () => {
 
   async function killDecider(done: number): Promise<void> {
     await untilDone(done);
-    const pid = await eventually(async () => {
+    const decider = await eventually(async () => {
       const [run] = await replicas.query<{ pid: number }>(
         `SELECT (replica.report ->> 'pid')::int AS pid
              FROM job_runs JOIN replica_reports replica USING (holder)
           WHERE name = 'renewals' AND finished_at IS NULL`,
       );
-      return run?.pid;
+      return services.find(({ pid }) => pid === run?.pid);
     });
-    const at = services.findIndex((service) => service.pid === pid);
-    services[at]?.kill('SIGKILL');
+    decider.kill('SIGKILL');
     process.stdout.write(`killed after ${await countOf('done')} of ${PROXIES}\n`);
-    await services[at]?.ended();
-    services[at] = await replicas.start({ environment: { PROVIDER_RATE_PER_SECOND: String(RATE) } });
+    await decider.ended();
   }
 
   async function untilDone(done: number): Promise<void> {
