@@ -7,6 +7,7 @@ import { eventually, runService } from '../support/built-service';
 import { readDescription } from '../support/description';
 import { forAllTests } from '../support/fixtures';
 import { listen } from '../support/listen';
+import { inLongForm } from '../support/long-form';
 import { startOwnPostgres } from '../support/own-postgres';
 import { exchangeRaw } from '../support/raw-http';
 import { Replicas } from '../support/replicas';
@@ -16,7 +17,7 @@ import { connectStreamingStandby } from '../support/streaming-standby';
 import { startTestService } from '../support/test-service';
 
 /** `METRICS_REQUESTS=1000000 npx jest test/faults/metrics` takes a quarter of an hour. */
-const REQUESTS = Number(process.env['METRICS_REQUESTS'] ?? 10_000);
+const REQUESTS = Number(process.env['METRICS_REQUESTS'] ?? inLongForm(10_000, 2000));
 const CONNECTIONS = 16;
 const REQUESTS_AT_ONCE = 25;
 const REPEATS = 3;
@@ -30,11 +31,11 @@ let random: SeededRandom;
 const replicas = forAllTests(() => Replicas.open({ environment: { METRICS_PORT: '0', LOG_LEVEL: 'info' } }));
 const customer = forAllTests(() => replicas.createCustomer());
 const service = forAllTests(
-  () => replicas.start(),
-  (opened) => opened.stop(),
+  () => replicas.start({ throughRelay: true }),
+  (opened) => opened.kill('SIGKILL'),
 );
 
-const scrape = async (of = service): Promise<Scrape> => readMetrics(await metricsUrlOf(of));
+const scrape = async (): Promise<Scrape> => readMetrics(await metricsUrlOf(service));
 const madeUp = (): string => `${MARK}${random.integer(0, 2 ** 31).toString(36)}`;
 
 /** Their text never selects one of our series. */
@@ -153,19 +154,6 @@ describe('the metrics of a replica', () => {
     ]);
   });
 
-  it('are there when the database is not, without what is read from it', async () => {
-    const behindRelay = await replicas.start({ throughRelay: true });
-    const url = await metricsUrlOf(behindRelay);
-    expect((await readMetrics(url)).value('database_up')).toBe(1);
-    await replicas.relay.close();
-    const { value, series } = await readMetrics(url);
-    expect(value('database_up')).toBe(0);
-    expect(series).not.toContain(`${METRIC_PREFIX}orders_open{state="review"}`);
-    expect(series).toContain(`${METRIC_PREFIX}breaker_open{breaker="money"}`);
-    expect(series).toContain('nodejs_eventloop_lag_p99_seconds');
-    behindRelay.kill('SIGKILL');
-  });
-
   it('have a port of their own: a start on one that is taken says so', async () => {
     const taken = createServer();
     const port = String(await listen(taken));
@@ -176,6 +164,16 @@ describe('the metrics of a replica', () => {
       `Port ${port} on 127.0.0.1 is already in use: choose another with METRICS_PORT.`,
     );
     expect(code).toBe(1);
+  });
+
+  it('are there when the database is not, without what is read from it', async () => {
+    expect((await scrape()).value('database_up')).toBe(1);
+    await replicas.relay.close();
+    const { value, series } = await scrape();
+    expect(value('database_up')).toBe(0);
+    expect(series).not.toContain(`${METRIC_PREFIX}orders_open{state="review"}`);
+    expect(series).toContain(`${METRIC_PREFIX}breaker_open{breaker="money"}`);
+    expect(series).toContain('nodejs_eventloop_lag_p99_seconds');
   });
 });
 
