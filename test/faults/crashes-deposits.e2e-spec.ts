@@ -10,11 +10,6 @@ import { paymentsEnvironment } from '../support/test-service';
 
 jest.setTimeout(120_000);
 
-const MOMENTS = [
-  ['before', 'unread'],
-  ['after', 'late'],
-] as const;
-
 const STEPS = {
   place: 'INSERT INTO deposits (user_id, provider, amount, idempotency_key',
   attach: 'UPDATE deposits SET provider_payment_id = $3',
@@ -31,12 +26,9 @@ let survivor: BuiltService;
 
 beforeAll(async () => {
   survivor = await replicas.start();
-}, BUILD_TIMEOUT_MS);
-beforeEach(async () => {
   victim = await replicas.start({ throughRelay: true });
-  payments.resetFaults();
   notify(survivor);
-});
+}, BUILD_TIMEOUT_MS);
 
 const notify = ({ baseUrl }: BuiltService) => {
   payments.notifier.url = `${baseUrl}/payments/sandbox/notifications`;
@@ -114,41 +106,55 @@ const countRefunds = (customer: Customer): number =>
   [...payments.shop.refunds.values()].filter(({ payment_id: id }) => id === paymentsOf(customer)[0]?.id)
     .length;
 
-it.each(MOMENTS)(
-  'kill -9 %s the commits of deposits, payments, credits and refunds, while calls are %s: each is made once',
-  async (moment, fault) => {
-    const [uncreated, credited] = [await createCustomer(), await createCustomer()];
-    const [attached, placed] = [await createCustomer(), await createCustomer()];
-    const [called, ended, held] = [await createCustomer(), await createCustomer(), await createCustomer()];
-    await succeed(depositOf(credited));
-    const refunds = [await refundOf(called), await refundOf(ended), await refundOf(held)] as const;
-    survivor.kill('SIGSTOP');
-    await leaveWithoutResponse('refund', fault, refunds[0]);
-    await leaveWithoutResponse('create', fault, depositOf(uncreated));
-    notify(victim);
-    const letGo = [
-      await stopAt(STEPS.refund, moment, sendToVictim(refunds[1])),
-      await stopAt(STEPS.hold, moment, sendToVictim(refunds[2])),
-      await stopAt(STEPS.credit, moment, () => payments.pay(paymentsOf(credited)[0]?.id ?? '')),
-      await stopAt(STEPS.attach, moment, sendToVictim(depositOf(attached))),
-      await stopAt(STEPS.place, moment, sendToVictim(depositOf(placed))),
-    ];
-    await killVictim(letGo);
-    notify(survivor);
+async function prepare(moment: 'before' | 'after', fault: 'unread' | 'late') {
+  const [uncreated, credited] = [await createCustomer(), await createCustomer()];
+  const [attached, placed] = [await createCustomer(), await createCustomer()];
+  const refunded = [await createCustomer(), await createCustomer(), await createCustomer()];
+  await succeed(depositOf(credited));
+  const refunds: Order[] = [];
+  for (const customer of refunded) refunds.push(await refundOf(customer));
+  const [called, ended, held] = refunds;
+  if (!called || !ended || !held) throw new Error('three are refunded');
+  const beginnings = {
+    refund: sendToVictim(ended),
+    hold: sendToVictim(held),
+    credit: () => payments.pay(paymentsOf(credited)[0]?.id ?? ''),
+    attach: sendToVictim(depositOf(attached)),
+    place: sendToVictim(depositOf(placed)),
+  };
+  const deposited = [uncreated, credited, attached, placed];
+  return { moment, fault, uncreated, called, deposited, refunded, refunds, beginnings };
+}
 
-    for (const customer of [uncreated, credited, attached, placed]) {
-      await succeed(depositOf(customer));
-      const made = paymentsOf(customer);
-      expect(made).toHaveLength(1);
-      payments.pay(made[0]?.id ?? '');
-      await untilBalance(customer, '101.00');
+it('kill -9 at each commit of deposits and refunds, and during their calls: each is made once', async () => {
+  const cases = [await prepare('before', 'unread'), await prepare('after', 'late')];
+  survivor.kill('SIGSTOP');
+  for (const { fault, called, uncreated } of cases) {
+    await leaveWithoutResponse('refund', fault, called);
+    await leaveWithoutResponse('create', fault, depositOf(uncreated));
+  }
+  notify(victim);
+  const letGo: (() => void)[] = [];
+  for (const step of ['refund', 'hold', 'credit', 'attach', 'place'] as const) {
+    for (const { moment, beginnings } of cases) {
+      letGo.push(await stopAt(STEPS[step], moment, beginnings[step]));
     }
-    for (const refund of refunds) await succeed(refund);
-    await untilBalance(ended, '1.00');
-    await untilBalance(held, '1.00');
+  }
+  await killVictim(letGo);
+  notify(survivor);
+
+  for (const customer of cases.flatMap(({ deposited }) => deposited)) {
+    await succeed(depositOf(customer));
+    const made = paymentsOf(customer);
+    expect(made).toHaveLength(1);
+    payments.pay(made[0]?.id ?? '');
+    await untilBalance(customer, '101.00');
+  }
+  for (const refund of cases.flatMap(({ refunds }) => refunds)) await succeed(refund);
+  for (const customer of cases.flatMap(({ refunded }) => refunded)) {
     // A call that was not executed is repeated once the list lacks its refund.
-    await untilBalance(called, '1.00');
-    expect([called, ended, held].map(countRefunds)).toEqual([1, 1, 1]);
-    await replicas.audit();
-  },
-);
+    await untilBalance(customer, '1.00');
+    expect(countRefunds(customer)).toBe(1);
+  }
+  await replicas.audit();
+});
