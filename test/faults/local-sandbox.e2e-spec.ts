@@ -39,7 +39,7 @@ describe('the sandbox of a directory', () => {
     await removeTestDirectory(join(directory, '..', '..'));
   });
 
-  it('accepts the key it gave, and ends when it is released', async () => {
+  it('accepts the key it gave, ends when it is released, and keeps its directory to its owner', async () => {
     const sandbox = await start();
     const pid = await readPid();
     expect(await request(sandbox)).toMatchObject({ status: 'yes' });
@@ -48,13 +48,22 @@ describe('the sandbox of a directory', () => {
     expect(isRunning(pid)).toBe(false);
     expect(notes).toEqual([]);
     expect(await findLocalSandbox(directory)).toBeNull();
+    const modes = await Promise.all(
+      [directory, join(directory, '..')].map(async (path) => (await stat(path)).mode),
+    );
+    // The one above is as it would be.
+    expect(modes.map((mode) => mode & 0o777)).toEqual([0o700, 0o777 & ~process.umask()]);
   });
 
-  it('is refused to a second process, with what that can do instead', async () => {
-    await start();
+  it('is refused to a second process, with what that can do instead, and killed when it hangs', async () => {
+    const sandbox = await start();
     await expect(start()).rejects.toThrow(
       /^Another process is using the sandbox in .*PX6_BASE_URL.*DATA_DIR/,
     );
+    const pid = await readPid();
+    process.kill(pid, 'SIGSTOP');
+    await sandbox.release();
+    expect(isRunning(pid)).toBe(false);
   });
 
   it('is started again, with the same key, for one who comes while the last is leaving', async () => {
@@ -62,14 +71,12 @@ describe('the sandbox of a directory', () => {
     const [, coming] = await Promise.all([leaving.release(), start()]);
     expect(coming.apiKey).toBe(leaving.apiKey);
     expect(await request(coming)).toMatchObject({ status: 'yes' });
-  });
 
-  it('leaves a port to the service that will listen on it', async () => {
     const portsOf = ({ baseUrl, payments }: LocalSandbox) =>
       [baseUrl, payments.baseUrl].map((url) => Number(new URL(url).port));
-    const first = await start();
-    const ports = portsOf(first);
-    await first.release();
+    await coming.release();
+    // Leaves them to the service that will listen there.
+    const ports = portsOf(coming);
     const next = portsOf(await start(ports));
     expect(next.filter((port) => ports.includes(port))).toEqual([]);
   });
@@ -79,23 +86,6 @@ describe('the sandbox of a directory', () => {
     process.kill(await readPid(), 'SIGKILL');
     await eventually(() => notes.length > 0);
     expect(notes).toEqual([expect.stringMatching(/^The sandbox provider has stopped\. See .*sandbox\.log$/)]);
-  });
-
-  it('is killed when it hangs', async () => {
-    const sandbox = await start();
-    const pid = await readPid();
-    process.kill(pid, 'SIGSTOP');
-    await sandbox.release();
-    expect(isRunning(pid)).toBe(false);
-  });
-
-  it('keeps its directory to its owner, and leaves the one above as it would be', async () => {
-    const sandbox = await start();
-    await sandbox.release();
-    const modes = await Promise.all(
-      [directory, join(directory, '..')].map(async (path) => (await stat(path)).mode),
-    );
-    expect(modes.map((mode) => mode & 0o777)).toEqual([0o700, 0o777 & ~process.umask()]);
   });
 
   it('says in one line that it cannot start', async () => {

@@ -70,7 +70,7 @@ async function hasAddress(): Promise<boolean> {
   );
 }
 
-test('it hides the key, says where it is, keeps its files private, and exits cleanly', async () => {
+test('it hides the key, keeps its files private and its directory its own, and exits cleanly', async () => {
   const { child, output } = spawnSandbox('--port', '0', '--api-key', 'my-key');
   if (child.stdout) await once(child.stdout, 'data');
   const address: Address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
@@ -84,6 +84,21 @@ test('it hides the key, says where it is, keeps its files private, and exits cle
   for (const file of ['address.json', 'journal.jsonl', 'lock.json']) {
     expect((await stat(join(directory, file))).mode & 0o777).toBe(0o600);
   }
+
+  child.kill('SIGSTOP');
+  const [other, { port }] = [join(parent, 'other'), new URL(address.baseUrl)];
+  const onItsPort = spawnSandbox('--directory', other, '--port', port);
+  const inItsDirectory = spawnSandbox('--port', '0');
+  await expect(exitOf(onItsPort.child)).resolves.toBe(1);
+  expect(onItsPort.output()).toMatch(/^listen EADDRINUSE.*\n$/);
+  await expect(access(join(other, 'lock.json'))).rejects.toThrow('ENOENT');
+  await expect(exitOf(inItsDirectory.child)).resolves.toBe(3);
+  expect(inItsDirectory.output()).toBe(
+    `A sandbox is already running in ${directory} (process ${child.pid})\n`,
+  );
+  await expect(hasAddress()).resolves.toBe(true);
+
+  child.kill('SIGCONT');
   child.kill('SIGTERM');
 
   await expect(exitOf(child)).resolves.toBe(0);
@@ -114,16 +129,6 @@ test('confirmed calls survive kill -9, and the next start has the same key', asy
   });
 });
 
-test('a taken port is an error in one line and does not lock the directory', async () => {
-  const { address } = await startedSandbox();
-  const other = join(parent, 'other');
-  const { child, output } = spawnSandbox('--directory', other, '--port', new URL(address.baseUrl).port);
-
-  await expect(exitOf(child)).resolves.toBe(1);
-  expect(output()).toMatch(/^listen EADDRINUSE.*\n$/);
-  await expect(access(join(other, 'lock.json'))).rejects.toThrow('ENOENT');
-});
-
 test.each([
   [['--port', '70000'], '--port'],
   [['--api-key', 'a/b'], '--api-key'],
@@ -151,15 +156,4 @@ test('with --until-input-ends it ends with who started it, even by kill -9', asy
   starter.kill('SIGKILL');
 
   await eventually(async () => !(await hasAddress()) && !isRunning(address.pid));
-});
-
-test('a second start fails with one line and a code of its own, also if the owner is suspended', async () => {
-  const { child } = await startedSandbox();
-  child.kill('SIGSTOP');
-
-  const second = spawnSandbox('--port', '0');
-
-  await expect(exitOf(second.child)).resolves.toBe(3);
-  expect(second.output()).toBe(`A sandbox is already running in ${directory} (process ${child.pid})\n`);
-  await expect(hasAddress()).resolves.toBe(true);
 });
