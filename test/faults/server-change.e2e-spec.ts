@@ -9,8 +9,6 @@ import { createStaff } from '../support/staff';
 import { connectAsOwner } from '../support/test-database';
 import { startTestService } from '../support/test-service';
 
-jest.setTimeout(60_000);
-
 describe('After the timeline of the PostgreSQL server has changed', () => {
   const log = forAllTests(captureLog);
   const postgres = forAllTests(startOwnPostgres);
