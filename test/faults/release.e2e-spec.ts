@@ -7,6 +7,8 @@ import { createTestDirectory, removeTestDirectory } from '../support/test-direct
 
 const PROJECT = join(__dirname, '..', '..');
 const run = promisify(execFile);
+const BY_NPM = ['npm', 'run', '--silent', 'release', '--'];
+const BY_NODE = [process.execPath, 'scripts/release.mjs'];
 const NOTES = '### Added\n\n- Proxies in green.';
 const CHANGELOG = `# Changelog
 
@@ -35,8 +37,8 @@ describe('npm run release', () => {
         cwd: directory,
       })
     ).stdout;
-  const release = (version = SERVICE_VERSION): Promise<Outcome> =>
-    run('npm', ['run', '--silent', 'release', '--', version], {
+  const release = (...command: readonly string[]): Promise<Outcome> =>
+    run(command[0] ?? '', [...command.slice(1), SERVICE_VERSION], {
       cwd: directory,
       env: {
         PATH: process.env['PATH'],
@@ -80,7 +82,7 @@ describe('npm run release', () => {
   afterEach(() => removeTestDirectory(directory));
 
   it('tags the version that all files have, with the notes of its section, and prints them', async () => {
-    const { stdout, stderr } = await release();
+    const { stdout, stderr } = await release(...BY_NPM);
     expect(stdout).toBe(`${NOTES}\n`);
     expect(stderr).toContain(`git push origin v${SERVICE_VERSION}`);
     expect(await git('for-each-ref', 'refs/tags', '--format=%(objecttype) %(refname:short)')).toBe(
@@ -88,7 +90,7 @@ describe('npm run release', () => {
     );
     expect(await git('tag', '--list', '--format=%(contents)')).toBe(`v${SERVICE_VERSION}\n\n${NOTES}\n\n`);
     expect(await git('status', '--porcelain')).toBe('');
-    expect((await release()).stderr).toContain(`The tag v${SERVICE_VERSION} exists.`);
+    expect((await release(...BY_NODE)).stderr).toContain(`The tag v${SERVICE_VERSION} exists.`);
   });
 
   it.each<[why: string, prepare: () => Promise<void>, message: string]>([
@@ -128,7 +130,7 @@ describe('npm run release', () => {
     ],
   ])('does not tag when %s', async (_why, prepare, message) => {
     await prepare();
-    const { stdout, stderr } = await release();
+    const { stdout, stderr } = await release(...BY_NODE);
     expect(stdout).toBe('');
     expect(stderr).toContain(message);
     expect(await git('tag')).toBe('');

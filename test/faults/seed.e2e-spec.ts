@@ -6,7 +6,7 @@ import { SCOPE_SQL } from '../../src/integrity/scopes';
 import { forAllTests } from '../support/fixtures';
 import { createTestDatabase, type TestDatabase } from '../support/test-database';
 
-const SEED = { users: 100, entriesPerUser: 10, proxiesPerUser: 20, seed: 7 };
+const SEED = { users: 40, entriesPerUser: 10, proxiesPerUser: 20, seed: 7 };
 
 describe('bench:seed', () => {
   const connect = ({ url }: TestDatabase): Promise<DataSource> =>
@@ -55,9 +55,9 @@ describe('bench:seed', () => {
 
   it('fills an empty database with consistent books and leaves its schema unchanged', async () => {
     const { rows: counts, sample } = seeded;
-    expect(counts).toMatchObject({ users: 100, accounts: 100 });
-    expect(counts.proxies).toBeGreaterThan(1700);
-    expect(counts.ledger_entries).toBeGreaterThan(850);
+    expect(counts).toMatchObject({ users: 40, accounts: 40 });
+    expect(counts.proxies).toBeGreaterThan(680);
+    expect(counts.ledger_entries).toBeGreaterThan(340);
     expect(sample.proxies).toBeGreaterThan(0);
     expect(await violations()).toEqual([]);
     expect(await findDangling()).toEqual([]);
