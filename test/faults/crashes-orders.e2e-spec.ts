@@ -30,8 +30,14 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
 
   const replicas = forAllTests(() => Replicas.open({ environment: { PROVIDER_TIMEOUT_MS: '2500' } }));
   beforeAll(async () => {
-    survivor = await replicas.start({ environment: HELD });
+    survivor = await replicas.start();
   }, BUILD_TIMEOUT_MS);
+
+  async function startVictim(environment = {}): Promise<void> {
+    victim = await replicas.start({ throughRelay: true, environment });
+    // The victim fetches what it checks orders against.
+    await send(victim.baseUrl, purchase(await replicas.createCustomer()));
+  }
 
   async function prepare(method: Method): Promise<Order> {
     const customer = await replicas.createCustomer();
@@ -93,122 +99,114 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
     await replicas.audit();
   }
 
-  it(`when the provider has ${STAGES.join(', ')} its calls: the next start settles them`, async () => {
+  it(`when the provider has ${STAGES.join(', ')} its calls: another one settles them`, async () => {
+    await startVictim(HELD);
     const calls: { stage: (typeof STAGES)[number]; method: Method; order: Order }[] = [];
     for (const stage of STAGES) {
       for (const method of METHODS) calls.push({ stage, method, order: await prepare(method) });
     }
+    survivor.kill('SIGSTOP');
     const stopped: { outcome: Promise<unknown>; gate: number }[] = [];
     for (const { stage, method, order } of calls) {
       const gate = await replicas.control.addGate({ method, stage });
-      stopped.push({ outcome: sendTo(survivor, order), gate });
+      stopped.push({ outcome: sendTo(victim, order), gate });
       await replicas.control.untilGateReached(gate);
     }
-    survivor.kill('SIGKILL');
-    await survivor.ended();
-    expectNoRefusal(await Promise.all(stopped.map(({ outcome }) => outcome)));
-    for (const { gate } of stopped) await replicas.control.openGate(gate);
-    await replicas.query(CALLS_END);
-    survivor = await replicas.start();
+    await killVictim(stopped, async () => {
+      for (const { gate } of stopped) await replicas.control.openGate(gate);
+      await replicas.query(CALLS_END);
+    });
     await expectEachOnce(calls.map(({ order }) => order));
   });
 
-  describe('while another one runs', () => {
-    async function startVictim(environment = {}): Promise<void> {
-      victim = await replicas.start({ throughRelay: true, environment });
-      // The victim fetches what it checks orders against.
-      await send(victim.baseUrl, purchase(await replicas.createCustomer()));
-    }
-
-    // A replica makes one claim at a time: what follows a claim is stopped before the claim.
-    it.each(['before', 'after'] as const)(
-      'at each step, %s its commit, with a max_price, and in a dry run: each order is executed and paid once',
-      async (moment) => {
-        await startVictim(HELD);
-        const guarded = (order: Order, maxPrice: string): Order => ({
-          ...order,
-          body: { ...order.body, max_price: maxPrice },
-        });
-        const [settled, reserved, tried] = [await prepareBoth(), await prepareBoth(), await prepareBoth()];
-        const listed = await prepare('prolong');
-        const [read, claimed] = [await prepare('prolong'), await prepare('prolong')];
-        const dryRuns = tried.map((order) => ({ ...order, body: { ...order.body, dry_run: true } }));
-        const countOrders = () =>
-          replicas.query('SELECT count(*) FROM orders WHERE user_id = ANY ($1)', [
-            tried.map(({ customer }) => customer.id),
-          ]);
-        const counted = await countOrders();
-        const stopped: Stopped[] = [];
-        for (const order of settled) stopped.push(await stopAt(STEPS.settle, moment, order));
-        const stage = moment === 'before' ? 'received' : 'executed';
-        const gate = await replicas.control.addGate({ method: 'getproxy', stage });
-        const outcome = sendTo(victim, listed);
-        await replicas.control.untilGateReached(gate);
-        stopped.push(await stopAt(STEPS.storeEnd, moment, read));
-        const claim = moment === 'before' ? STEPS.claimReading : STEPS.claim;
-        stopped.push(await stopAt(claim, moment, claimed));
-        for (const order of reserved) {
-          stopped.push(await stopAt(STEPS.reserve, moment, guarded(order, '1000.00')));
-        }
-        for (const order of dryRuns) stopped.push(await stopAt('order_refusals', 'after', order));
-        await killVictim([...stopped, { outcome }], async () => {
-          for (const { letGo } of stopped) letGo();
-          await replicas.control.openGate(gate);
-          await replicas.query(CALLS_END);
-        });
-        await replicas.untilSettled();
-        for (const order of reserved) {
-          const tooLow = await send(survivor.baseUrl, guarded(order, '0.01'));
-          // Nothing was placed before the commit; after it the order returns, or was canceled unsent.
-          expect([200, 409]).toContain(tooLow.status);
-        }
-        for (const dryRun of dryRuns) {
-          expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
-        }
-        expect(await countOrders()).toEqual(counted);
-        const retried = reserved.map((order) => guarded(order, '2000.00'));
-        await expectEachOnce([...settled, listed, read, claimed, ...retried, ...tried]);
-      },
-    );
-
-    it('frozen between the claim of a reading and its store: another one reads and prolongs', async () => {
-      await startVictim();
-      const order = await prepare('prolong');
-      survivor.kill('SIGSTOP');
-      const gate = await replicas.control.addGate({ method: 'getproxy', stage: 'executed' });
-      const outcome = sendTo(victim, order);
-      await replicas.control.untilGateReached(gate);
-      victim.kill('SIGSTOP');
-      survivor.kill('SIGCONT');
-      await replicas.untilSettled();
-      expect(
-        await replicas.query(`SELECT state FROM orders WHERE kind = 'prolongation' ORDER BY id DESC LIMIT 1`),
-      ).toEqual([{ state: 'completed' }]);
-      await replicas.control.openGate(gate);
-      victim.kill('SIGCONT');
-      await outcome;
-      await expectEachOnce([order]);
-    });
-
-    // Its victim is the one of the last test.
-    it('at reserve, claim and settle, while they wait for a lock: each is executed once', async () => {
-      const stops = [
-        ['settle', await prepare('buy')],
-        ['settle', await prepare('prolong')],
-        ['claim', await prepare('prolong')],
-        ['reserve', await prepare('buy')],
-      ] as const;
+  // A replica makes one claim at a time: what follows a claim is stopped before the claim.
+  it.each(['before', 'after'] as const)(
+    'at each step, %s its commit, with a max_price, and in a dry run: each order is executed and paid once',
+    async (moment) => {
+      await startVictim(HELD);
+      const guarded = (order: Order, maxPrice: string): Order => ({
+        ...order,
+        body: { ...order.body, max_price: maxPrice },
+      });
+      const [settled, reserved, tried] = [await prepareBoth(), await prepareBoth(), await prepareBoth()];
+      const listed = await prepare('prolong');
+      const [read, claimed] = [await prepare('prolong'), await prepare('prolong')];
+      const dryRuns = tried.map((order) => ({ ...order, body: { ...order.body, dry_run: true } }));
+      const countOrders = () =>
+        replicas.query('SELECT count(*) FROM orders WHERE user_id = ANY ($1)', [
+          tried.map(({ customer }) => customer.id),
+        ]);
+      const counted = await countOrders();
       const stopped: Stopped[] = [];
-      for (const [step, order] of stops) stopped.push(await stopAt(STEPS[step], 'before', order));
-      const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
-      for (const [at, [step]] of stops.entries()) {
-        stopped[at]?.letGo();
-        const before = stops.slice(0, at).filter(([other]) => other === step).length;
-        await lock.untilWaiting(BEGINNINGS[step], before + 1);
+      for (const order of settled) stopped.push(await stopAt(STEPS.settle, moment, order));
+      const stage = moment === 'before' ? 'received' : 'executed';
+      const gate = await replicas.control.addGate({ method: 'getproxy', stage });
+      const outcome = sendTo(victim, listed);
+      await replicas.control.untilGateReached(gate);
+      stopped.push(await stopAt(STEPS.storeEnd, moment, read));
+      const claim = moment === 'before' ? STEPS.claimReading : STEPS.claim;
+      stopped.push(await stopAt(claim, moment, claimed));
+      for (const order of reserved) {
+        stopped.push(await stopAt(STEPS.reserve, moment, guarded(order, '1000.00')));
       }
-      await killVictim(stopped);
-      await lock.release();
-      await expectEachOnce(stopped.map(({ order }) => order));
-    });
+      for (const order of dryRuns) stopped.push(await stopAt('order_refusals', 'after', order));
+      await killVictim([...stopped, { outcome }], async () => {
+        for (const { letGo } of stopped) letGo();
+        await replicas.control.openGate(gate);
+        await replicas.query(CALLS_END);
+      });
+      await replicas.untilSettled();
+      for (const order of reserved) {
+        const tooLow = await send(survivor.baseUrl, guarded(order, '0.01'));
+        // Nothing was placed before the commit; after it the order returns, or was canceled unsent.
+        expect([200, 409]).toContain(tooLow.status);
+      }
+      for (const dryRun of dryRuns) {
+        expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
+      }
+      expect(await countOrders()).toEqual(counted);
+      const retried = reserved.map((order) => guarded(order, '2000.00'));
+      await expectEachOnce([...settled, listed, read, claimed, ...retried, ...tried]);
+    },
+  );
+
+  it('frozen between the claim of a reading and its store: another one reads and prolongs', async () => {
+    await startVictim();
+    const order = await prepare('prolong');
+    survivor.kill('SIGSTOP');
+    const gate = await replicas.control.addGate({ method: 'getproxy', stage: 'executed' });
+    const outcome = sendTo(victim, order);
+    await replicas.control.untilGateReached(gate);
+    victim.kill('SIGSTOP');
+    survivor.kill('SIGCONT');
+    await replicas.untilSettled();
+    expect(
+      await replicas.query(`SELECT state FROM orders WHERE kind = 'prolongation' ORDER BY id DESC LIMIT 1`),
+    ).toEqual([{ state: 'completed' }]);
+    await replicas.control.openGate(gate);
+    victim.kill('SIGCONT');
+    await expectEachOnce([order]);
+    await killVictim([{ outcome }]);
+  });
+
+  it('at reserve, claim and settle, while they wait for a lock: each is executed once', async () => {
+    await startVictim();
+    const stops = [
+      ['settle', await prepare('buy')],
+      ['settle', await prepare('prolong')],
+      ['claim', await prepare('prolong')],
+      ['reserve', await prepare('buy')],
+    ] as const;
+    const stopped: Stopped[] = [];
+    for (const [step, order] of stops) stopped.push(await stopAt(STEPS[step], 'before', order));
+    const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
+    for (const [at, [step]] of stops.entries()) {
+      stopped[at]?.letGo();
+      const before = stops.slice(0, at).filter(([other]) => other === step).length;
+      await lock.untilWaiting(BEGINNINGS[step], before + 1);
+    }
+    await killVictim(stopped);
+    await lock.release();
+    await expectEachOnce(stopped.map(({ order }) => order));
   });
 });
