@@ -4,7 +4,7 @@ import { beforeClosing, forAllTests } from '../support/fixtures';
 import { startTestService, type TestUser } from '../support/test-service';
 
 /** `ORDERS=1000000 npx jest test/faults/order-lists` measures with a million. */
-const ORDERS = Number(process.env['ORDERS'] ?? 50_000);
+const ORDERS = Number(process.env['ORDERS'] ?? 30_000);
 /** A measurement reads the same pages in several rounds. */
 const ROUNDS = process.env['ORDERS'] === undefined ? 1 : 10;
 /** Pages of 8 kB. A list looks up its index 14 times, and reads its 50 orders one by one. */
