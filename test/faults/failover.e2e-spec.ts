@@ -16,7 +16,7 @@ describeWith(missing, 'A cluster of Patroni, etcd and HAProxy', () => {
 
   beforeAll(async () => {
     await ensureBuild();
-    cluster = await Cluster.start();
+    cluster = await Cluster.start({ SWEEP_INTERVAL_SECONDS: '5' });
   });
   afterAll(() => cluster.close());
 
@@ -30,7 +30,9 @@ describeWith(missing, 'A cluster of Patroni, etcd and HAProxy', () => {
   });
 
   it('loses nothing that was acknowledged when its primary is killed under orders', async () => {
-    const report = await runFailover(cluster, ['kill -9 of the primary alone, beside Patroni']);
+    const report = await runFailover(cluster, ['kill -9 of the primary alone, beside Patroni'], {
+      pauseMs: 600,
+    });
     expect(report.violations).toEqual([]);
     // On a busy machine the new primary may fall silent as well.
     expect(report.timelines).toBeGreaterThanOrEqual(2);
