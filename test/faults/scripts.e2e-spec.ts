@@ -1,7 +1,7 @@
 // Starts its own service, against which a shell, Python and Node.js run the code of the documents.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts, { ModuleKind, ScriptTarget, transpile } from 'typescript';
@@ -60,13 +60,14 @@ const LANGUAGES = [
 async function commandOf(language: string, script: string): Promise<string[]> {
   if (language === 'sh') return ['sh', '-c', script];
   if (language === 'python') return [python ?? '', '-c', script];
-  await mkdir(join(directory, 'node_modules'), { recursive: true });
-  await symlink(CLIENT, join(directory, 'node_modules', 'proxy-rental-client')).catch(() => undefined);
+  await symlink(join(PROJECT, 'node_modules'), join(directory, 'node_modules')).catch(() => undefined);
   const options = { module: ModuleKind.ESNext, target: ScriptTarget.ES2022 };
-  await writeFile(join(directory, 'script.mjs'), transpile(script, options));
+  const client = await readFile(join(CLIENT, 'src', 'index.ts'), 'utf8');
+  await writeFile(join(directory, 'client.mjs'), transpile(client, options));
+  const code = transpile(script, options).replace('proxy-rental-client', './client.mjs');
+  await writeFile(join(directory, 'script.mjs'), code);
   return [process.execPath, 'script.mjs'];
 }
-beforeAll(() => run(process.execPath, [join(CLIENT, 'build.mjs')]));
 
 describe.each(LANGUAGES.slice(0, 2))(
   'The script of docs/scripts.md in $language',
