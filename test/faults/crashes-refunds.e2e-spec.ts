@@ -1,5 +1,6 @@
 import { PaymentsSandbox } from '../../src/sandbox';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
+import { LEASES_END } from '../support/crash-matrix';
 import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { type Customer, prolongation, Replicas, send, sendUntilResponse } from '../support/replicas';
@@ -104,7 +105,7 @@ async function killAt<Next>(stops: readonly Stop[], setNext: () => Next): Promis
   await service.ended();
   for (const { letGo } of stops) await letGo();
   const next = await setNext();
-  await replicas.query('UPDATE job_runs SET leased_until = now() WHERE finished_at IS NULL');
+  await replicas.query(LEASES_END);
   await start();
   return next;
 }

@@ -1,5 +1,5 @@
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
-import { CALLS_END, HELD, STAGES } from '../support/crash-matrix';
+import { CALLS_END, HELD, LEASES_END, STAGES } from '../support/crash-matrix';
 import { forAllTests } from '../support/fixtures';
 import { type Customer, Replicas, send } from '../support/replicas';
 
@@ -84,7 +84,7 @@ describe('kill -9 of the replica that renews', () => {
   async function kill(): Promise<void> {
     victim.kill('SIGKILL');
     await victim.ended();
-    await replicas.query('UPDATE job_runs SET leased_until = now() WHERE finished_at IS NULL');
+    await replicas.query(LEASES_END);
   }
 
   it('and of its heirs, at each step: each rental is renewed, paid once, with one reminder', async () => {
@@ -114,6 +114,12 @@ describe('kill -9 of the replica that renews', () => {
     await replicas.untilSettled();
     await kill();
     planned.letGo();
+
+    const reminded = stopAt(STEPS.place, 'before');
+    await start();
+    await reminded.reached;
+    await kill();
+    reminded.letGo();
 
     const recorded = stopAt(STEPS.note, 'after');
     await start();

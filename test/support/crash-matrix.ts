@@ -22,3 +22,6 @@ export const HELD = { PROVIDER_TIMEOUT_MS: '60000' };
 /** Ends the time in which calls of dead replicas may have been sent. No other replica may run meanwhile. */
 export const CALLS_END = `
   UPDATE orders SET sent_before = now(), next_search_at = now() WHERE state = 'submitting'`;
+
+/** Ends the leases of dead replicas. No other replica may run a job meanwhile. */
+export const LEASES_END = 'UPDATE job_runs SET leased_until = now() WHERE finished_at IS NULL';
