@@ -140,13 +140,22 @@ describe('the embedded PostgreSQL of a data directory', () => {
     expect(await isRunning()).toBe(false);
   });
 
-  it('is not stopped by a second user after a killed backend has cost the first one its lock', async () => {
+  it('is not stopped by a second user once the first one has joined again after a killed backend', async () => {
     const service = await acquire();
+    const lockPid = async (): Promise<number | undefined> => {
+      const sql = `SELECT pid FROM pg_stat_activity WHERE application_name = 'embedded-postgres-use'`;
+      return ((await query(service, sql)) as { pid: number }[])[0]?.pid;
+    };
+    const lost = await lockPid();
     const session = new Client({ connectionString: service.url });
     session.on('error', () => undefined);
     await session.connect();
     const { rows } = await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     process.kill(rows[0]?.pid ?? 0, 'SIGKILL');
+    await eventually(async () => {
+      const current = await lockPid().catch(() => undefined);
+      return current !== undefined && current !== lost;
+    });
     const command = await acquire();
     await command.release();
     expect(await query(service, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);

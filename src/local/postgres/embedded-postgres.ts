@@ -184,7 +184,10 @@ async function leave(cluster: Cluster, lock: Client): Promise<void> {
   }
 }
 
-/** Other users include a process that lost its connection, and thus its lock, and has not joined again. */
+/**
+ * A service that lost its lock counts by its other sessions. Without any, it is not seen until it has joined
+ * again: the server may stop below it, and it starts the server again.
+ */
 async function hasOtherUsers(lock: Client): Promise<boolean> {
   const sinceMs = performance.now();
   for (;;) {
