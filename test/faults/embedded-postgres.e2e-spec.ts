@@ -140,7 +140,7 @@ describe('the embedded PostgreSQL of a data directory', () => {
     expect(await isRunning()).toBe(false);
   });
 
-  it('is not stopped by a second user once the first one has joined again after a killed backend', async () => {
+  it('is not stopped by a second user once the first has joined again after a killed backend', async () => {
     const service = await acquire();
     const lockPid = async (): Promise<number | undefined> => {
       const sql = `SELECT pid FROM pg_stat_activity WHERE application_name = 'embedded-postgres-use'`;
