@@ -33,14 +33,13 @@ const withToken = forAllTests(
   ({ server }) => server.close(),
 );
 
-describe('The conformance tests of MCP', () => {
-  it.each(SCENARIOS)('pass: %s', async (scenario) => {
-    const url = `http://localhost:${withToken.port}/mcp`;
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      [PROGRAM, 'server', '--url', url, '--scenario', scenario],
-      { timeout: 100_000 },
-    );
-    expect(stdout).toMatch(/Passed: (\d+)\/\1\b/);
-  });
+it('The conformance tests of MCP pass', async () => {
+  const url = `http://localhost:${withToken.port}/mcp`;
+  // One start for all: loading the program takes longer than its work. It fails, as other scenarios do.
+  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, 'server', '--url', url], {
+    timeout: 100_000,
+  }).catch((failure: unknown) => failure as { stdout: string });
+  for (const scenario of SCENARIOS) {
+    expect(stdout).toMatch(new RegExp(`^✓ ${scenario}: [1-9]\\d* passed, 0 failed$`, 'm'));
+  }
 });
