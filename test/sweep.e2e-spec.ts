@@ -2,11 +2,9 @@ import { Logger } from '@nestjs/common';
 import { Jobs } from '../src/jobs';
 import type { FaultSpec } from '../src/sandbox';
 import { fetchAs } from './support/api-client';
-import { emptyDatabase } from './support/empty-database';
-import { forAllTests, forEachTest } from './support/fixtures';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
-import { startTestService, type TestUser } from './support/test-service';
-import { WireClient } from './support/wire-client';
+import { startTestService } from './support/test-service';
 
 const NOTHING = {
   changed: 0,
@@ -20,25 +18,32 @@ const NOTHING = {
 };
 
 describe('The full sweep', () => {
-  // Sweeps read all users' proxies, and each test begins with none.
+  // Sweeps read all users' proxies, and each test begins with none that is rented.
   const service = forAllTests(startTestService);
-  afterEach(() => service.audit());
+  const user = forEachTest(() => service.createUser());
   afterEach(async () => {
     await service.control.resetFaults();
+    await service.untilSettled();
     const { sales, goneProxyIds } = await service.control.getState();
     const gone = new Set(goneProxyIds);
     const left = sales.flatMap(({ proxyIds }) => proxyIds.filter((id) => !gone.has(id)));
     await Promise.all(left.map((id) => service.control.withdrawProxy(id)));
-    await emptyDatabase(service);
+    await service.owner.query(
+      `UPDATE proxies SET date_end = now(), active = false WHERE date_end > now();
+       DELETE FROM completed_sweeps; DELETE FROM unmatched_proxies; DELETE FROM job_runs`,
+    );
   });
+  beforeClosing(() => service.audit());
 
-  const buy = async (user: TestUser, count = 1) => (await user.buy({ count })).data?.proxies ?? [];
+  const buy = async (count = 1) => (await user.buy({ count })).data?.proxies ?? [];
   const run = () => service.runJob('sweep');
+  const storedProxies = (columns: string): Promise<Record<string, unknown>[]> =>
+    service.dataSource.query(`SELECT ${columns} FROM proxies WHERE user_id = $1 ORDER BY id`, [user.id]);
   /** The xmin of a row changes with every write, even one without a change. */
-  const versions = () => service.dataSource.query('SELECT id, xmin::text FROM proxies ORDER BY id');
+  const versions = () => storedProxies('id, xmin::text');
 
   it('changes nothing, and no row again, while both sides agree, and records its report', async () => {
-    await buy(await service.createUser(), 3);
+    await buy(3);
     const [{ before } = { before: null }] = await service.dataSource.query<{ before: Date }[]>(
       'SELECT clock_timestamp() AS before',
     );
@@ -59,59 +64,52 @@ describe('The full sweep', () => {
     expect(await versions()).toEqual(rows);
   });
 
-  it('takes over a new address and a new end of a proxy', async () => {
-    const user = await service.createUser();
-    const [proxy] = await buy(user);
-    const unixtimeEnd = Math.floor(Date.now() / 1000) + 5 * 86_400;
-    await service.control.changeProxy(await service.providerIdOf(proxy?.id), {
+  it('takes over new addresses and ends, and names what ends later than anybody ordered', async () => {
+    const [moved, later, corrected] = await buy(3);
+    const warned = jest.spyOn(Logger.prototype, 'warn').mockClear();
+    const changed = Math.floor(Date.now() / 1000) + 5 * 86_400;
+    await service.control.changeProxy(await service.providerIdOf(moved?.id), {
       host: '127.0.0.2',
       port: 4321,
-      unixtimeEnd,
+      unixtimeEnd: changed,
     });
-    expect(await run()).toMatchObject({ changed: 1, extended: 0 });
-    expect((await user.api.GET('/proxies')).data).toEqual([
-      {
-        ...proxy,
-        host: '127.0.0.2',
-        port: '4321',
-        date_end: new Date(unixtimeEnd * 1000).toISOString().replace('.000', ''),
-      },
-    ]);
-  });
-
-  it('counts and names what ends later than anybody ordered', async () => {
-    const [proxy, other] = await buy(await service.createUser(), 2);
-    const warned = jest.spyOn(Logger.prototype, 'warn').mockClear();
-    const unixtimeEnd = Math.floor(Date.parse(proxy?.date_end ?? '') / 1000);
-    await service.control.changeProxy(await service.providerIdOf(proxy?.id), {
-      unixtimeEnd: unixtimeEnd + 86_400,
-    });
+    const end = Math.floor(Date.parse(later?.date_end ?? '') / 1000);
     // Hours are no correction.
-    await service.control.changeProxy(await service.providerIdOf(other?.id), {
-      unixtimeEnd: unixtimeEnd + 3600,
+    for (const [proxy, seconds] of [
+      [later, 86_400],
+      [corrected, 3600],
+    ] as const) {
+      const id = await service.providerIdOf(proxy?.id);
+      await service.control.changeProxy(id, { unixtimeEnd: end + seconds });
+    }
+    expect(await run()).toMatchObject({ changed: 3, extended: 1 });
+    expect(warned.mock.calls).toEqual([[`proxies ${later?.id} end later than any order accounts for`]]);
+    expect((await user.api.GET('/proxies')).data?.find(({ id }) => id === moved?.id)).toEqual({
+      ...moved,
+      host: '127.0.0.2',
+      port: '4321',
+      date_end: new Date(changed * 1000).toISOString().replace('.000', ''),
     });
-    expect(await run()).toMatchObject({ changed: 2, extended: 1 });
-    expect(warned.mock.calls).toEqual([[`proxies ${proxy?.id} end later than any order accounts for`]]);
     expect(await run()).toMatchObject({ changed: 0, extended: 0 });
   });
 
   it('reads every page', async () => {
-    await service.control.setDialect({ pageLimit: 10 });
-    await buy(await service.createUser(), 25);
+    await service.control.setDialect({ pageLimit: 2 });
+    await buy(5);
     await service.control.clearCalls();
-    expect(await run()).toEqual({ ...NOTHING, listed: 25 });
+    expect(await run()).toEqual({ ...NOTHING, listed: 5 });
     expect((await service.control.getCalls('getproxy')).length).toBeGreaterThanOrEqual(3);
     await service.control.setDialect({ pageLimit: 1000 });
   });
 
   it('records proxies under our references without an order once, and ignores others', async () => {
-    await buy(await service.createUser());
+    await buy();
     const [{ orderReference }] = await service.dataSource.query(
-      'SELECT order_reference AS "orderReference" FROM orders',
+      'SELECT order_reference AS "orderReference" FROM orders WHERE user_id = $1',
+      [user.id],
     );
-    const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
     const buyUnder = (descr: string) =>
-      stranger.call(`buy/?count=1&period=30&country=ru&version=6&descr=${descr}`);
+      service.wire.call(`buy/?count=1&period=30&country=ru&version=6&descr=${descr}`);
     await buyUnder(orderReference);
     await buyUnder(orderReference.replace(/\.o\d+x$/, '.o999999x'));
     await buyUnder('someone-else');
@@ -128,9 +126,8 @@ describe('The full sweep', () => {
   });
 
   it('records no unmatched proxy that an open order may account for', async () => {
-    await leaveOrderOpen(service, await service.createUser());
+    await leaveOrderOpen(service, user);
     expect(await run()).toMatchObject({ listed: 1, unmatched: 0 });
-    await service.control.resetFaults();
   });
 
   describe('of a proxy that the provider has withdrawn', () => {
@@ -142,38 +139,27 @@ describe('The full sweep', () => {
     };
     const activity = (proxies: readonly { active?: boolean }[] | undefined) =>
       proxies?.map(({ active }) => active);
-    const stored = () =>
-      service.dataSource.query(
-        'SELECT absences, withdrawn_at IS NOT NULL AS withdrawn, active FROM proxies ORDER BY id',
-      );
 
-    const user = forEachTest(() => service.createUser());
     beforeEach(async () => {
       bought = (await order()).data?.proxies ?? [];
       await service.control.withdrawProxy(await service.providerIdOf(bought[0]?.id));
     });
 
-    it('counts it as withdrawn after the second sweep, and changes no row after that', async () => {
+    it('counts it as withdrawn after the second sweep, and shows it as inactive from then on', async () => {
       expect(await run()).toEqual({ ...NOTHING, listed: 1 });
       expect(activity((await user.api.GET('/proxies')).data)).toEqual([true, true]);
       // Only the others' ends are confirmed.
-      const confirmed = await service.dataSource.query(
-        'SELECT end_confirmed_at(id) IS NOT NULL AS "isConfirmed" FROM proxies ORDER BY id',
-      );
+      const confirmed = await storedProxies('end_confirmed_at(id) IS NOT NULL AS "isConfirmed"');
       expect(confirmed).toEqual([{ isConfirmed: false }, { isConfirmed: true }]);
       expect(await run()).toEqual({ ...NOTHING, listed: 1, withdrawn: 1 });
       const before = await versions();
       expect([await run(), await versions()]).toEqual([{ ...NOTHING, listed: 1 }, before]);
-      expect(await stored()).toEqual([
+      expect(await storedProxies('absences, withdrawn_at IS NOT NULL AS withdrawn, active')).toEqual([
         { absences: 2, withdrawn: true, active: false },
         { absences: 0, withdrawn: false, active: true },
       ]);
       await service.audit({ withProvider: true });
-    });
 
-    it('shows it as inactive in every response', async () => {
-      await run();
-      await run();
       expect(activity((await user.api.GET('/proxies')).data)).toEqual([false, true]);
       expect(activity(await exported('format=json'))).toEqual([false, true]);
       expect((await exported('active_only=true')).map(({ id }) => id)).toEqual([bought[1]?.id]);
@@ -185,33 +171,30 @@ describe('The full sweep', () => {
 
   describe('of a proxy that the provider lists again', () => {
     const hide = () =>
-      service.dataSource.query(`UPDATE proxies SET provider_proxy_id = 'x' || provider_proxy_id`);
+      service.dataSource.query(
+        `UPDATE proxies SET provider_proxy_id = 'x' || provider_proxy_id WHERE user_id = $1`,
+        [user.id],
+      );
     const unhide = () =>
-      service.dataSource.query('UPDATE proxies SET provider_proxy_id = substr(provider_proxy_id, 2)');
+      service.dataSource.query(
+        'UPDATE proxies SET provider_proxy_id = substr(provider_proxy_id, 2) WHERE user_id = $1',
+        [user.id],
+      );
 
-    it('resets the absences and shows the proxy as active at once', async () => {
-      const user = await service.createUser();
-      const bought = await buy(user);
-      await hide();
-      await run();
-      await run();
-      expect((await user.api.GET('/proxies')).data).toMatchObject([{ active: false }]);
-      await unhide();
-      await service.owner.query('TRUNCATE unmatched_proxies');
-      expect(await run()).toEqual({ ...NOTHING, listed: 1, changed: 1 });
-      expect((await user.api.GET('/proxies')).data).toEqual(bought);
-      const [row] = await service.dataSource.query('SELECT absences, withdrawn_at, active FROM proxies');
-      expect(row).toEqual({ absences: 0, withdrawn_at: null, active: true });
-    });
-
-    it('counts the absences from zero again', async () => {
-      await buy(await service.createUser());
-      for (let times = 0; times < 3; times++) {
+    it('shows the proxy as active at once, and counts its absences from zero again', async () => {
+      const bought = await buy();
+      for (const absences of [1, 2, 1]) {
         await hide();
-        expect(await run()).toMatchObject({ withdrawn: 0 });
+        for (let time = 1; time <= absences; time += 1) {
+          expect(await run()).toMatchObject({ withdrawn: time === 2 ? 1 : 0 });
+        }
+        expect((await user.api.GET('/proxies')).data).toMatchObject([{ active: absences < 2 }]);
         await unhide();
-        await service.owner.query('TRUNCATE unmatched_proxies');
-        expect(await run()).toMatchObject({ changed: 1, withdrawn: 0, implausible: 0 });
+        await service.owner.query('DELETE FROM unmatched_proxies');
+        expect(await run()).toEqual({ ...NOTHING, listed: 1, changed: 1 });
+        expect((await user.api.GET('/proxies')).data).toEqual(bought);
+        const [row] = await storedProxies('absences, withdrawn_at, active');
+        expect(row).toEqual({ absences: 0, withdrawn_at: null, active: true });
       }
     });
   });
@@ -219,12 +202,14 @@ describe('The full sweep', () => {
   describe('of a listing that lacks many proxies', () => {
     const states = () =>
       service.dataSource.query(
-        `SELECT count(*) FILTER (WHERE active) AS active, count(withdrawn_at) AS withdrawn FROM proxies`,
+        `SELECT count(*) FILTER (WHERE active) AS active, count(withdrawn_at) AS withdrawn
+           FROM proxies WHERE user_id = $1`,
+        [user.id],
       );
     const withdraw = async (count: number) => {
       const ids = await service.dataSource.query<{ id: string }[]>(
-        'SELECT provider_proxy_id AS id FROM proxies WHERE absences = 0 ORDER BY id LIMIT $1',
-        [count],
+        'SELECT provider_proxy_id AS id FROM proxies WHERE user_id = $1 AND absences = 0 LIMIT $2',
+        [user.id, count],
       );
       for (const { id } of ids) await service.control.withdrawProxy(Number(id));
     };
@@ -233,9 +218,8 @@ describe('The full sweep', () => {
       return { status: response.status, body: await response.json() };
     };
 
-    const user = forEachTest(() => service.createUser());
-    const staff = forEachTest(() => service.createUser({ scopes: ['staff:system'] }));
-    beforeEach(() => buy(user, 30));
+    const staff = forAllTests(() => service.createUser({ scopes: ['staff:system'] }));
+    beforeEach(() => buy(30));
 
     it('marks nothing from 21 on, until staff decide about the number that they have seen', async () => {
       await withdraw(21);
@@ -271,7 +255,7 @@ describe('The full sweep', () => {
     });
 
     it('takes them up again when they are listed again', async () => {
-      await service.dataSource.query(`UPDATE proxies SET absences = 2`);
+      await service.dataSource.query('UPDATE proxies SET absences = 2 WHERE user_id = $1', [user.id]);
       expect(await run()).toMatchObject({ changed: 30, withdrawn: 0, implausible: 0 });
       expect(await request('GET', '')).toMatchObject({ body: { proxies: 0, users: 0 } });
     });
@@ -290,16 +274,14 @@ describe('The full sweep', () => {
         times: null,
       });
     const foreign = (id: string, row = {}) => ({ path: [id], value: { id, ...HAND, ...row } });
-    const stored = () =>
-      service.dataSource.query(
-        `SELECT absences, withdrawn_at IS NOT NULL AS withdrawn, end_confirmed_at(id) IS NOT NULL AS confirmed
-           FROM proxies ORDER BY id`,
+    const states = () =>
+      storedProxies(
+        'absences, withdrawn_at IS NOT NULL AS withdrawn, end_confirmed_at(id) IS NOT NULL AS confirmed',
       );
     const CONFIRMED = { absences: 0, withdrawn: false, confirmed: true };
-    const user = forEachTest(() => service.createUser());
     let ids: number[];
     beforeEach(async () => {
-      const bought = await buy(user, 3);
+      const bought = await buy(3);
       ids = await Promise.all(bought.map(({ id }) => service.providerIdOf(id)));
     });
 
@@ -313,7 +295,7 @@ describe('The full sweep', () => {
       );
       expect(await run()).toEqual({ ...NOTHING, listed: 5, changed: 1, unread_foreign: 2 });
       expect(await run()).toMatchObject({ changed: 0, unread_foreign: 2 });
-      expect(await stored()).toEqual([CONFIRMED, CONFIRMED, CONFIRMED]);
+      expect(await states()).toEqual([CONFIRMED, CONFIRMED, CONFIRMED]);
       expect((await user.api.GET('/proxies')).data?.[0]).toMatchObject({ password: '852340' });
       const fields = 'port, user, pass, unixtime, unixtime_end';
       expect(warned.mock.calls).toEqual(
@@ -340,14 +322,14 @@ describe('The full sweep', () => {
       await list({ path: [`${odd}`, 'port'], value: 'none' });
       expect(await run()).toEqual({ ...NOTHING, listed: 2, unread_own: 1 });
       expect(await run()).toMatchObject({ withdrawn: 1, unread_own: 1 });
-      expect(await stored()).toEqual([
+      expect(await states()).toEqual([
         { absences: -1, withdrawn: false, confirmed: false },
         CONFIRMED,
         { absences: 2, withdrawn: true, confirmed: false },
       ]);
       await service.control.resetFaults();
       expect(await run()).toMatchObject({ unread_own: 0 });
-      expect((await stored())[0]).toEqual(CONFIRMED);
+      expect((await states())[0]).toEqual(CONFIRMED);
     });
 
     it('counts no absences while one may be of anybody, and completes', async () => {
@@ -356,7 +338,7 @@ describe('The full sweep', () => {
       for (let sweep = 0; sweep < 3; sweep += 1) {
         expect(await run()).toEqual({ ...NOTHING, listed: 4, unread_unknown: 2 });
       }
-      expect(await stored()).toEqual([
+      expect(await states()).toEqual([
         CONFIRMED,
         CONFIRMED,
         { absences: -1, withdrawn: false, confirmed: false },
@@ -365,7 +347,7 @@ describe('The full sweep', () => {
     });
 
     it('costs one of ours its own prolongation, and those of others nothing', async () => {
-      for (let purchase = 0; purchase < 3; purchase += 1) await buy(user);
+      for (let purchase = 0; purchase < 3; purchase += 1) await buy();
       await run();
       // Too old to confirm the ends, which are then read in one listing.
       await service.dataSource.query(`UPDATE completed_sweeps SET began_at = began_at - interval '2 hours'`);
@@ -378,29 +360,33 @@ describe('The full sweep', () => {
     });
   });
 
-  it('does not take over the end of a listing that lags behind a prolongation', async () => {
-    const user = await service.createUser();
-    const [proxy] = await buy(user);
+  it('leaves the ends alone of an open prolongation, and of one behind which the listing lags', async () => {
+    const [lagging, open] = await buy(2);
     await service.control.addFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 600_000 });
-    const { data } = await user.prolong(proxy?.id ?? '');
+    const { data } = await user.prolong(lagging?.id ?? '');
+    const gate = await service.control.addGate({ method: 'prolong', stage: 'executed' });
+    const prolonged = user.prolong(open?.id ?? '');
+    await service.control.untilGateReached(gate);
     expect(await run()).toMatchObject({ changed: 0 });
-    expect((await user.api.GET('/proxies')).data).toEqual([data?.proxy]);
+    expect((await user.api.GET('/proxies')).data).toEqual([data?.proxy, open]);
+    await service.control.openGate(gate);
+    expect((await prolonged).response.status).toBe(200);
   });
 
   it('does not withdraw a proxy whose rental is over', async () => {
-    const [proxy] = await buy(await service.createUser());
+    const [proxy] = await buy();
     const id = await service.providerIdOf(proxy?.id);
     await service.control.changeProxy(id, { unixtimeEnd: Math.floor(Date.now() / 1000) - 60 });
     await run();
     await service.control.withdrawProxy(id);
     await run();
     expect(await run()).toMatchObject({ withdrawn: 0 });
-    const [row] = await service.dataSource.query('SELECT absences, withdrawn_at FROM proxies');
+    const [row] = await storedProxies('absences, withdrawn_at');
     expect(row).toEqual({ absences: 0, withdrawn_at: null });
   });
 
   it('counts no absence when the database has lost the sightings', async () => {
-    await buy(await service.createUser());
+    await buy();
     // A database crash empties this unlogged table while the sweep waits for its page.
     await run();
     const gate = await service.control.addGate({ method: 'getproxy', stage: 'received' });
@@ -409,20 +395,8 @@ describe('The full sweep', () => {
     await service.owner.query('TRUNCATE sweep_sightings');
     await service.control.openGate(gate);
     await expect(swept).rejects.toThrow('the sightings of the sweep are gone');
-    const [{ absences }] = await service.dataSource.query('SELECT absences FROM proxies');
-    expect(absences).toBe(0);
+    expect(await storedProxies('absences')).toEqual([{ absences: 0 }]);
     expect(await service.dataSource.query('SELECT FROM completed_sweeps')).toHaveLength(1);
-  });
-
-  it('leaves the end alone while a prolongation is open', async () => {
-    const user = await service.createUser();
-    const [proxy] = await buy(user);
-    const gate = await service.control.addGate({ method: 'prolong', stage: 'executed' });
-    const prolonged = user.prolong(proxy?.id ?? '');
-    await service.control.untilGateReached(gate);
-    expect(await run()).toMatchObject({ changed: 0 });
-    await service.control.openGate(gate);
-    expect((await prolonged).response.status).toBe(200);
   });
 
   it('runs on one replica at a time, and not again before it is due', async () => {
