@@ -13,8 +13,8 @@ function keepPaused(this: Socket): void {
 }
 
 /** Serves a connection's requests one after the other. Node would start pipelined ones immediately. */
-export function oneAtATime(serve: Handler): Handler {
-  const waiting = new ConcurrencyLimit<Socket>(MAX_WAITING, MAX_WAITING);
+export function oneAtATime(serve: Handler, maxWaiting = MAX_WAITING): Handler {
+  const waiting = new ConcurrencyLimit<Socket>(maxWaiting, maxWaiting);
 
   return (request, response) => {
     // Node assigns the socket to a response once all earlier responses have been sent.
