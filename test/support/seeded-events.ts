@@ -1,13 +1,16 @@
 import { connectClient } from './test-database';
 
-/** Events, deliveries and renewals of past months. Nothing is due, and nothing happened yesterday. */
+/** For every third proxy: events, deliveries and renewals of past months. Nothing is due, or of yesterday. */
 export async function seedEvents(databaseUrl: string): Promise<void> {
   const client = await connectClient(databaseUrl);
   try {
     await client.query(`
+      -- The rows refer to what there is: checking that takes half of the time.
+      SET session_replication_role = replica;
+
       INSERT INTO events (user_id, type, data, at, position)
       SELECT user_id, 'proxy.expired', '{}', now() - interval '3 days', nextval('event_positions')
-        FROM proxies;
+        FROM proxies WHERE id % 3 = 0;
 
       WITH webhook AS (
         INSERT INTO webhooks (user_id, url, types, secret)
@@ -35,9 +38,10 @@ export async function seedEvents(databaseUrl: string): Promise<void> {
              CASE proxies.id % 5000 WHEN 0 THEN 'no-price' ELSE 'balance-short' END,
              30, moment, moment, moment
         FROM proxies JOIN (SELECT user_id, max(id) AS id FROM rule GROUP BY user_id) AS rule USING (user_id),
-             LATERAL (SELECT least(date_start, now() - interval '3 days') AS moment) AS its;
+             LATERAL (SELECT least(date_start, now() - interval '3 days') AS moment) AS its
+       WHERE proxies.id % 3 = 0;
 
-      ANALYZE;
+      ANALYZE events, webhooks, webhook_deliveries, webhook_attempts, renewal_rules, renewals;
     `);
   } finally {
     await client.end();
