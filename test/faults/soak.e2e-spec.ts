@@ -8,7 +8,7 @@ import { paymentsEnvironment } from '../support/test-service';
 import { startWebhookReceiver } from '../support/webhook-receiver';
 
 /** `npm run test:soak` places many more orders. SOAK_SEED repeats a run. */
-const ORDERS = Number(process.env['SOAK_ORDERS'] ?? 100);
+const ORDERS = Number(process.env['SOAK_ORDERS'] ?? 40);
 const SEED = Number(process.env['SOAK_SEED'] ?? randomInt(2 ** 31));
 const TIMEOUT_MS = 300_000 + ORDERS * 200;
 
