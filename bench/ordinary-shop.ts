@@ -1,6 +1,5 @@
 import type { Customer } from '../drills/support/clients';
-import { queryAt } from '../drills/support/database';
-import { inDatabase } from './support/place';
+import { inDatabase, queryAt } from '../drills/support/database';
 
 // An ordinary shop has no triggers, queue or history. Balances have their own table, because each foreign key
 // to a user locks the user's row, for which the user's other orders would wait.

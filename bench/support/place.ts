@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { closeAll, createDrillDirectory } from '../../drills/support/accounts';
 import type { Customer } from '../../drills/support/clients';
-import { runProgram } from '../../drills/support/daemon';
-import { queryAt, withClient } from '../../drills/support/database';
-import { BUILT_CLI } from '../../drills/support/project';
+import { inDatabase, queryAt, withClient } from '../../drills/support/database';
+import { Office } from '../../drills/support/office';
 import {
   type BuiltReplica,
   type SandboxAddress,
@@ -92,13 +91,16 @@ export class Place {
   }
 
   async audit(database: OwnedDatabase): Promise<void> {
-    const environment = this.environmentOf(database);
-    await runProgram({ program: process.execPath, parameters: [BUILT_CLI, 'audit'], environment });
+    const office = await Office.open(this.environmentOf(database));
+    try {
+      // The provider does not know the inserted proxies.
+      const violations = await office.findViolations({ withProvider: false });
+      if (violations.length > 0) throw new Error(violations.join('\n'));
+    } finally {
+      await office.close();
+    }
   }
 }
-
-export const inDatabase = (url: string, name: string): string =>
-  Object.assign(new URL(url), { pathname: `/${name}` }).href;
 
 /** $1: the customers; $2: proxies of each. One in ten has ended. */
 const SELL_PROXIES = `

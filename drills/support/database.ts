@@ -16,3 +16,6 @@ export async function withClient<Result>(
 
 export const queryAt = <Row>(url: string, statement: string, parameters: unknown[] = []): Promise<Row[]> =>
   withClient(url, async (client) => (await client.query(statement, parameters)).rows as Row[]);
+
+export const inDatabase = (url: string, name: string): string =>
+  Object.assign(new URL(url), { pathname: `/${name}` }).href;

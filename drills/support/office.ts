@@ -49,10 +49,10 @@ export class Office {
     return { id, token: text };
   }
 
-  async findViolations(): Promise<string[]> {
+  async findViolations({ withProvider = true } = {}): Promise<string[]> {
     const acceptsPayments = this.context.get<unknown, AppConfig>(AppConfig).payments.provider !== 'off';
     const { invariants } = await this.context.get(IntegrityService).run({
-      withProvider: true,
+      withProvider,
       ...(acceptsPayments && { payments: this.context.get(PaymentProvider, { strict: false }) }),
     });
     return invariants
