@@ -95,7 +95,7 @@ describe('The concurrent requests of one user', () => {
     // With so many at once, clients leave at different stages of their requests.
     await sendAndLeave(
       user,
-      Array.from({ length: 60 }, (_, n) => awaited[n % 2] ?? ''),
+      Array.from({ length: 24 }, (_, n) => awaited[n % 2] ?? ''),
     );
     await eventually(() => waitingOf() === 0);
     for (const one of awaited) expect((await get(user, one.replace('wait=30', 'wait=1'))).status).toBe(200);
@@ -126,7 +126,7 @@ describe('The concurrent requests of one user', () => {
       await insertProxies(service.dataSource, id, 990, { port: String(silent.port) });
     }
     await insertProxies(service.dataSource, other.id, 2, { port: new URL(service.baseUrl).port });
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
       await pingAll(leaver, AbortSignal.timeout(5)).catch(() => undefined);
     }
 
@@ -158,7 +158,7 @@ describe('The concurrent requests of one user', () => {
     const lock = await lockRow(service.owner, `SELECT FROM users WHERE id = ${user.id} FOR NO KEY UPDATE`);
     const change = (method: string, path: string, body: object): Promise<Response> =>
       fetchAs(user, method, service.baseUrl + path, body);
-    const changes = Array.from({ length: 6 }, () => [
+    const changes = Array.from({ length: 3 }, () => [
       change('POST', '/tokens', { scopes: ['profile:read'] }),
       change('POST', '/links', { format: 'json' }),
       change('POST', '/webhooks', { url: 'https://example.com/', types: null }),
@@ -177,7 +177,7 @@ describe('The concurrent requests of one user', () => {
     const refused = await Promise.race(many);
     expect([refused.status, await refused.json()]).toMatchObject([429, TOO_MANY]);
     const specified = ['/proxies', '/proxies/export?format=txt&active_only=true'];
-    const waiting = Array.from({ length: 40 }, (_, n) => get(user, specified[n % 2] ?? ''));
+    const waiting = Array.from({ length: 20 }, (_, n) => get(user, specified[n % 2] ?? ''));
     const others = get(other, exportPath(0));
     await lock.release();
     const statuses = (await Promise.all([...waiting, others])).map(({ status }) => status);
@@ -226,7 +226,7 @@ describe('The concurrent requests of one user', () => {
   });
 
   it('writes exports a few hundred rows at a time, so that other requests have their turns', async () => {
-    const user = await createOwner(1500);
+    const user = await createOwner(600);
     const playwright = formatOf({ format: 'playwright', template: null });
     const { write } = playwright;
     if (typeof write !== 'function') throw new Error('the database writes it');
@@ -237,10 +237,8 @@ describe('The concurrent requests of one user', () => {
       writing.most = Math.max(writing.most, (writing.now += 1));
       return write(proxy);
     });
-    const texts = await Promise.all(
-      Array.from({ length: 4 }, async (_, n) => (await get(user, exportPath(n))).text()),
-    );
+    const texts = await Promise.all([0, 1].map(async (n) => (await get(user, exportPath(n))).text()));
     spy.mockRestore();
-    expect([texts.map((text) => text.split('\n').length), writing.most]).toEqual([Array(4).fill(1503), 250]);
+    expect([texts.map((text) => text.split('\n').length), writing.most]).toEqual([[603, 603], 250]);
   });
 });
