@@ -113,14 +113,21 @@ describe('A link', () => {
     expect((await fetchLink(link)).text).toBe(`${response.text}127.0.0.1:8080:new:password1\n`);
   });
 
-  it.each(FORMAT_NAMES)('gives what the export gives: %s', async (format) => {
+  it('gives what the export gives, in every format', async () => {
     await insert(3);
-    const link = await createLink({ format });
-    const exported = await send(user.token, 'GET', `/proxies/lists/${format}`);
-    const response = await fetchLink(link);
-    expect(response).toMatchObject({ status: 200, text: exported.text });
-    for (const header of ['content-type', 'content-disposition', 'content-length']) {
-      expect([header, response.headers[header]]).toEqual([header, exported.headers[header]]);
+    for (const format of FORMAT_NAMES) {
+      const link = await createLink({ format });
+      const exported = await send(user.token, 'GET', `/proxies/lists/${format}`);
+      const response = await fetchLink(link);
+      expect([format, response]).toMatchObject([format, { status: 200, text: exported.text }]);
+      for (const header of ['content-type', 'content-disposition', 'content-length']) {
+        expect([format, header, response.headers[header]]).toEqual([
+          format,
+          header,
+          exported.headers[header],
+        ]);
+      }
+      await send(user.token, 'DELETE', `/links/${link.id}`);
     }
   });
 
@@ -263,18 +270,24 @@ describe('A link', () => {
     ]);
   });
 
-  it.each<[what: string, body: object, status: number]>([
-    ['an unknown format', { format: 'exe' }, 422],
-    ['a template that is none', { template: '{secret}' }, 422],
-    ['an unknown field', { formats: 'txt' }, 422],
-    ['an unknown field of the filter', { filter: { countries: 'ru' } }, 422],
-    ['a network that is none', { networks: ['10.0.0.0/33'] }, 422],
-    ['no networks at all', { networks: [] }, 422],
-    ['a moment without an offset', { expires_at: '2100-01-01T00:00:00' }, 422],
-    ['an end that has passed', { expires_at: '2020-01-01T00:00:00Z' }, 400],
-  ])('is not made with %s', async (_, body, status) => {
-    const response = await send(user.token, 'POST', '/links', body);
-    expect([response.status, response.text]).toEqual([status, expect.stringContaining('"detail"')]);
+  it('is not made with settings that are none', async () => {
+    for (const [what, body, status] of [
+      ['an unknown format', { format: 'exe' }, 422],
+      ['a template that is none', { template: '{secret}' }, 422],
+      ['an unknown field', { formats: 'txt' }, 422],
+      ['an unknown field of the filter', { filter: { countries: 'ru' } }, 422],
+      ['a network that is none', { networks: ['10.0.0.0/33'] }, 422],
+      ['no networks at all', { networks: [] }, 422],
+      ['a moment without an offset', { expires_at: '2100-01-01T00:00:00' }, 422],
+      ['an end that has passed', { expires_at: '2020-01-01T00:00:00Z' }, 400],
+    ] as const) {
+      const response = await send(user.token, 'POST', '/links', body);
+      expect([what, response.status, response.text]).toEqual([
+        what,
+        status,
+        expect.stringContaining('"detail"'),
+      ]);
+    }
     expect((await send(user.token, 'GET', '/links')).json()).toEqual({ items: [], next_cursor: null });
   });
 });
@@ -601,8 +614,8 @@ describe('Fetching', () => {
     expect(await show(link)).toMatchObject({ uses: 6 });
   });
 
-  it('of 50 links at once shares statements', async () => {
-    const users = await Promise.all(Array.from({ length: 5 }, () => service.createUser()));
+  it('of 20 links at once shares statements', async () => {
+    const users = await Promise.all([service.createUser(), service.createUser()]);
     const links: { readonly link: Link; readonly login: string }[] = [];
     for (const [n, one] of users.entries()) {
       await insert(10, { login: `user${n}-#` }, one);
@@ -618,6 +631,6 @@ describe('Fetching', () => {
       }
     });
     // Read one by one, the links would need three statements each.
-    expect(sent.filter(({ text }) => /FROM (export_links link|proxies)/.test(text)).length).toBeLessThan(75);
+    expect(sent.filter(({ text }) => /FROM (export_links link|proxies)/.test(text)).length).toBeLessThan(30);
   });
 });
