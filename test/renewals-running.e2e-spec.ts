@@ -343,95 +343,107 @@ describe('Renewals', () => {
   const PLANNED = { state: 'planned', reason: null };
   const skippedAs = (reason: string) => ({ state: 'skipped', reason });
 
-  it.each<[string, string, refused: object[], left: object[], announced: number]>([
-    [
-      'its rule was disabled',
-      `UPDATE renewal_rules SET disabled_at = now() WHERE user_id = $1`,
-      [PLANNED],
-      [],
-      1,
-    ],
-    [
-      'its proxy was excluded',
-      `INSERT INTO renewal_rules (user_id, proxy_id) SELECT user_id, id FROM proxies WHERE user_id = $1`,
-      [PLANNED],
-      [],
-      1,
-    ],
-    [
-      'another rule came to hold for it',
-      `INSERT INTO renewal_rules (user_id, proxy_id, period, max_price, hours_before)
+  it('place nothing that became impossible between decision and order', async () => {
+    const cases: readonly [string, string, refused: object[], left: object[], announced: number][] = [
+      [
+        'its rule was disabled',
+        `UPDATE renewal_rules SET disabled_at = now() WHERE user_id = $1`,
+        [PLANNED],
+        [],
+        1,
+      ],
+      [
+        'its proxy was excluded',
+        `INSERT INTO renewal_rules (user_id, proxy_id) SELECT user_id, id FROM proxies WHERE user_id = $1`,
+        [PLANNED],
+        [],
+        1,
+      ],
+      [
+        'another rule came to hold for it',
+        `INSERT INTO renewal_rules (user_id, proxy_id, period, max_price, hours_before)
        SELECT user_id, id, ${PERIOD}, 0.01, ${AHEAD_HOURS} FROM proxies WHERE user_id = $1`,
-      [PLANNED],
-      [skippedAs('price-above-max')],
-      1,
-    ],
-    [
-      'its end has moved',
-      `UPDATE proxies SET date_end = date_end - interval '1 second' WHERE user_id = $1`,
-      [],
-      [{ state: 'done', reason: null }],
-      2,
-    ],
-    [
-      'its user was blocked',
-      `UPDATE users SET blocked_at = now(), blocked_reason = 'test' WHERE id = $1`,
-      [skippedAs('user-blocked')],
-      [skippedAs('user-blocked')],
-      1,
-    ],
-    [
-      'staff have paused its user',
-      `INSERT INTO renewal_settings (user_id, paused_at, paused_reason) VALUES ($1, now(), 'test')`,
-      [skippedAs('paused')],
-      [skippedAs('paused')],
-      1,
-    ],
-    [
-      'its budget is used up',
-      `INSERT INTO renewal_settings (user_id, monthly_budget) VALUES ($1, 0)`,
-      [skippedAs('budget-used-up')],
-      [skippedAs('budget-used-up')],
-      1,
-    ],
-    [
-      'its proxy was withdrawn',
-      `UPDATE proxies SET withdrawn_at = now(), absences = 2 WHERE user_id = $1`,
-      [skippedAs('proxy-withdrawn')],
-      [skippedAs('proxy-withdrawn')],
-      1,
-    ],
-    [
-      'a refund of its proxy has begun',
-      `SELECT begin_refund(user_id, id, 10) FROM proxies WHERE user_id = $1`,
-      [skippedAs('refund-open')],
-      [skippedAs('refund-open')],
-      1,
-    ],
-  ])('place nothing when between decision and order %s', async (_, statement, refused, left, announced) => {
-    const { user } = await customerWith(1);
-    await switchOn(user);
+        [PLANNED],
+        [skippedAs('price-above-max')],
+        1,
+      ],
+      [
+        'its end has moved',
+        `UPDATE proxies SET date_end = date_end - interval '1 second' WHERE user_id = $1`,
+        [],
+        [{ state: 'done', reason: null }],
+        2,
+      ],
+      [
+        'its user was blocked',
+        `UPDATE users SET blocked_at = now(), blocked_reason = 'test' WHERE id = $1`,
+        [skippedAs('user-blocked')],
+        [skippedAs('user-blocked')],
+        1,
+      ],
+      [
+        'staff have paused its user',
+        `INSERT INTO renewal_settings (user_id, paused_at, paused_reason) VALUES ($1, now(), 'test')`,
+        [skippedAs('paused')],
+        [skippedAs('paused')],
+        1,
+      ],
+      [
+        'its budget is used up',
+        `INSERT INTO renewal_settings (user_id, monthly_budget) VALUES ($1, 0)`,
+        [skippedAs('budget-used-up')],
+        [skippedAs('budget-used-up')],
+        1,
+      ],
+      [
+        'its proxy was withdrawn',
+        `UPDATE proxies SET withdrawn_at = now(), absences = 2 WHERE user_id = $1`,
+        [skippedAs('proxy-withdrawn')],
+        [skippedAs('proxy-withdrawn')],
+        1,
+      ],
+      [
+        'a refund of its proxy has begun',
+        `SELECT begin_refund(user_id, id, 10) FROM proxies WHERE user_id = $1`,
+        [skippedAs('refund-open')],
+        [skippedAs('refund-open')],
+        1,
+      ],
+    ];
+    const customers: TestUser[] = [];
+    for (const _ of cases) {
+      const { user } = await customerWith(1);
+      await switchOn(user);
+      customers.push(user);
+    }
     const orders = service.app.get(RenewalOrders);
     const place = orders.place.bind(orders);
     jest.spyOn(orders, 'place').mockImplementationOnce(async (renewals) => {
-      await service.owner.query(statement, [user.id]);
+      for (const [n, { id }] of customers.entries()) await service.owner.query(cases[n]?.[1] ?? '', [id]);
       return place(renewals);
     });
+    const shown = async (user: TestUser) =>
+      (await renewalsOf(user)).map(({ state, reason }) => ({ state, reason }));
     await run();
-    expect(
-      await service.dataSource.query(`SELECT FROM orders WHERE user_id = $1 AND kind = 'prolongation'`, [
-        user.id,
-      ]),
-    ).toEqual([]);
-    expect((await renewalsOf(user)).map(({ state, reason }) => ({ state, reason }))).toEqual(refused);
-    await wait(user);
+    for (const [n, [change, , refused]] of cases.entries()) {
+      const user = customers[n]!;
+      const placed = await service.dataSource.query(
+        `SELECT FROM orders WHERE user_id = $1 AND kind = 'prolongation'`,
+        [user.id],
+      );
+      expect([change, placed, await shown(user)]).toEqual([change, [], refused]);
+      await wait(user);
+    }
     await run();
-    expect((await renewalsOf(user)).map(({ state, reason }) => ({ state, reason }))).toEqual(left);
-    const events = await eventsOf(user);
-    expect(events.filter((event) => event.startsWith('renewal.planned'))).toHaveLength(announced);
+    for (const [n, [change, , , left, announced]] of cases.entries()) {
+      const user = customers[n]!;
+      const planned = (await eventsOf(user)).filter((event) => event.startsWith('renewal.planned'));
+      expect([change, await shown(user), planned.length]).toEqual([change, left, announced]);
+    }
     await service.owner.query(
-      `UPDATE proxies SET withdrawn_at = NULL, absences = 0 WHERE user_id = $1 AND withdrawn_at IS NOT NULL`,
-      [user.id],
+      `UPDATE proxies SET withdrawn_at = NULL, absences = 0 WHERE user_id = ANY ($1)
+          AND withdrawn_at IS NOT NULL`,
+      [customers.map(({ id }) => id)],
     );
   });
 
