@@ -503,7 +503,7 @@ describe('Renewals', () => {
   });
 
   it('stand in the queue for ten purchases at a time when no sweep has confirmed their ends', async () => {
-    const { user } = await customerWith(30);
+    const { user } = await customerWith(15);
     for (let n = 0; n < 10; n += 1) await buy(user, 1);
     await switchOn(user);
     const placed = jest.spyOn(service.app.get(RenewalOrders), 'place').mockClear();
@@ -513,10 +513,10 @@ describe('Renewals', () => {
     await run();
     const [firstPlaced] = placed.mock.calls;
     placed.mockRestore();
-    expect(firstPlaced?.[0]).toHaveLength(30 + 9);
-    expect((await service.control.getCalls('getproxy')).length).toBeLessThan(30);
+    expect(firstPlaced?.[0]).toHaveLength(15 + 9);
+    expect((await service.control.getCalls('getproxy')).length).toBeLessThan(20);
     const renewals = await renewalsOf(user);
-    expect(renewals.map(({ state }) => state)).toEqual(Array.from({ length: 40 }, () => 'done'));
+    expect(renewals.map(({ state }) => state)).toEqual(Array.from({ length: 25 }, () => 'done'));
   });
 
   it('cause a reminder a week ahead, and three days and one day ahead if they will fail', async () => {
