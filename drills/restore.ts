@@ -23,6 +23,7 @@ async function main(): Promise<void> {
   if (values.patroni) requirePrograms('etcd', 'etcdctl', 'haproxy', 'patroni', 'patronictl');
   const report = await runRestore({
     patroni: values.patroni,
+    replicas: 2,
     customers,
     pauseMs: 200,
     secondsBetween: Math.min(60, 20 * minutes),

@@ -16,6 +16,7 @@ const ALLOWED = /^(200|200, replayed|404|connection lost|(503|409) with Retry-Af
 
 export interface RestoreOptions {
   readonly patroni?: boolean;
+  readonly replicas: number;
   readonly customers: number;
   readonly pauseMs: number;
   readonly secondsBetween: number;
@@ -53,7 +54,7 @@ export async function runRestore(options: RestoreOptions): Promise<RestoreReport
     closers.push(() => directory.remove());
     const sandbox = await startSandboxProcess(await directory.create('sandbox'));
     closers.push(() => sandbox.stop());
-    const shop = await Shop.open(postgres, sandbox.address);
+    const shop = await Shop.open(postgres, sandbox.address, options.replicas);
     closers.push(() => shop.stop());
     const customers = await shop.createCustomers(options.customers);
     await shop.start();

@@ -15,7 +15,6 @@ import type { RestorableDatabase } from './archived-postgres';
 
 const DATABASE = 'proxy_rental';
 const SERVICE_ROLE = 'proxy_rental_service';
-const REPLICAS = 2;
 const BALANCE = '10000000.00';
 const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
 
@@ -56,7 +55,7 @@ export class Shop {
     this.control = new SandboxControl(sandbox);
   }
 
-  static async open(postgres: RestorableDatabase, sandbox: SandboxAddress): Promise<Shop> {
+  static async open(postgres: RestorableDatabase, sandbox: SandboxAddress, replicas: number): Promise<Shop> {
     const password = randomBytes(24).toString('base64url');
     const urls = {
       url: postgres.url(DATABASE, { user: SERVICE_ROLE, password }),
@@ -68,7 +67,7 @@ export class Shop {
       PX6_API_KEY: sandbox.apiKey,
       PX6_BASE_URL: sandbox.baseUrl,
     };
-    const shop = new Shop(environment, urls, await freePorts(REPLICAS), sandbox);
+    const shop = new Shop(environment, urls, await freePorts(replicas), sandbox);
     await shop.migrate();
     await shop.control.setRateLimit(null);
     await shop.control.setBalance('100000000.00');

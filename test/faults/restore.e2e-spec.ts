@@ -9,8 +9,9 @@ describeWith(missingPackages('postgres', 'pgbackrest'), 'After the disk of the d
 
   it('a restore to an earlier moment loses no rouble, and nothing is bought twice', async () => {
     const report = await runRestore({
+      replicas: 1,
       customers: 3,
-      pauseMs: 100,
+      pauseMs: 200,
       secondsBetween: 1,
       secondsLost: 2,
       archiveTimeoutSeconds: 1,
