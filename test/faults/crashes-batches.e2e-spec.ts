@@ -1,5 +1,5 @@
 import { eventually } from '../support/built-service';
-import { BEGINNINGS, STAGES } from '../support/crash-matrix';
+import { BEGINNINGS, CALLS_END, HELD, STAGES } from '../support/crash-matrix';
 import { forAllTests, forEachTest } from '../support/fixtures';
 import { sendRaw } from '../support/raw-http';
 import {
@@ -20,11 +20,11 @@ jest.setTimeout(120_000);
 describe('kill -9 of a replica whose orders are sent as one batch', () => {
   const replicas = forAllTests(() =>
     Replicas.open({
-      environment: { PROVIDER_RATE_PER_SECOND: '50', PURCHASE_WAIT_MS: '5000', PROVIDER_TIMEOUT_MS: '1500' },
+      environment: { PROVIDER_RATE_PER_SECOND: '50', PURCHASE_WAIT_MS: '5000' },
     }),
   );
   const survivor = forAllTests(() => replicas.start());
-  const victim = forEachTest(() => replicas.start({ throughRelay: true }));
+  const victim = forEachTest(() => replicas.start({ throughRelay: true, environment: HELD }));
   beforeEach(async () => {
     // The victim fetches what it checks orders against.
     await send(victim.baseUrl, purchase(await replicas.createCustomer()));
@@ -71,8 +71,14 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     return lost;
   }
 
-  async function killVictim(stopped: readonly { lost: Promise<unknown>[] }[]): Promise<void> {
+  async function killVictim(
+    stopped: readonly { lost: Promise<unknown>[] }[],
+    release: () => unknown = () => undefined,
+  ): Promise<void> {
     victim.kill('SIGKILL');
+    await victim.ended();
+    await release();
+    await replicas.query(CALLS_END);
     survivor.kill('SIGCONT');
     expectNoRefusal(await Promise.all(stopped.flatMap(({ lost }) => lost)));
   }
@@ -130,30 +136,35 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     },
   );
 
-  it('at claim and settle, while they wait for a lock: each is executed and paid once', async () => {
-    const stopped = await stopAtEachStep('before');
-    const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
-    for (const { step, letGo } of stopped) {
-      letGo();
-      await lock.untilWaiting(BEGINNINGS[step]);
-    }
-    await killVictim(stopped);
-    await lock.release();
-    await expectOneOrderEach(stopped.flatMap(({ customers }) => customers));
-  });
-
-  it(`when the provider has ${STAGES.join(', ')} it: each order is executed and paid once`, async () => {
-    const stopped = [];
+  it(`at claim and settle, while they wait for a lock, and when the provider has ${STAGES.join(', ')} them:
+    each order is executed and paid once`, async () => {
+    const called: { customers: Customer[]; lost: Promise<unknown>[]; gate: number }[] = [];
     for (const stage of STAGES) {
       const customers = await createCustomers();
       const gate = await replicas.control.addGate({ method: 'buy', stage });
       const lost = await orderTogether(customers);
       const { count } = await replicas.control.untilGateReached(gate);
       expect(count).toBe(String(BATCH_SIZE));
-      stopped.push({ customers, lost, gate });
+      called.push({ customers, lost, gate });
     }
-    await killVictim(stopped);
-    for (const { gate } of stopped) await replicas.control.openGate(gate);
-    await expectOneOrderEach(stopped.flatMap(({ customers }) => customers));
+    const stopped = await stopAtEachStep('before');
+    const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
+    for (const { step, letGo } of stopped) {
+      letGo();
+      await lock.untilWaiting(BEGINNINGS[step]);
+    }
+    await killVictim([...called, ...stopped], async () => {
+      await lock.release();
+      // The claim of the dead replica is written now.
+      await eventually(async () => {
+        const running = await replicas.query(
+          `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, $1)`,
+          [BEGINNINGS.claim],
+        );
+        return running.length === 0;
+      });
+      for (const { gate } of called) await replicas.control.openGate(gate);
+    });
+    await expectOneOrderEach([...called, ...stopped].flatMap(({ customers }) => customers));
   });
 });
