@@ -136,8 +136,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     },
   );
 
-  it(`at claim and settle, while they wait for a lock, and when the provider has ${STAGES.join(', ')} them:
-    each order is executed and paid once`, async () => {
+  it('while statements wait for a lock, and at each stage of a call: each order is paid once', async () => {
     const called: { customers: Customer[]; lost: Promise<unknown>[]; gate: number }[] = [];
     for (const stage of STAGES) {
       const customers = await createCustomers();
