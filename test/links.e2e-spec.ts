@@ -1,14 +1,12 @@
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { generateSecret } from '../src/auth/token-text';
-import { AppConfig } from '../src/config';
 import { FORMAT_NAMES } from '../src/proxies';
-import { LinksService } from '../src/proxies/links/links.service';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { readPages } from './support/pages';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawRequest, type RawResponse, sendRaw } from './support/raw-http';
-import { startReplica } from './support/replica';
+import { startReplica, withReplica } from './support/replica';
 import { statementsDuring } from './support/statement-plans';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -29,20 +27,9 @@ const service = forAllTests(() =>
     jobIntervalsMs: { 'request-counts': 20, 'link-uses': 20 },
   }),
 );
-// It writes the uses of links only when it ends, which the last test waits for.
-const replica = forAllTests(
-  () =>
-    startReplica(
-      { ...service, jobIntervalsMs: { 'request-counts': 20 } },
-      { server: { publicUrl: 'https://proxies.example.com' } },
-    ),
-  () => endReplica(),
+const replica = forAllTests(() =>
+  startReplica(service, { server: { publicUrl: 'https://proxies.example.com' } }),
 );
-let hasEnded = false;
-async function endReplica(): Promise<void> {
-  if (!hasEnded) await replica.close();
-  hasEnded = true;
-}
 const user = forEachTest(() => service.createUser());
 beforeEach(() => {
   // Each test begins at the start of its own minute.
@@ -534,21 +521,14 @@ describe('The number of links', () => {
 
   it('of 0 disables them, those that exist as well', async () => {
     const link = await createLink();
-    const links = service.app.get(LinksService);
-    const config = service.app.get<unknown, AppConfig>(AppConfig);
-    Reflect.set(links, 'config', Object.create(config, { links: { value: { maxPerUser: 0 } } }));
-    const [refused, fetched, deleted] = [
-      await send(user.token, 'POST', '/links', {}),
-      await fetchLink(link),
-      await send(user.token, 'DELETE', `/links/${link.id}`),
-    ];
-    Reflect.set(links, 'config', config);
-    expect(refused).toMatchObject({
-      status: 403,
-      text: '{"detail":"Links are disabled","code":"links-disabled"}',
+    await withReplica(service, { links: { maxPerUser: 0 } }, async (without) => {
+      expect(await send(user.token, 'POST', '/links', {}, without)).toMatchObject({
+        status: 403,
+        text: '{"detail":"Links are disabled","code":"links-disabled"}',
+      });
+      await expectNothing(await fetchLink(link, { baseUrl: without.baseUrl }));
+      expect((await send(user.token, 'DELETE', `/links/${link.id}`, undefined, without)).status).toBe(204);
     });
-    await expectNothing(fetched);
-    expect(deleted.status).toBe(204);
   });
 });
 
@@ -610,6 +590,30 @@ describe('Fetching', () => {
     expect((await fetchLink(fresh, { from: '192.0.2.78' })).status).toBe(200);
   });
 
+  it('is counted for the customer, on all replicas together', async () => {
+    const [link, unused] = [await createLink(), await createLink()];
+    const tag = String((await fetchLink(link)).headers.etag);
+    await Promise.all([
+      fetchLink(link, { headers: { 'If-None-Match': tag } }),
+      fetchLink(link, { method: 'HEAD' }),
+      fetchLink(link, { baseUrl: replica.baseUrl }),
+      fetchLink(link, { baseUrl: replica.baseUrl }),
+    ]);
+    const show = async ({ id }: Link) => (await send(user.token, 'GET', `/links/${id}`)).json() as Link;
+    const shown = await eventually(async () => {
+      const now = await show(link);
+      return now['uses'] === 5 && now;
+    });
+    const ageMs = service.clock.now().getTime() - Date.parse(String(shown['last_used_at']));
+    expect(ageMs).toBeGreaterThanOrEqual(0);
+    expect(ageMs).toBeLessThan(30_000);
+    expect(await show(unused)).toMatchObject({ uses: 0, last_used_at: null });
+    const leaving = await startReplica({ ...service, jobIntervalsMs: { 'link-uses': 3_600_000 } });
+    expect((await fetchLink(link, { baseUrl: leaving.baseUrl })).status).toBe(200);
+    await leaving.close();
+    expect(await show(link)).toMatchObject({ uses: 6 });
+  });
+
   it('of 20 links at once shares statements', async () => {
     const users = await Promise.all([service.createUser(), service.createUser()]);
     const links: { readonly link: Link; readonly login: string }[] = [];
@@ -628,27 +632,5 @@ describe('Fetching', () => {
     });
     // Read one by one, the links would need three statements each.
     expect(sent.filter(({ text }) => /FROM (export_links link|proxies)/.test(text)).length).toBeLessThan(30);
-  });
-
-  it('is counted for the customer, on all replicas together', async () => {
-    const [link, unused] = [await createLink(), await createLink()];
-    const tag = String((await fetchLink(link)).headers.etag);
-    await Promise.all([
-      fetchLink(link, { headers: { 'If-None-Match': tag } }),
-      fetchLink(link, { method: 'HEAD' }),
-      fetchLink(link, { baseUrl: replica.baseUrl }),
-      fetchLink(link, { baseUrl: replica.baseUrl }),
-    ]);
-    const show = async ({ id }: Link) => (await send(user.token, 'GET', `/links/${id}`)).json() as Link;
-    const shown = await eventually(async () => {
-      const now = await show(link);
-      return now['uses'] === 3 && now;
-    });
-    const ageMs = service.clock.now().getTime() - Date.parse(String(shown['last_used_at']));
-    expect(ageMs).toBeGreaterThanOrEqual(0);
-    expect(ageMs).toBeLessThan(30_000);
-    expect(await show(unused)).toMatchObject({ uses: 0, last_used_at: null });
-    await endReplica();
-    expect(await show(link)).toMatchObject({ uses: 5 });
   });
 });

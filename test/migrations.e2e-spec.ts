@@ -13,7 +13,7 @@ import {
   untilMigrated,
 } from '../src/database';
 import { eventually } from './support/built-service';
-import { forAllTests } from './support/fixtures';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { connectAsOwner, connectTo, createTestDatabase } from './support/test-database';
 
@@ -200,7 +200,8 @@ describe('Migrating', () => {
 });
 
 describe('A start that does not migrate', () => {
-  const database = forAllTests(() => createTestDatabase({ migrated: false }));
+  const database = forEachTest(() => createTestDatabase({ migrated: false }));
+  afterEach(() => database.drop());
 
   it('ends its wait when it is aborted', async () => {
     const stopping = new AbortController();
@@ -213,7 +214,6 @@ describe('A start that does not migrate', () => {
     const refusal = 'The database was created by a version before 1.0.0 and cannot be upgraded';
     await expect(untilMigrated(database, () => undefined, never)).rejects.toThrow(refusal);
     await expect(migrate(database)).rejects.toThrow(refusal);
-    await owner.query('DROP TABLE migrations, ledger_entries');
     await owner.destroy();
   });
 

@@ -138,16 +138,17 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
   });
 
   it('reports once that the exit address is another one than before', async () => {
-    await check(proxy.id);
-    await setFault(proxy.id, 'close');
-    await check(proxy.id);
-    await setFault(proxy.id, 'elsewhere');
-    expect((await check(proxy.id)).data).toMatchObject({
+    const moved = await buy(type);
+    await check(moved.id);
+    await setFault(moved.id, 'close');
+    await check(moved.id);
+    await setFault(moved.id, 'elsewhere');
+    expect((await check(moved.id)).data).toMatchObject({
       works: true,
       reason: 'exit-differs',
       exit_address: '127.0.0.2',
     });
-    expect((await check(proxy.id)).data).toMatchObject({ works: true, reason: null });
+    expect((await check(moved.id)).data).toMatchObject({ works: true, reason: null });
   });
 
   it('reports no proxy as dead while the echo endpoint is down, and logs that once', async () => {
