@@ -13,7 +13,7 @@ import {
   untilMigrated,
 } from '../src/database';
 import { eventually } from './support/built-service';
-import { forAllTests, forEachTest } from './support/fixtures';
+import { forEachTest } from './support/fixtures';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { connectAsOwner, connectTo, createTestDatabase } from './support/test-database';
 
@@ -62,10 +62,12 @@ const never = new AbortController().signal;
 
 describe('Migrating', () => {
   const withIndex = withMigrations(IndexOfCountries9000000000000);
-  const database = forAllTests(createTestDatabase);
-  const owner = forAllTests(() => connectAsOwner(database));
-  const undo = 'DROP INDEX IF EXISTS orders_country_idx; DELETE FROM migrations WHERE timestamp >= 9e12';
-  afterEach(() => owner.query(undo));
+  const database = forEachTest(createTestDatabase);
+  const owner = forEachTest(() => connectAsOwner(database));
+  afterEach(async () => {
+    await owner.destroy();
+    await database.drop();
+  });
 
   const isIndexValid = (): Promise<unknown[]> =>
     owner.query(`SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('orders_country_idx')`);
@@ -118,7 +120,6 @@ describe('Migrating', () => {
     await reader.release();
     await migrating;
     expect(await mayWrite('colours')).toEqual([{ mayWrite: true }]);
-    await migrate(database);
   });
 
   it('leaves the rights alone that a later version has granted', async () => {
@@ -203,20 +204,6 @@ describe('A start that does not migrate', () => {
   const database = forEachTest(() => createTestDatabase({ migrated: false }));
   afterEach(() => database.drop());
 
-  it('ends its wait when it is aborted', async () => {
-    const stopping = new AbortController();
-    expect(await untilMigrated(database, () => stopping.abort(), stopping.signal)).toBe(false);
-  });
-
-  it('is refused, and so is migrating, by a database of a version before 1.0.0', async () => {
-    const owner = await connectAsOwner(database);
-    await owner.query('CREATE TABLE migrations (); CREATE TABLE ledger_entries ()');
-    const refusal = 'The database was created by a version before 1.0.0 and cannot be upgraded';
-    await expect(untilMigrated(database, () => undefined, never)).rejects.toThrow(refusal);
-    await expect(migrate(database)).rejects.toThrow(refusal);
-    await owner.destroy();
-  });
-
   it('waits until another process has run every migration, and granted the rights', async () => {
     const notes: string[] = [];
     const waiting = untilMigrated(database, (line) => notes.push(line), never);
@@ -227,6 +214,20 @@ describe('A start that does not migrate', () => {
     const service = await connectTo(database.url);
     expect(await service.query('SELECT FROM accounts')).toEqual([]);
     await service.destroy();
+  });
+
+  it('is refused, and so is migrating, by a database of a version before 1.0.0', async () => {
+    const owner = await connectAsOwner(database);
+    await owner.query('CREATE TABLE migrations (); CREATE TABLE ledger_entries ()');
+    await owner.destroy();
+    const refusal = 'The database was created by a version before 1.0.0 and cannot be upgraded';
+    await expect(untilMigrated(database, () => undefined, never)).rejects.toThrow(refusal);
+    await expect(migrate(database)).rejects.toThrow(refusal);
+  });
+
+  it('ends its wait when it is aborted', async () => {
+    const stopping = new AbortController();
+    expect(await untilMigrated(database, () => stopping.abort(), stopping.signal)).toBe(false);
   });
 });
 

@@ -4,10 +4,10 @@ import { forAllTests } from '../support/fixtures';
 import { executeAll, type Executed, startDemoService } from '../support/prefilled';
 import { createStaff } from '../support/staff';
 
-// A service of its own: the examples name the first proxy, order, token and link, as after `npm start`.
-const demo = forAllTests(startDemoService);
-
 describe('The prefilled fields of the page of customers', () => {
+  // A service of its own: the examples name the first proxy, order, token and link, as after `npm start`.
+  const demo = forAllTests(startDemoService);
+
   it('gives what a person expects when nothing but Execute is pressed', async () => {
     const { token } = await demo.service.createUser({ balance: '10000.00', scopes: ALL_SCOPES });
     const { executed, notSent } = await executeAll(demo, '/docs', token);
@@ -47,6 +47,8 @@ describe('The prefilled fields of the page of customers', () => {
 });
 
 describe('The prefilled fields of the page of staff', () => {
+  const demo = forAllTests(startDemoService);
+
   it('reads, and changes nothing: no id is filled in, and an empty form is refused', async () => {
     const staff = await createStaff(demo.service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
     // The preview of a rule compares known prices.
