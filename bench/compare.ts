@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startServer } from '../drills/support/service';
 import { addToOrdinaryShop, createOrdinaryShop } from './ordinary-shop';
-import { print, progress, readCount, readNames, readSeconds, run } from './support/command';
+import { print, progress, readCount, readNames, run } from './support/command';
 import { type BenchRequest, CELLS, cellsOf, measureInRounds, methodOf, ratio } from './support/load';
 import { createCustomers, Place } from './support/place';
 import { WORKLOAD_NAMES, WORKLOADS } from './support/workloads';
@@ -22,7 +22,7 @@ async function main(): Promise<void> {
       only: { type: 'string' },
     },
   });
-  const [seconds, rounds] = [readSeconds(values.seconds), readCount('rounds', values.rounds)];
+  const [seconds, rounds] = [readCount('seconds', values.seconds), readCount('rounds', values.rounds)];
   const names = readNames(values.only, WORKLOAD_NAMES);
   const place = await Place.open();
   try {

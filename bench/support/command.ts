@@ -11,12 +11,6 @@ export function readCount(option: string, text: string, least = 1): number {
   throw new Error(`--${option} must be a whole number, ${least} at least`);
 }
 
-export function readSeconds(text: string): number {
-  const value = Number(text);
-  if (value > 0) return value;
-  throw new Error('--seconds must be a number above 0');
-}
-
 export function readNames<Name extends string>(text: string | undefined, known: readonly Name[]): Name[] {
   if (text === undefined) return [...known];
   const names = text.split(',');

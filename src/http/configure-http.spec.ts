@@ -365,9 +365,7 @@ describe('A caller who disconnects in the middle of a response', () => {
   });
 });
 
-const countConnections = (of = app): Promise<number> => countConnectionsOf(of.getHttpServer());
-
-const countConnectionsOf = (server: Server): Promise<number> =>
+const countConnections = (server: Server = app.getHttpServer()): Promise<number> =>
   new Promise((resolve, reject) => {
     server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
   });
@@ -469,7 +467,7 @@ describe('Requests that are pipelined on a connection', () => {
       socket.write(get('/').repeat(9));
       await once(socket, 'data');
       socket.destroy();
-      while ((await countConnectionsOf(server)) > 0) await delay(5);
+      while ((await countConnections(server)) > 0) await delay(5);
     }
     const responses = await exchange(get('/').repeat(9) + get('/', CLOSE), { to });
     expect(responses.match(/HTTP\/1.1 200/g)).toHaveLength(10);
@@ -550,7 +548,7 @@ describe('Connections that are all taken', () => {
   const sockets: Socket[] = [];
   afterEach(async () => {
     sockets.splice(0).forEach((socket) => socket.destroy());
-    while ((await countConnections(bounded)) > 0) await delay(5);
+    while ((await countConnections(bounded.getHttpServer())) > 0) await delay(5);
   });
 
   async function open(localAddress: string, text = ''): Promise<{ socket: Socket; data: Promise<string> }> {

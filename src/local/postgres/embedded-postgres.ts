@@ -185,8 +185,8 @@ async function leave(cluster: Cluster, lock: Client): Promise<void> {
 }
 
 /**
- * A service that lost its lock counts by its other sessions. Without any, it is not seen until it has joined
- * again: the server may stop below it, and it starts the server again.
+ * A service that lost its lock is still seen by its other sessions. A service without sessions is not seen
+ * until it joins again: the server may stop first, and the service then starts the server again.
  */
 async function hasOtherUsers(lock: Client): Promise<boolean> {
   const sinceMs = performance.now();
