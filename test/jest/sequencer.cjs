@@ -3,7 +3,6 @@ const { default: Sequencer } = require('@jest/test-sequencer');
 /** Files of half a minute or longer begin first. Jest alone would order files of unknown duration by size. */
 const LONG = new RegExp(
   `/faults/(${[
-    'bench',
     'client-package',
     'crashes-\\w+',
     'descriptions',

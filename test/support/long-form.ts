@@ -1,3 +1,3 @@
 /** `npm run test:long` makes many. */
-export const inLongForm = (many: number, enough: number): number =>
+export const inLongForm = <Value>(many: Value, enough: Value): Value =>
   process.env['TEST_LONG_FORM'] === undefined ? enough : many;
