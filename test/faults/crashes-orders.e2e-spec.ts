@@ -1,5 +1,5 @@
-import { BUILD_TIMEOUT_MS, type BuiltService } from '../support/built-service';
-import { BEGINNINGS, CALLS_END, HELD, STAGES, STEPS } from '../support/crash-matrix';
+import { BUILD_TIMEOUT_MS, type BuiltService, isRunning } from '../support/built-service';
+import { BEGINNINGS, CALLS_END, HELD, READINGS_END, STAGES, STEPS } from '../support/crash-matrix';
 import { forAllTests } from '../support/fixtures';
 import {
   expectNoRefusal,
@@ -15,11 +15,12 @@ import {
 
 const METHODS = ['buy', 'prolong'] as const;
 type Method = (typeof METHODS)[number];
+const MOMENTS = ['before', 'after'] as const;
 
 interface Stopped {
   readonly order: Order;
   readonly outcome: Promise<unknown>;
-  readonly letGo: () => void;
+  readonly letGo: () => unknown;
 }
 
 jest.setTimeout(120_000);
@@ -29,15 +30,15 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
   let victim: BuiltService;
 
   const replicas = forAllTests(() => Replicas.open({ environment: { PROVIDER_TIMEOUT_MS: '2500' } }));
+  const startVictim = () => replicas.start({ throughRelay: true, environment: HELD });
   beforeAll(async () => {
-    survivor = await replicas.start();
+    [survivor, victim] = await Promise.all([replicas.start(), startVictim()]);
   }, BUILD_TIMEOUT_MS);
-
-  async function startVictim(environment = {}): Promise<void> {
-    victim = await replicas.start({ throughRelay: true, environment });
+  beforeEach(async () => {
+    if (!isRunning(victim.pid)) victim = await startVictim();
     // The victim fetches what it checks orders against.
     await send(victim.baseUrl, purchase(await replicas.createCustomer()));
-  }
+  });
 
   async function prepare(method: Method): Promise<Order> {
     const customer = await replicas.createCustomer();
@@ -50,7 +51,7 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
   const sendTo = ({ baseUrl }: BuiltService, order: Order): Promise<unknown> =>
     send(baseUrl, order).catch(() => 'lost');
 
-  async function stopAt(statement: string, moment: 'before' | 'after', order: Order): Promise<Stopped> {
+  async function stopAt(statement: string, moment: (typeof MOMENTS)[number], order: Order): Promise<Stopped> {
     // The survivor would send what the victim is kept from sending.
     survivor.kill('SIGSTOP');
     const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
@@ -59,15 +60,27 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
     return { order, outcome, letGo: caught.letGo };
   }
 
-  const prepareBoth = async (): Promise<Order[]> => [await prepare('buy'), await prepare('prolong')];
+  const prepareBoth = (): Promise<Order[]> => Promise.all(METHODS.map(prepare));
 
-  async function killVictim(
-    stopped: readonly Pick<Stopped, 'outcome'>[],
-    meanwhile: () => unknown = () => undefined,
-  ): Promise<void> {
+  async function stopCall(
+    method: Method | 'getproxy',
+    stage: (typeof STAGES)[number],
+    order: Order,
+  ): Promise<Stopped> {
+    survivor.kill('SIGSTOP');
+    const gate = await replicas.control.addGate({ method, stage });
+    const outcome = sendTo(victim, order);
+    await replicas.control.untilGateReached(gate);
+    return { order, outcome, letGo: () => replicas.control.openGate(gate) };
+  }
+
+  async function killVictim(stopped: readonly Stopped[], meanwhile = () => Promise.resolve()): Promise<void> {
     victim.kill('SIGKILL');
     await victim.ended();
     await meanwhile();
+    for (const { letGo } of stopped) await letGo();
+    await replicas.query(CALLS_END);
+    await replicas.query(READINGS_END);
     survivor.kill('SIGCONT');
     expectNoRefusal(await Promise.all(stopped.map(({ outcome }) => outcome)));
   }
@@ -99,114 +112,101 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
     await replicas.audit();
   }
 
-  it(`when the provider has ${STAGES.join(', ')} its calls: another one settles them`, async () => {
-    await startVictim(HELD);
-    const calls: { stage: (typeof STAGES)[number]; method: Method; order: Order }[] = [];
-    for (const stage of STAGES) {
-      for (const method of METHODS) calls.push({ stage, method, order: await prepare(method) });
-    }
-    survivor.kill('SIGSTOP');
-    const stopped: { outcome: Promise<unknown>; gate: number }[] = [];
-    for (const { stage, method, order } of calls) {
-      const gate = await replicas.control.addGate({ method, stage });
-      stopped.push({ outcome: sendTo(victim, order), gate });
-      await replicas.control.untilGateReached(gate);
-    }
-    await killVictim(stopped, async () => {
-      for (const { gate } of stopped) await replicas.control.openGate(gate);
-      await replicas.query(CALLS_END);
-    });
-    await expectEachOnce(calls.map(({ order }) => order));
-  });
-
   // A replica makes one claim at a time: what follows a claim is stopped before the claim.
-  it.each(['before', 'after'] as const)(
-    'at each step, %s its commit, with a max_price, and in a dry run: each order is executed and paid once',
-    async (moment) => {
-      await startVictim(HELD);
-      const guarded = (order: Order, maxPrice: string): Order => ({
-        ...order,
-        body: { ...order.body, max_price: maxPrice },
-      });
-      const [settled, reserved, tried] = [await prepareBoth(), await prepareBoth(), await prepareBoth()];
-      const listed = await prepare('prolong');
-      const [read, claimed] = [await prepare('prolong'), await prepare('prolong')];
-      const dryRuns = tried.map((order) => ({ ...order, body: { ...order.body, dry_run: true } }));
-      const countOrders = () =>
-        replicas.query('SELECT count(*) FROM orders WHERE user_id = ANY ($1)', [
-          tried.map(({ customer }) => customer.id),
-        ]);
-      const counted = await countOrders();
-      const stopped: Stopped[] = [];
+  it('before and after each commit, and in a dry run: each order is executed and paid once', async () => {
+    const guarded = (order: Order, maxPrice: string): Order => ({
+      ...order,
+      body: { ...order.body, max_price: maxPrice },
+    });
+    const cases = await Promise.all(
+      MOMENTS.map(async (moment) => ({
+        moment,
+        settled: await prepareBoth(),
+        listed: await prepare('prolong'),
+        read: await prepare('prolong'),
+        reserved: await prepareBoth(),
+      })),
+    );
+    const [claimed, tried] = [await prepare('buy'), await prepareBoth()];
+    const dryRuns = tried.map((order) => ({ ...order, body: { ...order.body, dry_run: true } }));
+    const countOrders = () =>
+      replicas.query('SELECT count(*) FROM orders WHERE user_id = ANY ($1)', [
+        tried.map(({ customer }) => customer.id),
+      ]);
+    const counted = await countOrders();
+    const stopped: Stopped[] = [];
+    for (const { moment, settled } of cases) {
       for (const order of settled) stopped.push(await stopAt(STEPS.settle, moment, order));
-      const stage = moment === 'before' ? 'received' : 'executed';
-      const gate = await replicas.control.addGate({ method: 'getproxy', stage });
-      const outcome = sendTo(victim, listed);
-      await replicas.control.untilGateReached(gate);
-      stopped.push(await stopAt(STEPS.storeEnd, moment, read));
-      const claim = moment === 'before' ? STEPS.claimReading : STEPS.claim;
-      stopped.push(await stopAt(claim, moment, claimed));
+    }
+    for (const { moment, listed } of cases) {
+      stopped.push(await stopCall('getproxy', moment === 'before' ? 'received' : 'executed', listed));
+    }
+    for (const { moment, read } of cases) stopped.push(await stopAt(STEPS.storeEnd, moment, read));
+    stopped.push(await stopAt(STEPS.claim, 'after', claimed));
+    for (const { moment, reserved } of cases) {
       for (const order of reserved) {
         stopped.push(await stopAt(STEPS.reserve, moment, guarded(order, '1000.00')));
       }
-      for (const order of dryRuns) stopped.push(await stopAt('order_refusals', 'after', order));
-      await killVictim([...stopped, { outcome }], async () => {
-        for (const { letGo } of stopped) letGo();
-        await replicas.control.openGate(gate);
-        await replicas.query(CALLS_END);
-      });
-      await replicas.untilSettled();
-      for (const order of reserved) {
-        const tooLow = await send(survivor.baseUrl, guarded(order, '0.01'));
-        // Nothing was placed before the commit; after it the order returns, or was canceled unsent.
-        expect([200, 409]).toContain(tooLow.status);
-      }
-      for (const dryRun of dryRuns) {
-        expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
-      }
-      expect(await countOrders()).toEqual(counted);
-      const retried = reserved.map((order) => guarded(order, '2000.00'));
-      await expectEachOnce([...settled, listed, read, claimed, ...retried, ...tried]);
-    },
-  );
+    }
+    for (const order of dryRuns) stopped.push(await stopAt('order_refusals', 'after', order));
+    await killVictim(stopped);
+    await replicas.untilSettled();
+    const reserved = cases.flatMap((one) => one.reserved);
+    for (const order of reserved) {
+      const tooLow = await send(survivor.baseUrl, guarded(order, '0.01'));
+      // Nothing was placed before the commit; after it the order returns, or was canceled unsent.
+      expect([200, 409]).toContain(tooLow.status);
+    }
+    for (const dryRun of dryRuns) {
+      expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
+    }
+    expect(await countOrders()).toEqual(counted);
+    const retried = reserved.map((order) => guarded(order, '2000.00'));
+    const others = cases.flatMap(({ settled, listed, read }) => [...settled, listed, read]);
+    await expectEachOnce([...others, claimed, ...retried, ...tried]);
+  });
 
   it('frozen between the claim of a reading and its store: another one reads and prolongs', async () => {
-    await startVictim();
-    const order = await prepare('prolong');
-    survivor.kill('SIGSTOP');
-    const gate = await replicas.control.addGate({ method: 'getproxy', stage: 'executed' });
-    const outcome = sendTo(victim, order);
-    await replicas.control.untilGateReached(gate);
+    const { order, outcome, letGo } = await stopCall('getproxy', 'executed', await prepare('prolong'));
     victim.kill('SIGSTOP');
+    await replicas.query(READINGS_END);
     survivor.kill('SIGCONT');
     await replicas.untilSettled();
     expect(
       await replicas.query(`SELECT state FROM orders WHERE kind = 'prolongation' ORDER BY id DESC LIMIT 1`),
     ).toEqual([{ state: 'completed' }]);
-    await replicas.control.openGate(gate);
+    await letGo();
     victim.kill('SIGCONT');
     await expectEachOnce([order]);
-    await killVictim([{ outcome }]);
+    expectNoRefusal([await outcome]);
   });
 
-  it('at reserve, claim and settle, while they wait for a lock: each is executed once', async () => {
-    await startVictim();
+  it('at each stage of a call, and while statements wait for a lock: each is executed once', async () => {
+    const calls = await Promise.all(
+      STAGES.flatMap((stage) =>
+        METHODS.map(async (method) => ({ stage, method, order: await prepare(method) })),
+      ),
+    );
     const stops = [
       ['settle', await prepare('buy')],
       ['settle', await prepare('prolong')],
       ['claim', await prepare('prolong')],
       ['reserve', await prepare('buy')],
     ] as const;
-    const stopped: Stopped[] = [];
-    for (const [step, order] of stops) stopped.push(await stopAt(STEPS[step], 'before', order));
+    const called: Stopped[] = [];
+    for (const { stage, method, order } of calls) called.push(await stopCall(method, stage, order));
+    const waiting: Stopped[] = [];
+    for (const [step, order] of stops) waiting.push(await stopAt(STEPS[step], 'before', order));
     const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
     for (const [at, [step]] of stops.entries()) {
-      stopped[at]?.letGo();
+      waiting[at]?.letGo();
       const before = stops.slice(0, at).filter(([other]) => other === step).length;
       await lock.untilWaiting(BEGINNINGS[step], before + 1);
     }
-    await killVictim(stopped);
-    await lock.release();
-    await expectEachOnce(stopped.map(({ order }) => order));
+    await killVictim([...called, ...waiting], async () => {
+      await lock.release();
+      await replicas.untilEnded(BEGINNINGS.claim);
+    });
+    await expectEachOnce([...called, ...waiting].map(({ order }) => order));
   });
 });

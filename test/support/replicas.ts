@@ -118,6 +118,17 @@ export class Replicas {
     return lockTable(this.database.ownerUrl, table, mode);
   }
 
+  /** Until the statements of a dead replica that begin like this have been executed. */
+  async untilEnded(beginning: string): Promise<void> {
+    await eventually(async () => {
+      const running = await this.query(
+        `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, $1)`,
+        [beginning],
+      );
+      return running.length === 0;
+    });
+  }
+
   untilSettled(): Promise<void> {
     return untilSettled(this.office.dataSource);
   }
