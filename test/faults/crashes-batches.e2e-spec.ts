@@ -1,6 +1,6 @@
 import { eventually } from '../support/built-service';
 import { BEGINNINGS, CALLS_END, HELD, STAGES } from '../support/crash-matrix';
-import { forAllTests, forEachTest } from '../support/fixtures';
+import { forAllTests } from '../support/fixtures';
 import { sendRaw } from '../support/raw-http';
 import {
   type Customer,
@@ -12,8 +12,13 @@ import {
 } from '../support/replicas';
 
 const STEPS = { settle: 'INSERT INTO proxies', claim: 'WITH waiting AS (' };
-const FROM_LAST = ['settle', 'claim'] as const;
 const BATCH_SIZE = 4;
+
+interface Stopped {
+  readonly customers: readonly Customer[];
+  readonly lost: readonly Promise<unknown>[];
+  readonly letGo: () => unknown;
+}
 
 jest.setTimeout(120_000);
 
@@ -24,11 +29,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     }),
   );
   const survivor = forAllTests(() => replicas.start());
-  const victim = forEachTest(() => replicas.start({ throughRelay: true, environment: HELD }));
-  beforeEach(async () => {
-    // The victim fetches what it checks orders against.
-    await send(victim.baseUrl, purchase(await replicas.createCustomer()));
-  });
+  const victim = forAllTests(() => replicas.start({ throughRelay: true, environment: HELD }));
 
   const createCustomers = (): Promise<Customer[]> =>
     Promise.all(Array.from({ length: BATCH_SIZE }, () => replicas.createCustomer()));
@@ -71,19 +72,9 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     return lost;
   }
 
-  async function killVictim(
-    stopped: readonly { lost: Promise<unknown>[] }[],
-    release: () => unknown = () => undefined,
-  ): Promise<void> {
-    victim.kill('SIGKILL');
-    await victim.ended();
-    await release();
-    await replicas.query(CALLS_END);
-    survivor.kill('SIGCONT');
-    expectNoRefusal(await Promise.all(stopped.flatMap(({ lost }) => lost)));
-  }
-
   async function expectOneOrderEach(customers: readonly Customer[]): Promise<void> {
+    await Promise.all(customers.map((customer) => send(survivor.baseUrl, purchase(customer, 'k'))));
+    await replicas.untilSettled();
     const responses = await Promise.all(
       customers.map((customer) => sendUntilResponse(() => survivor.baseUrl, purchase(customer, 'k'))),
     );
@@ -101,69 +92,65 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     await replicas.audit();
   }
 
-  async function stopAtEachStep(moment: 'before' | 'after') {
-    const stopped = [];
-    for (const step of FROM_LAST) {
-      const customers = await createCustomers();
-      const caught = replicas.relay.catchNext({ statement: STEPS[step], moment, action: 'hold' });
-      const lost = await orderTogether(customers);
-      await caught.reached;
-      stopped.push({ step, customers, lost, letGo: caught.letGo });
-    }
-    return stopped;
+  async function stopAt(
+    statement: string,
+    moment: 'before' | 'after',
+    begin = orderTogether,
+  ): Promise<Stopped> {
+    const customers = await createCustomers();
+    const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
+    const lost = await begin(customers);
+    await caught.reached;
+    return { customers, lost, letGo: caught.letGo };
   }
 
-  it.each(['before', 'after'] as const)(
-    'at claim, settle and when they are placed, %s the commits: each order is executed and paid once',
-    async (moment) => {
-      const stopped = await stopAtEachStep(moment);
-      const [opener, customers] = [await replicas.createCustomer(), await createCustomers()];
-      const first = replicas.relay.catchNext({ statement: 'place_orders', moment: 'before', action: 'hold' });
-      const lost = [order(opener)];
-      await first.reached;
-      // The others gather for the next statement while the first one runs.
-      const caught = replicas.relay.catchNext({ statement: 'place_orders', moment, action: 'hold' });
-      lost.push(...(await orderAtOnce(customers)));
-      await caught.reached;
-      first.letGo();
-      const placed = await replicas.query('SELECT FROM orders WHERE user_id = ANY ($1)', [
-        customers.map(({ id }) => id),
-      ]);
-      expect(placed).toHaveLength(moment === 'after' ? BATCH_SIZE : 0);
-      await killVictim([{ lost }, ...stopped]);
-      for (const { letGo } of [caught, ...stopped]) letGo();
-      await expectOneOrderEach([opener, ...customers, ...stopped.flatMap((one) => one.customers)]);
-    },
-  );
+  async function stopCall(stage: (typeof STAGES)[number]): Promise<Stopped> {
+    const customers = await createCustomers();
+    const gate = await replicas.control.addGate({ method: 'buy', stage });
+    const lost = await orderTogether(customers);
+    const { count } = await replicas.control.untilGateReached(gate);
+    expect(count).toBe(String(BATCH_SIZE));
+    return { customers, lost, letGo: () => replicas.control.openGate(gate) };
+  }
 
-  it('while statements wait for a lock, and at each stage of a call: each order is paid once', async () => {
-    const called: { customers: Customer[]; lost: Promise<unknown>[]; gate: number }[] = [];
-    for (const stage of STAGES) {
-      const customers = await createCustomers();
-      const gate = await replicas.control.addGate({ method: 'buy', stage });
-      const lost = await orderTogether(customers);
-      const { count } = await replicas.control.untilGateReached(gate);
-      expect(count).toBe(String(BATCH_SIZE));
-      called.push({ customers, lost, gate });
-    }
-    const stopped = await stopAtEachStep('before');
+  const countPlaced = async ({ customers }: Stopped): Promise<number> => {
+    const ids = customers.map(({ id }) => id);
+    return (await replicas.query('SELECT FROM orders WHERE user_id = ANY ($1)', [ids])).length;
+  };
+
+  it('at each stage of a call, and at each step: each order is executed and paid once', async () => {
+    // The victim fetches what it checks orders against.
+    await send(victim.baseUrl, purchase(await replicas.createCustomer()));
+    const stopped: Stopped[] = [];
+    for (const stage of STAGES) stopped.push(await stopCall(stage));
+    stopped.push(await stopAt(STEPS.settle, 'after'));
+    const settled = await stopAt(STEPS.settle, 'before');
+    const claimed = await stopAt(STEPS.claim, 'before');
+    const opener = await replicas.createCustomer();
+    const first = replicas.relay.catchNext({ statement: 'place_orders', moment: 'before', action: 'hold' });
+    stopped.push({ customers: [opener], lost: [order(opener)], letGo: first.letGo });
+    await first.reached;
+    // The others gather for the next statement while the first one runs.
+    const unplaced = await stopAt('place_orders', 'before', orderAtOnce);
+    const placed = await stopAt('place_orders', 'after', orderAtOnce);
+    first.letGo();
+    expect([await countPlaced(unplaced), await countPlaced(placed)]).toEqual([0, BATCH_SIZE]);
+    stopped.push(settled, claimed, unplaced, placed);
+
+    // These commit after the death of their replica.
     const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
-    for (const { step, letGo } of stopped) {
-      letGo();
-      await lock.untilWaiting(BEGINNINGS[step]);
-    }
-    await killVictim([...called, ...stopped], async () => {
-      await lock.release();
-      // The claim of the dead replica is written now.
-      await eventually(async () => {
-        const running = await replicas.query(
-          `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, $1)`,
-          [BEGINNINGS.claim],
-        );
-        return running.length === 0;
-      });
-      for (const { gate } of called) await replicas.control.openGate(gate);
-    });
-    await expectOneOrderEach([...called, ...stopped].flatMap(({ customers }) => customers));
+    settled.letGo();
+    await lock.untilWaiting(BEGINNINGS.settle);
+    claimed.letGo();
+    await lock.untilWaiting(BEGINNINGS.claim);
+    victim.kill('SIGKILL');
+    await victim.ended();
+    await lock.release();
+    await replicas.untilEnded(BEGINNINGS.claim);
+    for (const { letGo } of stopped) await letGo();
+    await replicas.query(CALLS_END);
+    survivor.kill('SIGCONT');
+    expectNoRefusal(await Promise.all(stopped.flatMap(({ lost }) => lost)));
+    await expectOneOrderEach(stopped.flatMap(({ customers }) => customers));
   });
 });
