@@ -11,6 +11,8 @@ const PURCHASES_EACH = inLongForm(5, 1);
 const PROXIES_PER_PURCHASE = inLongForm(200, 100);
 const PROXIES = CUSTOMERS * PURCHASES_EACH * PROXIES_PER_PURCHASE;
 const RATE = inLongForm(3, 20);
+/** At each of these shares a replica is killed. One more starts. */
+const KILLED_AT = inLongForm([0.1, 0.5], [0.3]);
 const TIMEOUT_MS = inLongForm(900_000, 240_000);
 const LOOK_EVERY_MS = 250;
 const PATIENCE_MS = inLongForm(180_000, 40_000);
@@ -115,20 +117,20 @@ describe(`${PROXIES} renewals that are due at once`, () => {
 
   it('are each charged once, within the rate, also if replicas are killed and responses lost', async () => {
     await rent();
+    // A replica plans at once, and then each minute.
+    for (const { id } of customers) {
+      await replicas.query('INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 7, 2)', [
+        id,
+      ]);
+    }
     for (const fault of LIES) await replicas.control.addFault({ ...fault, times: null, seed: 7 });
     await replicas.control.clearCalls();
     const startedAtMs = Date.now();
     const stalls = monitorEventLoopDelay();
     stalls.enable();
     const environment = { PROVIDER_RATE_PER_SECOND: String(RATE) };
-    services = await Promise.all([1, 2, 3].map(() => replicas.start({ environment })));
-    for (const { id } of customers) {
-      await replicas.query('INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 7, 2)', [
-        id,
-      ]);
-    }
-    await killDecider(PROXIES * 0.1);
-    await killDecider(PROXIES * 0.5);
+    services = await Promise.all([0, ...KILLED_AT].map(() => replicas.start({ environment })));
+    for (const share of KILLED_AT) await killDecider(PROXIES * share);
     await untilDone(PROXIES);
     const seconds = (Date.now() - startedAtMs) / 1000;
     const calls = await replicas.control.getCalls();
