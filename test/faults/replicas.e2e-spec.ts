@@ -1,9 +1,9 @@
 import { ALL_STAFF_SCOPES } from '../../src/auth';
 import type { FaultSpec } from '../../src/sandbox';
 import { fetchAs } from '../support/api-client';
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually, isRunning } from '../support/built-service';
 import type { Caught } from '../support/database-relay';
-import { forAllTests } from '../support/fixtures';
+import { beforeClosing, forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { sendRaw } from '../support/raw-http';
 import { type Customer, purchase, Replicas, send, sendUntilResponse } from '../support/replicas';
@@ -27,11 +27,14 @@ describe('Two replicas on one database', () => {
   beforeAll(async () => {
     [one, other] = await Promise.all([replicas.start({ throughRelay: true }), replicas.start()]);
   }, BUILD_TIMEOUT_MS);
+  beforeEach(async () => {
+    if (!isRunning(one.pid)) one = await replicas.start({ throughRelay: true });
+  });
   afterEach(async () => {
     await replicas.control.resetFaults();
     await replicas.untilSettled();
-    await replicas.audit();
   });
+  beforeClosing(() => replicas.audit());
 
   const soldTo = async ({ id }: Customer): Promise<number> =>
     (await replicas.control.getState()).sales.flatMap(({ descr, proxyIds }) =>
@@ -228,6 +231,5 @@ describe('Two replicas on one database', () => {
     await eventually(async () => (await stateOf(customer)) === 'completed');
     claim.letGo();
     expect(await soldTo(customer)).toBe(1);
-    one = await replicas.start({ throughRelay: true });
   });
 });
