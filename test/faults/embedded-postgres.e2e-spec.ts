@@ -31,11 +31,16 @@ async function query({ ownerUrl }: EmbeddedPostgres, sql: string, url = ownerUrl
 describe('the embedded PostgreSQL of a data directory', () => {
   let dataDir: string;
   let cluster: Cluster;
+  let creators: readonly EmbeddedPostgres[];
+  let created: readonly string[];
   const acquire = (): Promise<EmbeddedPostgres> => acquireEmbeddedPostgres({ dataDir, onNote });
   const isRunning = async (): Promise<boolean> => (await findServer(cluster)) !== null;
 
   beforeAll(async () => {
-    dataDir = await createTestDirectory();
+    dataDir = await createTestDirectory(`"it's" $HOME`);
+    creators = await Promise.all([acquire(), acquire()]);
+    await Promise.all(creators.map((user) => user.release()));
+    created = await readdir(dataDir);
     cluster = await getCluster(dataDir, onNote);
   });
 
@@ -43,28 +48,31 @@ describe('the embedded PostgreSQL of a data directory', () => {
     await removeTestDirectory(dataDir);
   });
 
-  it('has a UTF-8 database that loses nothing it has committed', async () => {
-    const postgres = await acquire();
+  it('is created once by several who start at once', () => {
+    expect(creators[0]?.url).toBe(creators[1]?.url);
+    expect(created).toEqual(['postgres']);
+  });
+
+  it('loses nothing it has committed, and says its password in no log', async () => {
+    const first = await acquire();
     const rows = await query(
-      postgres,
+      first,
       `SELECT current_database() AS name, getdatabaseencoding() AS encoding,
          current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commit,
          lower('ЁÄ') AS lower`,
     );
-    await postgres.release();
+    await query(first, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await expect(query(first, 'SELECT nonsense')).rejects.toThrow('nonsense');
+    await first.release();
     expect(rows).toEqual([
       { name: 'proxy_rental', encoding: 'UTF8', fsync: 'on', commit: 'on', lower: 'ёä' },
     ]);
-  });
-
-  it('keeps its data between starts', async () => {
-    const first = await acquire();
-    await query(first, 'CREATE TABLE kept AS SELECT 42 AS answer');
-    await first.release();
     const second = await acquire();
-    const rows = await query(second, 'SELECT * FROM kept');
+    const kept = await query(second, 'SELECT * FROM kept');
     await second.release();
-    expect(rows).toEqual([{ answer: 42 }]);
+    expect(kept).toEqual([{ answer: 42 }]);
+    const log = await readFile(cluster.logFile, 'utf8');
+    for (const url of [first.url, first.ownerUrl]) expect(log).not.toContain(new URL(url).password);
   });
 
   it('is backed up by a copy of its folder, and restored by copying it back', async () => {
@@ -84,20 +92,13 @@ describe('the embedded PostgreSQL of a data directory', () => {
     await restored.release();
   });
 
-  it('is shared by all who use it, and stopped by the last', async () => {
-    const first = await acquire();
-    const second = await acquire();
-    expect(second.url).toBe(first.url);
-    await first.release();
-    expect(await query(second, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    await second.release();
-    expect(await isRunning()).toBe(false);
-  });
-
-  it('is stopped when all leave at once, and released twice without harm', async () => {
+  it('is shared by all, stopped when the last leave at once, and released twice without harm', async () => {
     const users = await Promise.all([acquire(), acquire(), acquire()]);
     expect(new Set(users.map(({ url }) => url)).size).toBe(1);
-    await Promise.all(users.flatMap((user) => [user.release(), user.release()]));
+    const [first, ...last] = users;
+    await first.release();
+    for (const user of last) expect(await query(user, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await Promise.all(last.flatMap((user) => [user.release(), user.release()]));
     expect(await isRunning()).toBe(false);
   });
 
@@ -261,14 +262,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     await writeFile(configuration, '');
   });
 
-  it('says its password in no log', async () => {
-    const postgres = await acquire();
-    await expect(query(postgres, 'SELECT nonsense')).rejects.toThrow('nonsense');
-    await postgres.release();
-    const log = await readFile(cluster.logFile, 'utf8');
-    for (const url of [postgres.url, postgres.ownerUrl]) expect(log).not.toContain(new URL(url).password);
-  });
-
   it('gives one clear line when the server cannot start', async () => {
     const configuration = join(cluster.dataDirectory, 'postgresql.conf');
     const good = await readFile(configuration, 'utf8');
@@ -282,15 +275,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
 });
 
 describe('a data directory without a database', () => {
-  it('gets one from several who start at once', async () => {
-    const dataDir = await createTestDirectory(`"it's" $HOME`);
-    const users = await Promise.all([1, 2].map(() => acquireEmbeddedPostgres({ dataDir, onNote })));
-    expect(users[0]?.url).toBe(users[1]?.url);
-    await Promise.all(users.map((user) => user.release()));
-    expect(await readdir(dataDir)).toEqual(['postgres']);
-    await removeTestDirectory(dataDir);
-  });
-
   it('is not given a new one in place of one that has gone missing', async () => {
     const dataDir = await createTestDirectory();
     await symlink(join(dataDir, 'gone'), join(dataDir, 'postgres'));
