@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,6 +15,7 @@ import {
   CLI_START,
   ensureBuild,
   eventually,
+  groupOf,
   isRunning,
   killLeftovers,
   NPM_START,
@@ -26,6 +27,7 @@ import {
 } from '../support/built-service';
 import { findProgram } from '../support/programs';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
+import { tuned } from '../support/tuning';
 
 const runProgram = promisify(execFile);
 const PROJECT = join(__dirname, '..', '..');
@@ -91,35 +93,43 @@ describe('a start without configuration', () => {
   let dataDir: string;
   let checkout: string;
   let port: number;
+  const loadedFile = () => join(dataDir, 'loaded.json');
+  const readPostmaster = async () => {
+    const text = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
+    const [pid = 0, , , databasePort] = text.split('\n').map(Number);
+    return { pid, databasePort };
+  };
   const readDatabasePassword = () => readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8');
   let firstPossessions: Awaited<ReturnType<typeof readPossessions>>;
   let atTheEnd: typeof firstPossessions & { token: string };
   let service: BuiltService;
+  let other: BuiltService;
   /** With a fixed port, the service checks proxies by its own echo endpoint. */
   const start = (environment = {}, command?: readonly string[]): Promise<BuiltService> =>
     startBuiltService({ DATA_DIR: dataDir, PORT: String(port), ...environment }, command);
 
   beforeAll(async () => {
     dataDir = await createTestDirectory();
-    // On the disk of the project, because a copy of all packages takes long.
+    // Inside the project, whose packages stand for those that `npm ci` installs anew.
     checkout = await createTestDirectory('checkout-', PROJECT);
     for (const path of ['dist', 'node_modules', 'package.json']) {
-      await runProgram('cp', ['-al', join(PROJECT, path), checkout]);
+      await symlink(join(PROJECT, path), join(checkout, path));
     }
     [port = 0] = await freePorts(1);
     service = await start();
     firstPossessions = await readPossessions(service);
   }, BUILD_TIMEOUT_MS);
 
-  beforeEach(async () => {
-    if (!isRunning(service.pid)) service = await start();
-  });
-
   afterAll(async () => {
     await service.stop();
     await killLeftovers();
     await removeTestDirectory(dataDir);
     await removeTestDirectory(checkout);
+  });
+
+  const readTokenAndPossessions = async () => ({
+    token: readTour(service).token,
+    ...(await readPossessions(service)),
   });
 
   /** Each process limits itself to the provider's rate: several of them exceed it. */
@@ -181,11 +191,9 @@ describe('a start without configuration', () => {
     });
     const { id, payment_url: url } = (await response.json()) as { id: number; payment_url: string };
     // No check is due, so only the notification can have the payment read.
-    const [, , , database] = (await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8')).split(
-      '\n',
-    );
+    const { databasePort } = await readPostmaster();
     await queryAt(
-      `postgres://postgres:${await readDatabasePassword()}@127.0.0.1:${database}/proxy_rental`,
+      `postgres://postgres:${await readDatabasePassword()}@127.0.0.1:${databasePort}/proxy_rental`,
       `UPDATE deposits SET next_read_at = now() + interval '1 hour' WHERE id = ${id}`,
     );
     const page = await (await fetch(url)).text();
@@ -198,26 +206,25 @@ describe('a start without configuration', () => {
     expect(await paid.text()).toContain('The payment is <b>succeeded</b>.');
   });
 
-  it('warns of nothing, ends by Ctrl-C next to another one, and is administered after both', async () => {
+  it('warns of nothing, and ends by Ctrl-C next to another one', async () => {
     const bought = await buy(service);
     const { GET } = createApiClient(service.baseUrl, readTour(service).token);
     const checked = await GET('/proxies/{proxy_id}/check', { params: { path: { proxy_id: bought.id } } });
     expect(checked.data).toMatchObject({ works: true });
 
     const program = join(dataDir, 'tell-what-is-loaded.cjs');
-    const loaded = join(dataDir, 'loaded.json');
     const files = 'JSON.stringify(Object.keys(require.cache))';
-    const print = `require('fs').writeFileSync(${JSON.stringify(loaded)}, ${files})`;
+    const print = `require('fs').writeFileSync(${JSON.stringify(loadedFile())}, ${files})`;
     const isService = "process.argv[1].endsWith('/src/main.js')";
     await writeFile(program, `process.on('exit', () => ${isService} && ${print});`);
     await liftRateLimit();
-    const provider = await readProvider(dataDir);
-    const other = await start({ ...provider, PORT: '0', NODE_OPTIONS: `--require ${program}` }, NPM_START);
+    const own = { PORT: '0', DRAIN_SECONDS: '3600', NODE_OPTIONS: `--require ${program}` };
+    other = await start({ ...(await readProvider(dataDir)), ...own }, NPM_START);
     const companions = await readCompanionPids(dataDir);
     expect(other.baseUrl).not.toBe(service.baseUrl);
     expect(readTour(other).token).toBe(readTour(service).token);
     const proxy = await buy(other);
-    atTheEnd = { token: readTour(service).token, ...(await readPossessions(service)) };
+    atTheEnd = await readTokenAndPossessions();
     expect(atTheEnd.proxies).toContainEqual(proxy);
 
     service.pressCtrlC();
@@ -231,31 +238,38 @@ describe('a start without configuration', () => {
     await eventually(() => !isRunning(companions.sandbox));
     expect((await readPossessions(other)).proxies).toContainEqual(proxy);
     expect(isRunning(companions.postgres)).toBe(true);
-
-    // The terminal of npm is closed.
-    process.kill(-other.pid, 'SIGHUP');
-    const packages = await eventually(async () => {
-      const text = await readFile(loaded, 'utf8').catch(() => '');
-      return text.endsWith(']') && text;
-    });
-    await eventually(() => !isRunning(companions.postgres));
-    expect(other.stderr()).toBe('');
-    expect(await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8')).toMatch(
-      /database system is shut down\n$/,
-    );
-
-    // Has loaded early what `npm ci` deletes, but not the traces, which are off.
-    for (const name of ['express', 'undici']) expect(packages).toContain(`/node_modules/${name}/`);
-    expect(packages).not.toContain('/node_modules/@opentelemetry/');
-
-    // The command line starts what it needs and ends it again.
-    await expectBooksToHold(CLI_IN_CONTAINER);
-    expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false);
-    expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
   });
 
-  it('begins again where it was', async () => {
-    expect({ token: readTour(service).token, ...(await readPossessions(service)) }).toEqual(atTheEnd);
+  it('serves everything for DRAIN_SECONDS, which a second signal to npm alone cuts short', async () => {
+    const statusOf = async (path: string): Promise<number> => (await fetch(other.baseUrl + path)).status;
+    expect(await statusOf('/health/ready')).toBe(200);
+    const processes = await groupOf(other.pid);
+    other.kill('SIGTERM');
+    await eventually(async () => (await statusOf('/health/ready')) === 503);
+    expect(await statusOf('/docs')).toBe(200);
+    // Within a second, the two count as one.
+    await pause(1100);
+    other.kill('SIGTERM');
+    expect(await other.ended()).toMatchObject({ code: 130, stderr: '' });
+    await eventually(() => !processes.some(isRunning));
+
+    // Has loaded early what `npm ci` deletes, but not the traces, which are off.
+    const packages = await readFile(loadedFile(), 'utf8');
+    for (const name of ['express', 'undici']) expect(packages).toContain(`/node_modules/${name}/`);
+    expect(packages).not.toContain('/node_modules/@opentelemetry/');
+  });
+
+  it('takes over the database of a service that was cut short, and begins again where it was', async () => {
+    const { pid } = await readPostmaster();
+    expect(isRunning(pid)).toBe(true);
+    const program = join(checkout, 'dist', 'src', 'main.js');
+    const fromCheckout = { NODE_OPTIONS: '--preserve-symlinks --preserve-symlinks-main' };
+    service = await start({ ...fromCheckout, LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, [
+      process.execPath,
+      program,
+    ]);
+    expect(await readPostmaster()).toMatchObject({ pid });
+    expect(await readTokenAndPossessions()).toEqual(atTheEnd);
     expect(await ping(service, atTheEnd.proxies.at(-1)?.id ?? '')).toEqual({
       latency_ms: expect.any(Number),
     });
@@ -266,35 +280,12 @@ describe('a start without configuration', () => {
     const provider = await readProvider(dataDir);
     const { code, stderr } = await runService({ ...provider, DATA_DIR: dataDir, PORT: String(port) });
     expect(code).toBe(1);
-    const other = port + 1;
-    expect(stderr).toBe(`Port ${port} on 127.0.0.1 is already in use: choose another with PORT=${other}.\n`);
+    const free = port + 1;
+    expect(stderr).toBe(`Port ${port} on 127.0.0.1 is already in use: choose another with PORT=${free}.\n`);
     await buy(service);
   });
 
-  it('takes over the database of a service that was killed, and its money', async () => {
-    const proxy = await buy(service);
-    const before = await readPossessions(service);
-    const { postgres } = await readCompanionPids(dataDir);
-    service.kill('SIGKILL');
-    await service.ended();
-    expect(isRunning(postgres)).toBe(true);
-    service = await start();
-    expect(await readCompanionPids(dataDir)).toMatchObject({ postgres });
-    expect(await readPossessions(service)).toEqual(before);
-    expect(await ping(service, proxy.id)).toEqual({ latency_ms: expect.any(Number) });
-  });
-
-  it('recovers when everything was killed at once, and logs no secret at its most talkative', async () => {
-    await buy(service);
-    const before = await readPossessions(service);
-    const { postgres, sandbox } = await readCompanionPids(dataDir);
-
-    for (const pid of [service.pid, postgres, sandbox]) process.kill(pid, 'SIGKILL');
-    await service.ended();
-
-    const program = join(checkout, 'dist', 'src', 'main.js');
-    service = await start({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, [process.execPath, program]);
-    expect(await readPossessions(service)).toEqual(before);
+  it('logs no secret at its most talkative', async () => {
     const bought = await buy(service);
     const { token } = readTour(service);
     const address = await readSandboxAddress(dataDir);
@@ -352,10 +343,9 @@ describe('a start without configuration', () => {
         await pause(50);
       }
     };
-    await liftRateLimit();
     const written = service.stderr();
     const buying = buyOn();
-    await rm(join(checkout, 'node_modules'), { recursive: true });
+    await rm(join(checkout, 'node_modules'));
     const { token } = readTour(service);
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
     const proxy = await buy(service);
@@ -405,17 +395,45 @@ describe('a start without configuration', () => {
   });
 
   it('ends with code 1 when its database does not start again', async () => {
-    const { postgres } = await readCompanionPids(dataDir);
-    await writeFile(join(dataDir, 'postgres', 'data', 'postgresql.conf'), 'shared_buffers = much');
-    process.kill(postgres, 'SIGKILL');
+    atTheEnd = await readTokenAndPossessions();
+    const { postgres, sandbox } = await readCompanionPids(dataDir);
+    const configuration = join(dataDir, 'postgres', 'data', 'postgresql.conf');
+    const good = await readFile(configuration, 'utf8');
+    await writeFile(configuration, 'shared_buffers = much');
+    for (const pid of [postgres, sandbox]) process.kill(pid, 'SIGKILL');
     const { code, stderr } = await service.ended();
     expect(code).toBe(1);
     expect(stderr).toMatch(/^The embedded PostgreSQL did not start .*shared_buffers/m);
+    await writeFile(configuration, good);
+  });
+
+  it('is administered by a command line that starts what was killed, and ends it again', async () => {
+    await expectBooksToHold(CLI_IN_CONTAINER);
+    expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false);
+    expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
+  });
+
+  it('has lost nothing, and ends after DRAIN_SECONDS when npm is gone and its sandbox hangs', async () => {
+    // A call of the sandbox's shop that does not end is waited for.
+    service = await start({ DRAIN_SECONDS: '1', ...tuned({ paymentTimeoutMs: 1000 }) }, NPM_START);
+    expect(await readTokenAndPossessions()).toEqual(atTheEnd);
+    const { postgres, sandbox } = await readCompanionPids(dataDir);
+    const processes = [...(await groupOf(service.pid)), postgres, sandbox];
+    process.kill(sandbox, 'SIGSTOP');
+    const killedMs = performance.now();
+    service.kill('SIGKILL');
+    await eventually(() => !processes.some(isRunning));
+    expect(performance.now() - killedMs).toBeGreaterThan(1000);
+    expect(await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8')).toMatch(
+      /database system is shut down\n$/,
+    );
   });
 });
 
 describe('a start on a machine that PostgreSQL does not like', () => {
   const asStranger = ['setpriv', '--reuid=54321', '--regid=54321', '--clear-groups'];
+  const module = './dist/src/local/postgres/embedded-postgres';
+  const acquire = `require('${module}').acquireEmbeddedPostgres({ dataDir: process.env.DATA_DIR })`;
   const mount = 'mount -t tmpfs -o size=64k none /dev/shm && exec "$@"';
 
   (canUnshare ? it : it.skip).each([
@@ -424,7 +442,10 @@ describe('a start on a machine that PostgreSQL does not like', () => {
   ])('says what to do: %s', async (cure, wrapper) => {
     const dataDir = await createTestDirectory('', tmpdir());
     await chmod(dataDir, 0o777);
-    const { code, stderr } = await runService({ DATA_DIR: dataDir, PORT: '0' }, wrapper);
+    const { code, stderr } = await runCli(['-e', acquire], { DATA_DIR: dataDir }, [
+      ...wrapper,
+      process.execPath,
+    ]);
     expect([code, stderr]).toEqual([1, expect.stringContaining(` Set DATABASE_URL, or ${cure}.`)]);
     await removeTestDirectory(dataDir);
   });

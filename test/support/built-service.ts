@@ -130,6 +130,13 @@ export function isRunning(pid: number): boolean {
   }
 }
 
+export async function groupOf(leader: number): Promise<number[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,pgid=']);
+  return [...stdout.matchAll(/(\d+) +(\d+)/g)].flatMap(([, pid, group]) =>
+    Number(group) === leader ? [Number(pid)] : [],
+  );
+}
+
 interface Started {
   readonly child: ChildProcess;
   readonly output: { stdout: string; stderr: string };
