@@ -18,7 +18,7 @@ const PROXY_COUNT = 32_000;
 const READER_COUNT = inLongForm(200, 30);
 /** 200 kB for each reader, and what the young generation takes with them. */
 const MAX_GROWTH_MB = 60;
-const PIPELINED_REQUESTS = inLongForm(20_000, 1000);
+const PIPELINED_REQUESTS = inLongForm(20_000, 300);
 /** The responses that another client gets meanwhile. */
 const FEWEST_MEANWHILE = 20;
 /** In /proc/net/tcp. */
