@@ -61,8 +61,6 @@ async function main(): Promise<void> {
       } else {
         print(`Listening on ${baseUrl}`);
       }
-      // Load these modules now, because `npm ci` may delete them before their first use.
-      await Promise.all([import('undici'), import('@modelcontextprotocol/server')]);
       // Throws if the database connection is lost. The process exits with code 1; a supervisor restarts it.
       await Promise.race([stopping, resources.lost]);
       drain(app);
