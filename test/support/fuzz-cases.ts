@@ -1,5 +1,4 @@
 import { type Description, isObject, type Json, operationsOf, type Parameter } from './description';
-import { inLongForm } from './long-form';
 import type { RawRequest } from './raw-http';
 import { SeededRandom } from './seeded-random';
 
@@ -236,20 +235,19 @@ class Draft {
   }
 
   private bodyPlaces() {
-    const field = (name: string) =>
-      VALUES.map((value): Mutation => [`body ${name}=${value}`, inBody(name, value)]);
-    const known = Object.keys(this.body() ?? {}).map((name) => ({
-      hostile: field(name),
+    const fields = [...Object.keys(this.body() ?? {}), 'unknown', '__proto__'].map((name) => ({
+      hostile: VALUES.map((value): Mutation => [`body ${name}=${value}`, inBody(name, value)]),
       everywhere: VALUES_EVERYWHERE,
     }));
-    const whole = BODIES.map((body): Mutation => [`body ${body.toString().slice(0, 50)}`, asBody(body)]);
-    const types = TYPES.map((type): Mutation => [`body as ${type}`, inHeader('content-type', type)]);
-    // All operations share what refuses these, so each operation is sent a part of them.
-    const shared = [field('unknown'), field('__proto__'), whole, types].map((mutations) => ({
-      hostile: this.dice.shuffle(mutations),
-      everywhere: inLongForm(BODIES.length, 2),
-    }));
-    return [...known, ...shared];
+    const whole = {
+      hostile: BODIES.map((body): Mutation => [`body ${body.toString().slice(0, 50)}`, asBody(body)]),
+      everywhere: BODIES.length,
+    };
+    const types = {
+      hostile: TYPES.map((type): Mutation => [`body as ${type}`, inHeader('content-type', type)]),
+      everywhere: TYPES.length,
+    };
+    return [...fields, whole, types];
   }
 
   private request(mutations: readonly Mutation[], withOptions = true): FuzzCase {
