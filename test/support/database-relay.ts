@@ -69,9 +69,12 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
       }
       awaited ??= trap;
     });
+    let tail = Buffer.alloc(0);
     database.on('data', (chunk: Buffer) => {
       const trap = awaited;
-      if (!trap || hasOnlyNotices(chunk)) {
+      tail = Buffer.concat([tail, chunk]).subarray(-READY_BYTES);
+      // A notice is sent before the commit, with all that precedes it.
+      if (!trap || !tail.toString('latin1').startsWith(READY_FOR_QUERY)) {
         service.write(chunk);
         return;
       }
@@ -105,16 +108,9 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
   };
 }
 
-const NOTICE = 'N'.charCodeAt(0);
-
-function hasOnlyNotices(chunk: Buffer): boolean {
-  let at = 0;
-  // A message of the backend has a letter, a length that includes itself, and a body.
-  while (at + MESSAGE_HEAD_BYTES <= chunk.length && chunk[at] === NOTICE) {
-    at += 1 + chunk.readUInt32BE(at + 1);
-  }
-  return at >= chunk.length;
-}
+/** The end of a response: a letter, the length of the rest, and the state of the transaction. */
+const READY_FOR_QUERY = 'Z\0\0\0\x05';
+const READY_BYTES = READY_FOR_QUERY.length + 1;
 
 const WATCH_INTERVAL_MS = 5;
 
