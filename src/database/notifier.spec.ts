@@ -66,14 +66,14 @@ describe('A notifier', () => {
 
   it('connects again after the connection was lost, and has everybody poll all the time', async () => {
     await untilHeard();
+    const pollsBefore = polls;
     await dataSource.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()`,
     );
-    await eventually(async () => (await listeners()) === 0);
+    await eventually(() => polls > pollsBefore);
     // Notifications of the lost connection may still arrive.
     await untilHeard(2);
-    expect(polls).toBeGreaterThan(0);
   });
 
   it.each([0, 1, 2, 5, 10, 20])(
