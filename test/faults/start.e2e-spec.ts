@@ -20,6 +20,7 @@ import {
   killLeftovers,
   NPM_START,
   readCompanionPids,
+  readPostmaster,
   readSandboxAddress,
   runCli,
   runService,
@@ -95,11 +96,6 @@ describe('a start without configuration', () => {
   let port: number;
   const linkPackages = () => symlink(join(PROJECT, 'node_modules'), join(checkout, 'node_modules'));
   const loadedFile = () => join(dataDir, 'loaded.json');
-  const readPostmaster = async () => {
-    const text = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
-    const [pid = 0, , , databasePort] = text.split('\n').map(Number);
-    return { pid, databasePort };
-  };
   const readDatabasePassword = () => readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8');
   let firstPossessions: Awaited<ReturnType<typeof readPossessions>>;
   let atTheEnd: typeof firstPossessions & { token: string };
@@ -190,7 +186,7 @@ describe('a start without configuration', () => {
     });
     const { id, payment_url: url } = (await response.json()) as { id: number; payment_url: string };
     // No check is due, so only the notification can have the payment read.
-    const { databasePort } = await readPostmaster();
+    const { port: databasePort } = await readPostmaster(dataDir);
     await queryAt(
       `postgres://postgres:${await readDatabasePassword()}@127.0.0.1:${databasePort}/proxy_rental`,
       `UPDATE deposits SET next_read_at = now() + interval '1 hour' WHERE id = ${id}`,
@@ -259,7 +255,7 @@ describe('a start without configuration', () => {
   });
 
   it('takes over the database of a service that was cut short, and begins again where it was', async () => {
-    const { pid } = await readPostmaster();
+    const { pid } = await readPostmaster(dataDir);
     expect(isRunning(pid)).toBe(true);
     const program = join(checkout, 'dist', 'src', 'main.js');
     const fromCheckout = { NODE_OPTIONS: '--preserve-symlinks --preserve-symlinks-main' };
@@ -267,7 +263,7 @@ describe('a start without configuration', () => {
       process.execPath,
       program,
     ]);
-    expect(await readPostmaster()).toMatchObject({ pid });
+    expect(await readPostmaster(dataDir)).toMatchObject({ pid });
     expect(await readTokenAndPossessions()).toEqual(atTheEnd);
     expect(await ping(service, atTheEnd.proxies.at(-1)?.id ?? '')).toEqual({
       latency_ms: expect.any(Number),

@@ -102,8 +102,14 @@ export async function eventually<Value>(
 }
 
 export async function readCompanionPids(dataDir: string): Promise<{ postgres: number; sandbox: number }> {
-  const postmaster = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
-  return { postgres: Number.parseInt(postmaster, 10), sandbox: (await readSandboxAddress(dataDir)).pid };
+  const { pid: postgres } = await readPostmaster(dataDir);
+  return { postgres, sandbox: (await readSandboxAddress(dataDir)).pid };
+}
+
+export async function readPostmaster(dataDir: string): Promise<{ pid: number; port: number }> {
+  const text = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
+  const [pid = 0, , , port = 0] = text.split('\n').map(Number);
+  return { pid, port };
 }
 
 export async function readSandboxAddress(
