@@ -210,7 +210,7 @@ describe.each(TOOLS)('$name', ({ program, path, asciiOverHttp, fetchBy }) => {
 });
 
 const RECIPE = 'docs/recipes/use-your-proxies.md';
-/** Does not load them, which takes a second. */
+/** Loading the packages would take a second. */
 const FIND_ALL = `from importlib.metadata import version
 for name in ('httpx', 'requests', 'scrapy'): version(name)`;
 /** Debian's Python has its packages, whichever comes first on the PATH. */

@@ -15,8 +15,9 @@ import { sharedTestService, startTestService, type TestUser } from '../support/t
 
 const run = promisify(execFile);
 const SDK = '@modelcontextprotocol/sdk@1.32.2';
-/** They use the SDK, and take ten times its time to install and to load. */
+/** They are large to install and to load. */
 const OTHERS = inLongForm(['mcp-remote@0.15.1', '@langchain/mcp-adapters@1.1.4', '@google/genai@2.32.0'], []);
+const BY_OAUTH = ['the SDK 1', 'the SDK 2', ...inLongForm(['mcp-remote'], [])];
 /** Fixes the dependencies' versions. */
 const AS_OF = '2026-11-27';
 const SUPPORT = join(__dirname, '..', 'support');
@@ -90,46 +91,43 @@ describeWith(registry.status === 0 ? [] : ['(a registry of npm)'], 'Clients of M
       return { page, complaints };
     }
 
-    it.each(['the SDK 1', 'the SDK 2', ...inLongForm(['mcp-remote'], [])])(
-      'get from nothing to an order: %s',
-      async (client) => {
-        const given = JSON.stringify({ client, url: `http://127.0.0.1:${relay.port}/mcp` });
-        const parameters = [join(SUPPORT, 'oauth-client.mjs'), given];
-        const child: ChildProcessWithoutNullStreams = spawn(process.execPath, parameters, { cwd: directory });
-        const errors: string[] = [];
-        child.stderr.on('data', (text) => errors.push(String(text)));
-        const { page, complaints } = await openPage();
-        const lines: string[] = [];
-        const ended = once(child, 'exit');
-        try {
-          for await (const line of createInterface(child.stdout)) {
-            lines.push(line);
-            if (!line.startsWith('PAGE ')) continue;
-            await page.goto(line.slice('PAGE '.length));
-            expect(await page.locator('h1').innerText()).toMatch(/^Connect “.+”$/);
-            expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
-              PHONE.width,
-            );
-            await page.locator('[name=token]').fill(user.token);
-            await page.getByLabel('look and buy').check();
-            await page.locator('[name=daily_limit]').fill('100');
-            await page.getByRole('button', { name: 'Allow' }).click();
-            await page.waitForURL((shown) => shown.pathname !== '/authorize');
-          }
-          await ended;
-        } finally {
-          child.kill();
-          await page.close();
+    it.each(BY_OAUTH)('get from nothing to an order: %s', async (client) => {
+      const given = JSON.stringify({ client, url: `http://127.0.0.1:${relay.port}/mcp` });
+      const parameters = [join(SUPPORT, 'oauth-client.mjs'), given];
+      const child: ChildProcessWithoutNullStreams = spawn(process.execPath, parameters, { cwd: directory });
+      const errors: string[] = [];
+      child.stderr.on('data', (text) => errors.push(String(text)));
+      const { page, complaints } = await openPage();
+      const lines: string[] = [];
+      const ended = once(child, 'exit');
+      try {
+        for await (const line of createInterface(child.stdout)) {
+          lines.push(line);
+          if (!line.startsWith('PAGE ')) continue;
+          await page.goto(line.slice('PAGE '.length));
+          expect(await page.locator('h1').innerText()).toMatch(/^Connect “.+”$/);
+          expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+            PHONE.width,
+          );
+          await page.locator('[name=token]').fill(user.token);
+          await page.getByLabel('look and buy').check();
+          await page.locator('[name=daily_limit]').fill('100');
+          await page.getByRole('button', { name: 'Allow' }).click();
+          await page.waitForURL((shown) => shown.pathname !== '/authorize');
         }
-        expect([errors.filter(() => client !== 'mcp-remote'), complaints]).toEqual([[], []]);
-        expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
-          delivered: 2,
-          price_charged: '50.16',
-          replayed: false,
-        });
-        expect(await service.balanceOf(user)).toMatchObject({ available: '949.84' });
-      },
-    );
+        await ended;
+      } finally {
+        child.kill();
+        await page.close();
+      }
+      expect([errors.filter(() => client !== 'mcp-remote'), complaints]).toEqual([[], []]);
+      expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
+        delivered: 2,
+        price_charged: '50.16',
+        replayed: false,
+      });
+      expect(await service.balanceOf(user)).toMatchObject({ available: '949.84' });
+    });
   });
 });
 
