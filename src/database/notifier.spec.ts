@@ -72,8 +72,16 @@ describe('A notifier', () => {
         WHERE datname = current_database() AND pid <> pg_backend_pid()`,
     );
     await eventually(() => polls > pollsBefore);
-    // Notifications of the lost connection may still arrive.
     await untilHeard(2);
+  });
+
+  it('calls no listener once it is closed', async () => {
+    await untilHeard();
+    await dataSource.query(`SELECT pg_notify('changed_rows', 'things,2')`);
+    notifier.onModuleDestroy();
+    const heardBefore = [...heard];
+    await eventually(async () => (await listeners()) === 0);
+    expect(heard).toEqual(heardBefore);
   });
 
   it.each([0, 1, 2, 5, 10, 20])(
@@ -112,8 +120,9 @@ describe('A notifier', () => {
     expect([seen, read]).toEqual([[3], []]);
     // A row seen between two waits ends the next wait at once.
     expect(await wait.until(({ value }) => value === 3, 60_000, forever)).toBe(true);
-    await things.changed([5]);
+    const changing = things.changed([5]);
     expect(read).toEqual([[5]]);
+    await changing;
     await eventually(() => heard.includes(5));
     expect(heard.filter((id) => id !== 1)).toEqual([6, 5]);
     wait.close();

@@ -114,6 +114,7 @@ export class Notifier implements OnModuleDestroy {
   private drop(client: Client, why: unknown): void {
     if (client !== this.client) return;
     this.client = undefined;
+    client.removeAllListeners('notification');
     if (this.state !== 'closed') this.logger.debug(`could not connect for notifications: ${messageOf(why)}`);
     // Not awaited, because pg never reports the end of a lost connection.
     client.end().catch(() => undefined);
