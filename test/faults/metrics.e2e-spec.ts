@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
+import { DEBIAN, missingPackages } from '../../drills/support/debian';
 import { MetricsServer, METRIC_PREFIX } from '../../src/metrics';
 import { StatusFacts } from '../../src/status/status-facts';
 import { eventually, runService } from '../support/built-service';
@@ -9,6 +11,7 @@ import { forAllTests } from '../support/fixtures';
 import { listen } from '../support/listen';
 import { inLongForm } from '../support/long-form';
 import { startOwnPostgres } from '../support/own-postgres';
+import { describeWith } from '../support/programs';
 import { exchangeRaw } from '../support/raw-http';
 import { Replicas } from '../support/replicas';
 import { metricsUrlOf, readMetrics, type Scrape } from '../support/scrape';
@@ -152,6 +155,17 @@ describe('the metrics of a replica', () => {
       '/staff/openapi.json',
       'unmatched',
     ]);
+  });
+
+  describeWith(missingPackages('promtool'), 'checked by promtool', () => {
+    it('follow its rules for names, units and help', async () => {
+      const { text } = await scrape();
+      const complaints = execFileSync(DEBIAN.promtool.path, ['check', 'metrics'], {
+        input: text,
+        encoding: 'utf8',
+      });
+      expect(complaints).toBe('');
+    });
   });
 
   it('are there when the database is not, without what is read from it', async () => {

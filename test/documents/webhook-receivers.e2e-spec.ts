@@ -2,9 +2,9 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { generateWebhookSecret, signPayload } from '../src/webhooks/signing';
+import { generateWebhookSecret, signPayload } from '../../src/webhooks/signing';
 
-const PROJECT = join(__dirname, '..');
+const PROJECT = join(__dirname, '../..');
 const SECRET = generateWebhookSecret();
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
