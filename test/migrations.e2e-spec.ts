@@ -182,16 +182,15 @@ describe('Migrating', () => {
     expect(await findInstalled(...names)).toEqual(before);
   });
 
-  it.each([
-    ['of an earlier release', 'release = 0'],
-    ['of another text', `checksums = checksums || '{"iso_text": ""}'`],
-  ])('ends the wait of a start that does not migrate for functions %s', async (_, change) => {
-    await owner.query(`UPDATE installed_functions SET ${change}`);
-    const notes: string[] = [];
-    const waiting = untilMigrated(database, (line) => notes.push(line), never);
-    await eventually(() => notes.length > 0);
-    await migrate(database);
-    expect([await waiting, notes]).toEqual([true, [expect.stringMatching(/to install functions of 1\./)]]);
+  it('ends the wait of a start that does not migrate for functions of another release or text', async () => {
+    for (const change of ['release = 0', `checksums = checksums || '{"iso_text": ""}'`]) {
+      await owner.query(`UPDATE installed_functions SET ${change}`);
+      const notes: string[] = [];
+      const waiting = untilMigrated(database, (line) => notes.push(line), never);
+      await eventually(() => notes.length > 0);
+      await migrate(database);
+      expect([await waiting, notes]).toEqual([true, [expect.stringMatching(/to install functions of 1\./)]]);
+    }
   });
 
   it('names the role that has to migrate', async () => {
@@ -204,7 +203,9 @@ describe('A start that does not migrate', () => {
   const database = forEachTest(() => createTestDatabase({ migrated: false }));
   afterEach(() => database.drop());
 
-  it('waits until another process has run every migration, and granted the rights', async () => {
+  it('waits until aborted, or until another process has run every migration and granted rights', async () => {
+    const stopping = new AbortController();
+    expect(await untilMigrated(database, () => stopping.abort(), stopping.signal)).toBe(false);
     const notes: string[] = [];
     const waiting = untilMigrated(database, (line) => notes.push(line), never);
     await eventually(() => notes.length > 0);
@@ -223,11 +224,6 @@ describe('A start that does not migrate', () => {
     const refusal = 'The database was created by a version before 1.0.0 and cannot be upgraded';
     await expect(untilMigrated(database, () => undefined, never)).rejects.toThrow(refusal);
     await expect(migrate(database)).rejects.toThrow(refusal);
-  });
-
-  it('ends its wait when it is aborted', async () => {
-    const stopping = new AbortController();
-    expect(await untilMigrated(database, () => stopping.abort(), stopping.signal)).toBe(false);
   });
 });
 
