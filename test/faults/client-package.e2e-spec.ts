@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ModuleKind, ScriptTarget, transpile } from 'typescript';
+import { transformSync } from '@swc/core';
 import { beforeClosing, forAllTests, forEachTest } from '../support/fixtures';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 import { startTestService } from '../support/test-service';
@@ -35,15 +35,7 @@ export async function buy(baseUrl: string, token: string): Promise<components['s
 createClient({ baseUrl: '', token: '' }).POST('/proxies/buy', { body: { country: 'ru', period: 'long' } });
 `;
 /** Checks the declarations of the package, but not those of TypeScript. */
-const COMPILER = [
-  '--strict',
-  '--noEmit',
-  '--skipDefaultLibCheck',
-  '--target',
-  'es2023',
-  '--module',
-  'nodenext',
-];
+const COMPILER = '--strict --noEmit --skipDefaultLibCheck --lib es2023,dom --target es2023 --module nodenext';
 
 describe('The package of the TypeScript client', () => {
   let directory: string;
@@ -59,8 +51,8 @@ describe('The package of the TypeScript client', () => {
   }
   function example(heading: string): string {
     const [, code = ''] = readme.split(`## ${heading}\n`)[1]?.split('```ts\n') ?? [];
-    const options = { module: ModuleKind.ESNext, target: ScriptTarget.ES2022 };
-    return transpile(code.split('```')[0] ?? '', options).replace('./client.js', './client.mjs');
+    const options = { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } } as const;
+    return transformSync(code.split('```')[0] ?? '', options).code.replace('./client.js', './client.mjs');
   }
 
   const service = forAllTests(startTestService);
@@ -109,7 +101,7 @@ describe('The package of the TypeScript client', () => {
     for (const name of ['typed.mts', 'typed.cts']) await writeFile(join(directory, name), TYPED);
     const compiling = run(
       process.execPath,
-      [join(MODULES, 'typescript', 'bin', 'tsc'), ...COMPILER, 'typed.mts', 'typed.cts'],
+      [join(MODULES, 'typescript', 'bin', 'tsc'), ...COMPILER.split(' '), 'typed.mts', 'typed.cts'],
       { cwd: directory },
     ).catch((failure: unknown) => failure as { stdout: string });
     expect((await compiling).stdout).toBe('');
