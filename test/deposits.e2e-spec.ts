@@ -820,14 +820,18 @@ describe('Staff', () => {
       );
       return row?.state === state;
     });
-  const untilReason = (id: number, reason: string) =>
+  const untilRefundHas = (id: number, condition: string, ...parameters: string[]) =>
     eventually(async () => {
       const rows = await service.dataSource.query<object[]>(
-        'SELECT FROM deposit_refunds WHERE id = $1 AND starts_with(provider_reason, $2)',
-        [id, reason],
+        `SELECT FROM deposit_refunds WHERE id = $1 AND ${condition}`,
+        [id, ...parameters],
       );
       return rows.length === 1;
     });
+  const untilReason = (id: number, reason: string) =>
+    untilRefundHas(id, 'starts_with(provider_reason, $2)', reason);
+  /** The receipt is recorded after the state. */
+  const untilReceipt = (id: number) => untilRefundHas(id, 'receipt_registration IS NOT NULL');
   const TRY_NOW = 'next_try_at = now()';
   const sentAgo = (hours: number) =>
     `${TRY_NOW}, first_sent_at = first_sent_at - interval '${hours} hours',
@@ -938,9 +942,9 @@ describe('Staff', () => {
       return method === 'refunds' ? { items: items.map((item) => ({ ...item, ...unknown })) } : result;
     };
     const { body } = await refund(id, { reason: 'x' });
-    await untilRefund(body.id, 'succeeded');
+    await untilReceipt(body.id);
     const { body: list } = await staff.get<{ items: object[] }>('/staff/deposit-refunds?limit=1');
-    expect(list.items).toMatchObject([{ id: body.id, receipt_registration: 'pending' }]);
+    expect(list.items).toMatchObject([{ id: body.id, state: 'succeeded', receipt_registration: 'pending' }]);
   });
 
   it('find a refund in the merchant profile that was pending for hours', async () => {
@@ -1044,7 +1048,7 @@ describe('Staff', () => {
     await service.app.get(LedgerService).credit(customer.id, Money.parse('500.00'), 'test');
     const rest = await Promise.all([1, 2, 3, 4].map(() => refund(id, { reason: 'The rest' })));
     expect(rest.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409, 409, 409]);
-    await untilRefund(rest.find(({ status }) => status === 200)?.body.id ?? 0, 'succeeded');
+    await untilReceipt(rest.find(({ status }) => status === 200)?.body.id ?? 0);
     expect(payments.calls.refund - before).toBe(2);
     const amounts = [...payments.shop.refunds.values()]
       .slice(-2)
