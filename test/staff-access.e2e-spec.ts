@@ -217,7 +217,7 @@ describe('A token', () => {
   });
 });
 
-describe('A replica that does not trust its peer', () => {
+describe('A second replica, which does not trust its peer', () => {
   const replica = forAllTests(() => startReplica(service, { server: { trustedProxies: ['10.9.0.0/16'] } }));
 
   it('checks a token against the address of the connection', async () => {

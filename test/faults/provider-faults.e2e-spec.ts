@@ -1,6 +1,7 @@
 import { DEFAULT_DIALECT, type Dialect, type FaultSpec } from '../../src/sandbox';
 import { eventually } from '../support/built-service';
 import { beforeClosing, forAllTests } from '../support/fixtures';
+import { checkNow, passSettlementDelay } from '../support/settlement-delay';
 import { startTestService, type TestUser } from '../support/test-service';
 
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
@@ -40,17 +41,14 @@ async function orderOf({ id }: TestUser): Promise<Order> {
   return order;
 }
 
-/** Ends the settlement delay of open orders. */
-const endDelay = () =>
-  service.dataSource.query(
-    `UPDATE orders SET sent_before = least(sent_before, now() - interval '1 s'), next_search_at = now()
-      WHERE state = 'confirming'`,
-  );
-
 /** Two searches that find nothing after the settlement delay would release the money. */
 async function searchInVain(user: TestUser): Promise<void> {
   const { searches } = await orderOf(user);
-  await eventually(async () => (await endDelay()) && (await orderOf(user)).searches > searches + 3);
+  await passSettlementDelay(service);
+  await eventually(async () => {
+    await checkNow(service);
+    return (await orderOf(user)).searches > searches + 3;
+  });
 }
 
 describe('The provider may list as it likes:', () => {
@@ -92,7 +90,7 @@ describe('The provider may list as it likes:', () => {
       await service.control.setDialect({ descrFilter, pageLimit: 3 });
       await service.control.addFault({ method: 'buy', kind: 'reset' });
       await buy(1);
-      await endDelay();
+      await passSettlementDelay(service);
       await service.untilSettled();
       expect(await orderOf(user)).toMatchObject({ state: 'canceled' });
     },
